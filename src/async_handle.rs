@@ -1,0 +1,154 @@
+//! Async handles: call back on the loop when another thread says so.
+
+use std::fmt;
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::Error;
+use crate::event_loop::asyncs::{AsyncState, Sent};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::executor::spawn::Shared;
+use crate::kinds::Kind;
+
+/// Calls back in the poll phase when one of its [senders](AsyncHandle::sender) has sent, from whatever thread or signal
+/// handler.
+///
+/// However often it is sent before the callback begins, there is one callback. What is sent after that moment
+/// makes another one. The handles of a loop are called in the order in which they were made. It is active from the
+/// start, until it is closed or dropped.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut event_loop = EventLoop::new()?;
+/// let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
+/// let sender = handle.sender();
+/// let thread = std::thread::spawn(move || sender.send());
+/// event_loop.run(RunMode::Default)?;
+/// thread.join().unwrap()?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct AsyncHandle {
+    core: HandleCore,
+    state: Rc<AsyncState>,
+}
+
+impl AsyncHandle {
+    /// Makes a handle that calls `callback`, which gets the handle itself, to close or unref it.
+    ///
+    /// # Errors
+    ///
+    /// When the loop is gone.
+    #[track_caller]
+    pub fn new(
+        handle: &LoopHandle,
+        mut callback: impl FnMut(&Self) + 'static,
+    ) -> Result<Self, Error> {
+        if handle.is_closed() {
+            return Err(Error::LOOP_CLOSED);
+        }
+        let core = handle.open(Kind::Async, Location::caller());
+        let loop_core = handle.core();
+        let state = Rc::new_cyclic(|weak: &std::rc::Weak<AsyncState>| {
+            let weak = weak.clone();
+            let call = Box::new(move || {
+                if let Some(state) = weak.upgrade() {
+                    callback(&Self {
+                        core: HandleCore::view(state.header.clone()),
+                        state,
+                    });
+                }
+            });
+            loop_core.asyncs.make(core.header.clone(), call)
+        });
+        loop_core.asyncs.insert(&state);
+        loop_core.set_active(&core.header, true);
+        Ok(Self { core, state })
+    }
+
+    /// A way for other threads to make the loop call back.
+    #[must_use]
+    pub fn sender(&self) -> AsyncSender {
+        AsyncSender {
+            sent: self.state.sent.clone(),
+            shared: self.core.handle.core().shared.clone(),
+        }
+    }
+
+    /// Stops the handle for good, at once, also if it was sent already, and has it reported in the closing phase; see
+    /// [`Close`].
+    pub fn close(&self) -> Close {
+        self.core.close(|| self.shut())
+    }
+
+    fn shut(&self) {
+        let core = self.core.handle.core();
+        core.asyncs.remove(&self.state);
+        core.set_active(&self.core.header, false);
+        self.state.callback.clear();
+    }
+}
+
+impl Handle for AsyncHandle {}
+
+impl sealed::Sealed for AsyncHandle {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl Drop for AsyncHandle {
+    fn drop(&mut self) {
+        self.core.release(|| self.shut());
+    }
+}
+
+impl fmt::Debug for AsyncHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncHandle")
+            .field("created_at", &self.created_at())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes an [`AsyncHandle`] call back; for any thread, and for signal handlers.
+#[derive(Clone)]
+pub struct AsyncSender {
+    sent: Arc<Sent>,
+    shared: Arc<Shared>,
+}
+
+impl AsyncSender {
+    /// Makes the loop call the handle's callback, once for all sends until it does.
+    ///
+    /// Takes no lock and allocates nothing: an atomic swap or two, and a write to a descriptor if the loop sleeps. All
+    /// that was done before is visible in the callback.
+    ///
+    /// # Errors
+    ///
+    /// When the handle was closed or its loop is gone; nothing happens then.
+    pub fn send(&self) -> Result<(), Error> {
+        if self.sent.closed.load(Ordering::Acquire) {
+            return Err(Error::HANDLE_CLOSED);
+        }
+        if !self.sent.pending.swap(true, Ordering::AcqRel) {
+            self.shared.inbox.signal();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for AsyncSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncSender")
+            .field("closed", &self.sent.closed)
+            .finish()
+    }
+}

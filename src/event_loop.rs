@@ -1,0 +1,548 @@
+//! The loop.
+//!
+//! ```text
+//!    ┌─> pending ─> idle ─> prepare ─> poll ─> pending (≤ 8) ─> check ─> closing ─> now ─> timers ─┐
+//!    └──────────────────────────────────────────────────────────────────────────────────────────────┘
+//!         after every callback of every phase:   { all ticks ─> all microtasks } until both are empty
+//! ```
+//!
+//! Read [`Core::turn`] first. It is libuv's iteration (since 1.45 the timers come last; a run to the end makes
+//! one pass over them before its first turn, so that nobody sees the difference). Each `run_<phase>` takes a
+//! batch from the structure of its name in `event_loop/` and hands each member to `dispatch`, which alone runs
+//! user code and drains the lanes.
+
+pub(crate) mod asyncs;
+pub(crate) mod builder;
+pub(crate) mod callback;
+pub(crate) mod clock;
+pub(crate) mod closing;
+pub(crate) mod core;
+pub(crate) mod current;
+mod dispatch;
+pub(crate) mod handle;
+pub(crate) mod handles;
+pub(crate) mod heap;
+pub(crate) mod hooks;
+pub(crate) mod liveness;
+pub(crate) mod queue;
+pub(crate) mod remote;
+pub(crate) mod root;
+pub(crate) mod shutdown;
+pub(crate) mod sources;
+pub(crate) mod timers;
+
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use self::builder::Builder;
+use self::clock::nanoseconds;
+use self::core::Core;
+use self::handle::LoopHandle;
+use self::handles::{OnClose, Stage};
+use self::remote::Remote;
+use self::sources::Direction;
+use self::timers::Payload;
+use crate::executor::spawn::Message;
+use crate::kinds::{Kind, Phase};
+use crate::sys::poller::{BATCH, BackendFd};
+
+/// How many more passes over the pending queue follow the poll phase of one turn (R83).
+const PENDING_PASSES: usize = 8;
+
+/// How many times one poll phase asks the kernel again because the last answer was full (R89).
+const FULL_BATCHES: usize = 48;
+
+/// The longest wait in one system call (R34); a longer one is several of them.
+const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
+
+/// How far [`EventLoop::run`] goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunMode {
+    /// Turn after turn, until nothing is alive or the loop is stopped.
+    #[default]
+    Default,
+    /// One turn, waiting for something to happen if nothing is due.
+    Once,
+    /// One turn, without waiting.
+    NoWait,
+}
+
+/// How the poll phase of one turn may wait.
+#[derive(Clone, Copy)]
+enum Wait {
+    No,
+    /// Until something happens, at the latest at this time of the loop's clock.
+    Until(Option<u64>),
+}
+
+/// A loop and the executor on it. It belongs to the thread that made it.
+///
+/// [`block_on`](crate::block_on) and [`run`](crate::run) make one for a single future; make one yourself to set
+/// options, to register handles before it runs, or to drive it from another loop.
+///
+/// Dropping it drops its tasks (their [`JoinHandle`](crate::JoinHandle)s report them cancelled), callbacks and queued
+/// closures. Handles, wakers and [`Remote`]s may outlive it: they do nothing then, or say so.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{EventLoop, RunMode, time::Timer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut event_loop = EventLoop::new()?;
+/// let timer = Timer::new(&event_loop.handle());
+/// timer.start(Duration::from_millis(1), Duration::ZERO, |_| println!("fired"))?;
+/// let alive = event_loop.run(RunMode::Default)?;
+/// assert!(!alive);
+/// # Ok(())
+/// # }
+/// ```
+pub struct EventLoop {
+    core: Rc<Core>,
+}
+
+impl EventLoop {
+    /// Makes a loop with the usual options.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when it has no descriptors or no memory left for the event queue.
+    pub fn new() -> io::Result<Self> {
+        Builder::new().build()
+    }
+
+    pub(crate) fn from_core(core: Rc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// A handle to the loop for its own thread.
+    #[must_use]
+    pub fn handle(&self) -> LoopHandle {
+        LoopHandle::from_core(self.core.clone())
+    }
+
+    /// A handle to the loop for other threads.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.core.shared.clone())
+    }
+
+    /// Calls `f` as if on the running loop, so that [`spawn`](crate::spawn), [`sleep`](crate::time::sleep) and the
+    /// like work in it. What it puts into the lanes runs at the start of the next run.
+    pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _current = current::enter(&self.core);
+        f()
+    }
+
+    /// Runs the loop and says whether it is still alive afterwards: after [`RunMode::Default`], that it was stopped.
+    ///
+    /// The lanes are drained first, so what was spawned or queued before is part of the run. A run of a loop
+    /// that is not alive only refreshes the loop's time.
+    ///
+    /// # Errors
+    ///
+    /// What the system's event queue reports. The loop stays usable.
+    ///
+    /// # Panics
+    ///
+    /// When called while a loop runs on this thread. A panic of a callback comes out here; the rest of its phase
+    /// runs with the next call.
+    pub fn run(&mut self, mode: RunMode) -> io::Result<bool> {
+        self.core.run(mode)
+    }
+
+    /// One turn that waits for at most `max_wait` (`None`: as long as it takes). For driving the loop from another
+    /// one: wait until [`backend_fd`](Self::backend_fd) is readable or [`next_timeout`](LoopHandle::next_timeout)
+    /// has passed, then call this with [`Duration::ZERO`].
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn turn(&mut self, max_wait: Option<Duration>) -> io::Result<bool> {
+        self.core.run_turn(max_wait)
+    }
+
+    /// The descriptor that becomes readable when the poll phase has something to do.
+    #[must_use]
+    pub fn backend_fd(&self) -> BackendFd<'_> {
+        self.core.poller.backend_fd()
+    }
+}
+
+impl Core {
+    /// One turn, phase by phase (R21).
+    fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
+        self.run_lanes();
+        let can_sleep = !self.has_pending() && !self.has_idle();
+        self.run_pending();
+        self.run_hooks(Phase::Idle);
+        self.run_hooks(Phase::Prepare);
+        let wait = match mode {
+            RunMode::Default => Wait::Until(until),
+            RunMode::Once if can_sleep => Wait::Until(until),
+            RunMode::Once | RunMode::NoWait => Wait::No,
+        };
+        self.turns.set(self.turns.get() + 1);
+        self.run_poll(wait)?;
+        for _ in 0..PENDING_PASSES {
+            if !self.has_pending() {
+                break;
+            }
+            self.run_pending();
+        }
+        self.run_hooks(Phase::Check);
+        self.run_closing();
+        self.clock.update();
+        self.run_timers();
+        Ok(())
+    }
+
+    fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
+        let _running = self.start_running();
+        if self.begin_run() {
+            if mode == RunMode::Default {
+                self.run_timers();
+            }
+            // Not asked again before the first turn: timers that were the only thing alive are followed by one
+            // whole turn (R16).
+            let mut alive = true;
+            while alive && !self.stop.get() {
+                self.turn(mode, None)?;
+                alive = mode == RunMode::Default && self.is_alive();
+            }
+        }
+        self.end_run();
+        Ok(self.is_alive())
+    }
+
+    fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> io::Result<bool> {
+        let _running = self.start_running();
+        if self.begin_run() {
+            let until = max_wait.map(|wait| self.clock.read().saturating_add(nanoseconds(wait)));
+            self.turn(RunMode::Default, until)?;
+        }
+        self.end_run();
+        Ok(self.is_alive())
+    }
+
+    /// What every run starts with: the lanes, the time. `false`: stopped, or nothing to do.
+    fn begin_run(&self) -> bool {
+        if self.stop.get() {
+            return false;
+        }
+        self.run_lanes();
+        self.clock.update();
+        self.is_alive() && !self.stop.get()
+    }
+
+    /// How long the poll phase may sleep: not at all if there is something to do, else until the earliest timer;
+    /// `None` stands for ever (R32).
+    pub(crate) fn next_timeout(&self) -> Option<Duration> {
+        if self.has_work_now() {
+            return Some(Duration::ZERO);
+        }
+        let next = self.timers.next()?;
+        let now = if next.by_real_clock {
+            self.clock.read()
+        } else {
+            self.clock.now()
+        };
+        let wait = Duration::from_nanos(next.deadline.saturating_sub(now));
+        Some(wait.min(LONGEST_WAIT))
+    }
+
+    fn has_work_now(&self) -> bool {
+        self.stop.get()
+            || !self.liveness.any()
+            || !self.lane.is_empty()
+            || self.shared.inbox.is_pending()
+            || self.has_pending()
+            || self.has_idle()
+            || !self.prepare_queue.is_empty()
+            || !self.check_queue.is_empty()
+            || !self.closing_queue.is_empty()
+            || !self.closing.is_empty()
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn has_idle(&self) -> bool {
+        !self.idle.is_empty() || !self.idle_queue.is_empty()
+    }
+
+    fn run_pending(&self) {
+        let _span = self.probe.phase(Phase::Pending);
+        self.run_queue(Phase::Pending);
+    }
+
+    /// Idle, prepare and check: the hooks, then what waits for the phase once (for check, the immediates).
+    fn run_hooks(&self, phase: Phase) {
+        let _span = self.probe.phase(phase);
+        let hooks = self.hooks(phase);
+        if !hooks.is_empty() {
+            hooks.begin_pass();
+            while let Some(hook) = hooks.next() {
+                self.dispatch(phase, || hook.callback.call());
+            }
+        }
+        self.run_queue(phase);
+    }
+
+    fn run_queue(&self, phase: Phase) {
+        let queue = self.queue(phase);
+        if queue.is_empty() {
+            return;
+        }
+        queue.begin_pass();
+        while let Some(entry) = queue.next() {
+            self.liveness.remove(Kind::Queued);
+            self.dispatch_entry(phase, entry);
+        }
+    }
+
+    /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
+    fn run_poll(&self, wait: Wait) -> io::Result<()> {
+        let _span = self.probe.phase(Phase::Poll);
+        let mut timeout = self.poll_timeout(wait);
+        let mut full_batches = 0;
+        loop {
+            self.wait(timeout)?;
+            self.clock.update();
+            let is_full = self.events.borrow().len() == BATCH;
+            let dispatched = self.run_events() + self.run_messages();
+            if dispatched > 0 {
+                full_batches += 1;
+                if !is_full || full_batches == FULL_BATCHES {
+                    return Ok(());
+                }
+                timeout = Some(Duration::ZERO);
+            } else {
+                // Nobody's event, a signal, or the end of the wait: the deadline decides (R90, R91).
+                timeout = self.poll_timeout(wait);
+                if timeout == Some(Duration::ZERO) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn poll_timeout(&self, wait: Wait) -> Option<Duration> {
+        let Wait::Until(until) = wait else {
+            return Some(Duration::ZERO);
+        };
+        let next = self.next_timeout();
+        let Some(until) = until else {
+            return next;
+        };
+        let limit = Duration::from_nanos(until.saturating_sub(self.clock.read()));
+        Some(next.map_or(limit, |next| next.min(limit)))
+    }
+
+    /// Asks the kernel for events. An interrupted wait is a wait without events.
+    fn wait(&self, mut timeout: Option<Duration>) -> io::Result<()> {
+        if !self.events.borrow().is_empty() {
+            // A panic left some; they come first.
+            return Ok(());
+        }
+        if self.clock.is_paused() && timeout != Some(Duration::ZERO) {
+            if self.wait_paused(timeout)? {
+                return Ok(());
+            }
+            timeout = None;
+        }
+        if timeout != Some(Duration::ZERO) && !self.shared.inbox.park() {
+            timeout = Some(Duration::ZERO);
+        }
+        self.ask_kernel(timeout)
+    }
+
+    fn ask_kernel(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poller.wait(&mut self.events.borrow_mut(), timeout) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The wait on a paused clock: what has happened already comes first, then the clock jumps to where the wait
+    /// would have ended. `false`: there is no such time, or work on other threads is under way; wait for real.
+    fn wait_paused(&self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.ask_kernel(Some(Duration::ZERO))?;
+        if !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
+            return Ok(true);
+        }
+        let Some(timeout) = timeout else {
+            return Ok(false);
+        };
+        if self.liveness.count(Kind::Work) > 0 {
+            return Ok(false);
+        }
+        let end = self.clock.read().saturating_add(nanoseconds(timeout));
+        let first = self.timers.next().map_or(end, |next| next.deadline);
+        self.clock.advance_to(end.min(first.max(self.clock.now())));
+        Ok(true)
+    }
+
+    /// Dispatches the events of the last wait; returns how many callbacks that made.
+    fn run_events(&self) -> usize {
+        let mut dispatched = 0;
+        loop {
+            let Some(event) = self.events.borrow_mut().pop() else {
+                return dispatched;
+            };
+            // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
+            let Some(source) = self.sources.get(event.key) else {
+                continue;
+            };
+            for (happened, direction) in [
+                (event.readable, Direction::Read),
+                (event.writable, Direction::Write),
+            ] {
+                if happened {
+                    dispatched += self.run_ready(&source, direction);
+                }
+            }
+        }
+    }
+
+    /// One direction of a source has become ready: wakes those who wait for it, one callback each.
+    fn run_ready(&self, source: &sources::SourceState, direction: Direction) -> usize {
+        let side = source.side(direction);
+        side.ready.set(true);
+        if !side.is_awaited() {
+            return 0;
+        }
+        let mut dispatched = 0;
+        let (slot, limit) = side.begin_wake();
+        let mut next = slot.or_else(|| side.next_waiter(limit));
+        while let Some(waker) = next {
+            self.set_active(&source.header, source.is_awaited());
+            self.dispatch(Phase::Poll, || waker.wake());
+            dispatched += 1;
+            next = side.next_waiter(limit);
+        }
+        dispatched
+    }
+
+    /// What other threads have sent: first the messages, then the async handles (R121).
+    fn run_messages(&self) -> usize {
+        if self.messages.borrow().is_empty() {
+            if !self.shared.inbox.unpark() {
+                return 0;
+            }
+            let mut messages = self.messages.borrow_mut();
+            self.shared.inbox.take(&mut messages);
+            messages.reverse();
+        }
+        let mut dispatched = 0;
+        loop {
+            let Some(message) = self.messages.borrow_mut().pop() else {
+                break;
+            };
+            self.dispatch(Phase::Poll, || self.receive(message));
+            dispatched += 1;
+        }
+        let mut walk = self.asyncs.walk();
+        while let Some(handle) = self.asyncs.next(&mut walk) {
+            self.dispatch(Phase::Poll, || handle.callback.call());
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    fn receive(&self, message: Message) {
+        use crate::executor::lane::Microtask;
+        match message {
+            Message::Wake(runnable) => self.lane.push_microtask(Microtask::Task(runnable)),
+            Message::WakeRoot => self.lane.push_microtask(Microtask::Root),
+            Message::Call(call) => call(),
+        }
+    }
+
+    /// Reports closed handles, the last one closed first, then wakes who waits for the phase.
+    fn run_closing(&self) {
+        let _span = self.probe.phase(Phase::Closing);
+        if !self.closing.is_empty() {
+            self.closing.begin_pass();
+            while let Some(header) = self.closing.next() {
+                self.liveness.remove(Kind::Closing);
+                self.set_referenced(&header, false);
+                self.handles.remove(&header);
+                debug_assert_eq!(header.stage.get(), Stage::Closed);
+                for waiter in header.on_close.take() {
+                    match waiter {
+                        OnClose::Wake(waker) => self.dispatch(Phase::Closing, || waker.wake()),
+                        OnClose::Call(call) => self.dispatch(Phase::Closing, call),
+                    }
+                }
+            }
+        }
+        self.run_queue(Phase::Closing);
+    }
+
+    /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).
+    fn run_timers(&self) {
+        let _span = self.probe.phase(Phase::Timers);
+        self.timers
+            .begin_pass(self.clock.now(), |payload| self.count_timer(payload, false));
+        while let Some(payload) = self.timers.pop_ready() {
+            match payload {
+                Payload::Sleep { waker, .. } => self.dispatch(Phase::Timers, || waker.wake()),
+                Payload::Timer(timer) => {
+                    timer.armed.set(None);
+                    // Armed again before the call, from the cached time: no catching up (R58).
+                    if timer.repeat.get() != 0 {
+                        self.arm_timer(&timer, timer.repeat.get());
+                    }
+                    self.dispatch(Phase::Timers, || timer.callback.call());
+                }
+            }
+        }
+    }
+
+    /// Counts a timer or sleep that enters or leaves the heap.
+    fn count_timer(&self, payload: &Payload, armed: bool) {
+        match payload {
+            Payload::Sleep { referenced, .. } => {
+                if *referenced {
+                    self.count(Kind::Sleep, armed);
+                }
+            }
+            Payload::Timer(timer) => self.set_active(&timer.header, armed),
+        }
+    }
+
+    /// Arms a timer handle at the cached time plus `timeout` (R50).
+    pub(crate) fn arm_timer(&self, timer: &Rc<timers::TimerState>, timeout: u64) {
+        let due = self.clock.now().saturating_add(timeout);
+        timer.due.set(due);
+        let key = self.timers.insert(due, Payload::Timer(timer.clone()));
+        timer.armed.set(Some(key));
+        self.set_active(&timer.header, true);
+    }
+
+    /// Takes a timer handle out of the heap or the ready list.
+    pub(crate) fn disarm_timer(&self, timer: &timers::TimerState) {
+        if let Some(key) = timer.armed.take() {
+            drop(self.timers.remove(key));
+            self.set_active(&timer.header, false);
+        }
+    }
+}
+
+impl std::fmt::Debug for EventLoop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventLoop")
+            .field("alive", &self.core.is_alive())
+            .field("tasks", &self.core.tasks.len())
+            .field("handles", &self.core.handles.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,120 @@
+//! Options of a loop.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use super::EventLoop;
+use super::core::Core;
+use crate::probe::Probe;
+
+/// What the loop does with a panic of a task that nobody awaits.
+///
+/// A task that panics keeps the panic for its [`JoinHandle`](crate::JoinHandle). Only when the handle is dropped
+/// without having delivered it does this apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnhandledPanic {
+    /// One line on standard error, naming the task.
+    #[default]
+    Report,
+    /// Nothing, beyond what the process's panic hook has printed.
+    Ignore,
+    /// The loop stops at the end of the turn and the panic continues out of the call that runs it.
+    Unwind,
+}
+
+pub(crate) struct Options {
+    pub(super) unhandled_panic: UnhandledPanic,
+    /// How many entries of the lanes run in one drain.
+    pub(super) lane_budget: u64,
+}
+
+/// Makes an [`EventLoop`] with other than the usual options.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = phaseloop::Builder::new()
+///     .lane_budget(10_000.try_into().unwrap())
+///     .build()?;
+/// assert_eq!(event_loop.block_on(async { 1 }), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    options: Options,
+    probe: Probe,
+    paused: bool,
+}
+
+impl Builder {
+    /// The options of [`EventLoop::new`].
+    pub fn new() -> Self {
+        Self {
+            options: Options {
+                unhandled_panic: UnhandledPanic::default(),
+                lane_budget: u64::MAX,
+            },
+            probe: Probe::default(),
+            paused: false,
+        }
+    }
+
+    /// Ends each drain of the lanes after this many ticks and microtasks; the rest goes on after the next
+    /// callback, or at the start of the next turn.
+    ///
+    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With one the order
+    /// is Node's only while drains stay below it. [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits)
+    /// says how often one did not.
+    pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
+        self.options.lane_budget = entries.get();
+        self
+    }
+
+    /// What to do with a panic of a task that nobody awaits.
+    pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
+        self.options.unhandled_panic = policy;
+        self
+    }
+
+    /// Reports everything the loop does to `observer`.
+    #[cfg(feature = "probe")]
+    pub fn observer(mut self, observer: impl crate::probe::Observer + 'static) -> Self {
+        self.probe = Probe::new(std::rc::Rc::new(observer));
+        self
+    }
+
+    /// Starts with a [paused](crate::time::pause) clock.
+    #[cfg(feature = "test-util")]
+    pub fn start_paused(mut self, paused: bool) -> Self {
+        self.paused = paused;
+        self
+    }
+
+    /// Makes the loop.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when it has no descriptors or no memory left for the event queue.
+    pub fn build(self) -> io::Result<EventLoop> {
+        let core = Core::new(self.options, self.probe, self.paused)?;
+        Ok(EventLoop::from_core(core))
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("lane_budget", &self.options.lane_budget)
+            .field("unhandled_panic", &self.options.unhandled_panic)
+            .finish_non_exhaustive()
+    }
+}

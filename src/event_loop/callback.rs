@@ -1,0 +1,107 @@
+//! A callback that may replace, drop or call for itself while it runs.
+
+use std::cell::{Cell, RefCell};
+
+/// Holds a callback that is called again and again.
+///
+/// It is taken out for the time of the call, so the call may do anything to the slot. Afterwards it goes
+/// back, also after a panic, unless the slot was filled or emptied meanwhile.
+pub(crate) struct CallbackSlot {
+    callback: RefCell<Option<Box<dyn FnMut()>>>,
+    /// Changes with every `set` and `clear`.
+    version: Cell<u64>,
+}
+
+impl CallbackSlot {
+    pub(crate) fn new(callback: Option<Box<dyn FnMut()>>) -> Self {
+        Self {
+            callback: RefCell::new(callback),
+            version: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn set(&self, callback: Box<dyn FnMut()>) {
+        self.replace(Some(callback));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.replace(None);
+    }
+
+    fn replace(&self, callback: Option<Box<dyn FnMut()>>) {
+        self.version.set(self.version.get() + 1);
+        let before = std::mem::replace(&mut *self.callback.borrow_mut(), callback);
+        // Outside the borrow: what the callback captured is dropped here.
+        drop(before);
+    }
+
+    pub(crate) fn call(&self) {
+        struct PutBack<'a> {
+            slot: &'a CallbackSlot,
+            version: u64,
+            callback: Option<Box<dyn FnMut()>>,
+        }
+        impl Drop for PutBack<'_> {
+            fn drop(&mut self) {
+                if self.slot.version.get() == self.version {
+                    *self.slot.callback.borrow_mut() = self.callback.take();
+                }
+            }
+        }
+
+        let callback = self.callback.borrow_mut().take();
+        let mut put_back = PutBack {
+            slot: self,
+            version: self.version.get(),
+            callback,
+        };
+        if let Some(callback) = &mut put_back.callback {
+            callback();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallbackSlot;
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    #[test]
+    fn a_callback_stays_after_a_call_and_after_a_panic() {
+        let calls = Rc::new(Cell::new(0));
+        let counter = calls.clone();
+        let slot = CallbackSlot::new(Some(Box::new(move || {
+            counter.set(counter.get() + 1);
+            assert_ne!(counter.get(), 2, "the second call panics");
+        })));
+        slot.call();
+        assert!(catch_unwind(AssertUnwindSafe(|| slot.call())).is_err());
+        slot.call();
+        assert_eq!(calls.get(), 3);
+    }
+
+    #[test]
+    fn a_callback_that_is_replaced_or_cleared_while_it_runs_does_not_come_back() {
+        let slot = Rc::new(CallbackSlot::new(None));
+        let calls = Rc::new(Cell::new(0));
+        let (inner, counter) = (slot.clone(), calls.clone());
+        slot.set(Box::new(move || {
+            let counter = counter.clone();
+            inner.set(Box::new(move || counter.set(counter.get() + 10)));
+        }));
+        slot.call();
+        slot.call();
+        assert_eq!(calls.get(), 10);
+        let inner = slot.clone();
+        slot.set(Box::new(move || inner.clear()));
+        slot.call();
+        slot.call();
+        assert_eq!(
+            Rc::strong_count(&slot),
+            1,
+            "the cleared callback was dropped"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The loop's time: a cached reading, the real clock behind it, and a clock that tests move by hand.
+//!
+//! Times are nanoseconds since the loop was made. 64 bits of them last 584 years; `u64::MAX` stands for
+//! "never", and every sum saturates there.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crate::sys;
+
+/// A deadline that is never reached.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+pub(crate) struct Clock {
+    start: Instant,
+    /// What `now` says until the next `update` (R44).
+    cached: Cell<u64>,
+    /// The time while the clock is paused.
+    paused: Cell<Option<u64>>,
+    /// What pausing has kept the clock behind the system's, in nanoseconds; negative when ahead.
+    behind: Cell<i64>,
+}
+
+impl Clock {
+    pub(crate) fn new(paused: bool) -> Self {
+        Self {
+            start: sys::clock::monotonic(),
+            cached: Cell::new(0),
+            paused: Cell::new(paused.then_some(0)),
+            behind: Cell::new(0),
+        }
+    }
+
+    /// The cached time.
+    pub(crate) fn now(&self) -> u64 {
+        self.cached.get()
+    }
+
+    /// Refreshes the cached time.
+    pub(crate) fn update(&self) {
+        self.cached.set(self.read());
+    }
+
+    /// The time at this moment.
+    pub(crate) fn read(&self) -> u64 {
+        match self.paused.get() {
+            Some(now) => now,
+            None => self.real().saturating_add_signed(-self.behind.get()),
+        }
+    }
+
+    fn real(&self) -> u64 {
+        nanoseconds(sys::clock::monotonic().saturating_duration_since(self.start))
+    }
+
+    pub(crate) fn instant(&self, time: u64) -> Instant {
+        self.start + Duration::from_nanos(time)
+    }
+
+    /// The time of an instant; one before the loop was made counts as its start.
+    pub(crate) fn time(&self, instant: Instant) -> u64 {
+        nanoseconds(instant.saturating_duration_since(self.start))
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused.get().is_some()
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn pause(&self) {
+        if !self.is_paused() {
+            self.paused.set(Some(self.read()));
+        }
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn resume(&self) {
+        if let Some(now) = self.paused.take() {
+            self.behind.set(self.real().wrapping_sub(now) as i64);
+        }
+    }
+
+    /// Moves a paused clock forward to `time`, never back.
+    pub(crate) fn advance_to(&self, time: u64) {
+        if let Some(now) = self.paused.get() {
+            self.paused.set(Some(now.max(time)));
+        }
+    }
+}
+
+/// The whole duration in nanoseconds, saturating at [`NEVER`].
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    duration
+        .as_secs()
+        .checked_mul(1_000_000_000)
+        .and_then(|nanos| nanos.checked_add(duration.subsec_nanos().into()))
+        .unwrap_or(NEVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clock, NEVER, nanoseconds};
+    use std::time::Duration;
+
+    #[test]
+    fn durations_saturate() {
+        assert_eq!(nanoseconds(Duration::MAX), NEVER);
+        assert_eq!(nanoseconds(Duration::from_nanos(NEVER)), NEVER);
+        assert_eq!(nanoseconds(Duration::new(1, 5)), 1_000_000_005);
+    }
+
+    #[test]
+    fn a_paused_clock_moves_forward_and_only_by_hand() {
+        let clock = Clock::new(true);
+        assert_eq!(clock.read(), 0);
+        clock.advance_to(50);
+        clock.advance_to(20);
+        assert_eq!(clock.read(), 50);
+        assert_eq!(clock.now(), 0, "cached until updated");
+        clock.update();
+        assert_eq!(clock.now(), 50);
+    }
+
+    #[test]
+    fn a_resumed_clock_goes_on_from_where_it_stood() {
+        let clock = Clock::new(true);
+        let ahead = nanoseconds(Duration::from_secs(3600));
+        clock.advance_to(ahead);
+        clock.resume();
+        let first = clock.read();
+        assert!(first >= ahead, "{first}");
+        assert!(clock.read() >= first);
+        clock.pause();
+        let stopped = clock.read();
+        assert_eq!(clock.read(), stopped);
+    }
+}

@@ -1,0 +1,274 @@
+//! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::asyncs::Asyncs;
+use super::builder::{Options, UnhandledPanic};
+use super::clock::Clock;
+use super::closing::Closing;
+use super::current;
+use super::handles::{Handles, Header, Stage};
+use super::hooks::Hooks;
+use super::liveness::Liveness;
+use super::queue::{Entry, PhaseQueue, QueueKey};
+use super::sources::Sources;
+use super::timers::Timers;
+use crate::executor::inbox::Inbox;
+use crate::executor::join::{JoinHandle, panic_message};
+use crate::executor::lane::{Lane, Microtask};
+use crate::executor::registry::{Info, Registry, TaskKey};
+use crate::executor::spawn::{Message, Meta, Owner, Payload, Runnable, Shared, TaskFuture};
+use crate::kinds::{Kind, Phase};
+use crate::probe::Probe;
+use crate::sys;
+use crate::sys::poller::{Events, Poller};
+use crate::sys::scoped::ScopedCall;
+
+pub(crate) struct Core {
+    // What other threads reach, and where it arrives.
+    pub(crate) shared: Arc<Shared>,
+    pub(super) messages: RefCell<Vec<Message>>,
+
+    // Tasks.
+    pub(crate) lane: Lane<Runnable>,
+    pub(crate) tasks: Registry,
+    pub(super) root: ScopedCall,
+    /// The slot of the task that is being polled.
+    pub(super) polled: Cell<Option<u32>>,
+    pub(super) unhandled: RefCell<Option<Payload>>,
+
+    // Phases.
+    pub(crate) clock: Clock,
+    pub(crate) timers: Timers,
+    pub(super) pending: PhaseQueue,
+    pub(super) idle: Hooks,
+    pub(super) idle_queue: PhaseQueue,
+    pub(super) prepare: Hooks,
+    pub(super) prepare_queue: PhaseQueue,
+    pub(super) check: Hooks,
+    /// Immediates.
+    pub(super) check_queue: PhaseQueue,
+    pub(super) closing: Closing,
+    pub(super) closing_queue: PhaseQueue,
+    pub(crate) poller: Rc<Poller>,
+    pub(super) events: RefCell<Events>,
+    pub(crate) sources: Sources,
+    pub(crate) asyncs: Asyncs,
+
+    // The loop itself.
+    pub(crate) handles: Handles,
+    pub(crate) liveness: Liveness,
+    pub(crate) probe: Probe,
+    pub(super) options: Options,
+    pub(super) stop: Cell<bool>,
+    pub(super) running: Cell<bool>,
+    pub(super) closed: Cell<bool>,
+    pub(super) turns: Cell<u64>,
+    pub(super) budget_hits: Cell<u64>,
+}
+
+impl Core {
+    pub(crate) fn new(options: Options, probe: Probe, paused: bool) -> std::io::Result<Rc<Self>> {
+        let poller = Poller::new()?;
+        let shared = Arc::new(Shared {
+            inbox: Inbox::new(poller.notifier()),
+        });
+        Ok(Rc::new(Self {
+            shared,
+            messages: RefCell::default(),
+            lane: Lane::new(),
+            tasks: Registry::new(),
+            root: ScopedCall::new(),
+            polled: Cell::new(None),
+            unhandled: RefCell::default(),
+            clock: Clock::new(paused),
+            timers: Timers::new(),
+            pending: PhaseQueue::new(),
+            idle: Hooks::new(),
+            idle_queue: PhaseQueue::new(),
+            prepare: Hooks::new(),
+            prepare_queue: PhaseQueue::new(),
+            check: Hooks::new(),
+            check_queue: PhaseQueue::new(),
+            closing: Closing::default(),
+            closing_queue: PhaseQueue::new(),
+            poller: Rc::new(poller),
+            events: RefCell::new(Events::new()),
+            sources: Sources::new(),
+            asyncs: Asyncs::new(),
+            handles: Handles::new(),
+            liveness: Liveness::default(),
+            probe,
+            options,
+            stop: Cell::new(false),
+            running: Cell::new(false),
+            closed: Cell::new(false),
+            turns: Cell::new(0),
+            budget_hits: Cell::new(0),
+        }))
+    }
+
+    pub(crate) fn is_home_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    /// Whether anything can still happen: something referenced is active or queued, a lane is not empty, or
+    /// another thread has sent something (R1).
+    pub(crate) fn is_alive(&self) -> bool {
+        self.liveness.any() || !self.lane.is_empty() || self.shared.inbox.is_pending()
+    }
+
+    // Tasks.
+
+    pub(crate) fn spawn<F>(
+        self: &Rc<Self>,
+        future: F,
+        site: &'static Location<'static>,
+        name: Option<Rc<str>>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        if self.is_closed() {
+            return JoinHandle::never_started();
+        }
+        let key = self.tasks.reserve(site, name);
+        let meta = Meta {
+            shared: self.shared.clone(),
+            slot: key.slot,
+        };
+        let future = TaskFuture::new(future, self.clone(), key.slot);
+        let (runnable, output) = sys::task::spawn_local(meta, future, current::schedule);
+        self.tasks.fill(key.slot, runnable.waker());
+        self.lane.push_microtask(Microtask::Task(runnable));
+        JoinHandle::new(output, self.clone(), key)
+    }
+
+    /// The task that is being polled.
+    pub(crate) fn polled_task(&self) -> Option<Info> {
+        self.polled.get().and_then(|slot| self.tasks.info(slot))
+    }
+
+    // Handles.
+
+    pub(crate) fn set_active(&self, header: &Header, active: bool) {
+        if header.active.replace(active) != active && header.referenced.get() {
+            self.count(header.kind, active);
+        }
+    }
+
+    pub(crate) fn set_referenced(&self, header: &Header, referenced: bool) {
+        if header.referenced.replace(referenced) != referenced && header.active.get() {
+            self.count(header.kind, referenced);
+        }
+    }
+
+    pub(crate) fn count(&self, kind: Kind, up: bool) {
+        if up {
+            self.liveness.add(kind);
+        } else {
+            self.liveness.remove(kind);
+        }
+    }
+
+    /// Queues a handle, stopped by its owner, for the closing phase.
+    pub(crate) fn begin_close(&self, header: &Rc<Header>) {
+        if self.is_closed() {
+            self.handles.remove(header);
+            return;
+        }
+        header.stage.set(Stage::Closing);
+        self.liveness.add(Kind::Closing);
+        self.closing.push(header.clone());
+    }
+
+    /// The handle was dropped: gone at once, unless it waits for the closing phase.
+    pub(crate) fn release(&self, header: &Header) {
+        self.set_active(header, false);
+        if header.stage.get() == Stage::Open {
+            self.handles.remove(header);
+        }
+    }
+
+    /// The hooks of a phase that has some.
+    pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
+        match phase {
+            Phase::Idle => &self.idle,
+            Phase::Prepare => &self.prepare,
+            _ => &self.check,
+        }
+    }
+
+    // Entries that wait for a phase.
+
+    /// The queue of a phase; the timers and the poll phase have none.
+    pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
+        match phase {
+            Phase::Pending => &self.pending,
+            Phase::Idle => &self.idle_queue,
+            Phase::Prepare => &self.prepare_queue,
+            Phase::Closing => &self.closing_queue,
+            Phase::Check | Phase::Poll | Phase::Timers => &self.check_queue,
+        }
+    }
+
+    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry) -> QueueKey {
+        self.liveness.add(Kind::Queued);
+        self.queue(phase).push(entry)
+    }
+
+    pub(crate) fn dequeue(&self, phase: Phase, key: QueueKey) -> bool {
+        let entry = self.queue(phase).remove(key);
+        let removed = entry.is_some();
+        if removed {
+            self.liveness.remove(Kind::Queued);
+        }
+        // The drop of a waker or a closure may be anybody's code; nothing is borrowed here.
+        drop(entry);
+        removed
+    }
+
+    pub(crate) fn renew(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
+        self.queue(phase).set_waker(key, waker)
+    }
+}
+
+impl Owner for Core {
+    fn finished(&self, slot: u32) {
+        self.tasks.remove(slot);
+    }
+
+    fn info(&self, slot: u32) -> Option<Info> {
+        self.tasks.info(slot)
+    }
+
+    fn unhandled_panic(&self, task: Option<Info>, payload: Payload) {
+        match self.options.unhandled_panic {
+            UnhandledPanic::Ignore => {}
+            UnhandledPanic::Report => {
+                let task = task.map_or_else(|| "a task".to_owned(), |task| task.to_string());
+                let message = panic_message(&*payload).unwrap_or("no message");
+                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
+            }
+            UnhandledPanic::Unwind => {
+                self.unhandled.borrow_mut().get_or_insert(payload);
+                self.stop.set(true);
+            }
+        }
+    }
+
+    fn abort(&self, key: TaskKey) {
+        if let Some(waker) = self.tasks.abort(key) {
+            waker.wake();
+        }
+    }
+}

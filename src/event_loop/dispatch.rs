@@ -1,0 +1,64 @@
+//! The only caller of user code, and the only place where the lanes are drained.
+
+use super::core::Core;
+use super::queue::Entry;
+use crate::executor::lane::{Job, Microtask};
+use crate::executor::spawn::Runnable;
+use crate::kinds::Phase;
+
+impl Core {
+    /// Runs one callback of a phase, then drains the lanes (N9).
+    ///
+    /// A panic leaves through here: what is left of the lanes and of the phase stays where it is and goes on
+    /// with the next run.
+    pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
+        let _span = self.probe.callback(phase);
+        callback();
+        self.drain();
+    }
+
+    pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
+        match entry {
+            Entry::Wake(waker) => self.dispatch(phase, || waker.wake()),
+            Entry::Call(call) => self.dispatch(phase, call),
+        }
+    }
+
+    /// What was put into the lanes outside of a callback: before the run, or beyond the budget of a drain.
+    pub(super) fn run_lanes(&self) {
+        if !self.lane.is_empty() {
+            self.drain();
+        }
+    }
+
+    /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
+    fn drain(&self) {
+        let mut budget = self.options.lane_budget;
+        self.lane.begin_drain();
+        while let Some(job) = self.lane.next() {
+            match job {
+                Job::Microtask(Microtask::Task(runnable)) => self.run_task(runnable),
+                Job::Microtask(Microtask::Root) => self.root.call(),
+                Job::Microtask(Microtask::Call(call)) | Job::Tick(call) => call(),
+            }
+            budget -= 1;
+            if budget == 0 {
+                self.budget_hits.set(self.budget_hits.get() + 1);
+                break;
+            }
+        }
+    }
+
+    fn run_task(&self, runnable: Runnable) {
+        let slot = runnable.metadata().slot;
+        if self.tasks.is_aborted(slot) {
+            // Drops the future and closes the task.
+            drop(runnable);
+            return;
+        }
+        let _span = self.probe.poll(|| self.tasks.info(slot));
+        let before = self.polled.replace(Some(slot));
+        runnable.run();
+        self.polled.set(before);
+    }
+}

@@ -1,0 +1,206 @@
+//! The loop as its own thread sees it.
+
+use std::future::Future;
+use std::panic::Location;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::core::Core;
+use super::handles::{HandleCore, HandleInfo};
+use super::remote::Remote;
+use super::{current, queue};
+use crate::executor::Info;
+use crate::executor::join::JoinHandle;
+use crate::executor::lane::Microtask;
+use crate::kinds::{Kind, Phase};
+
+/// A handle to a loop, for its own thread; cheap to clone.
+///
+/// It may outlive the loop. Spawning then gives a cancelled task, closures are dropped unrun, and handles refuse to
+/// start.
+#[derive(Clone)]
+pub struct LoopHandle {
+    core: Rc<Core>,
+}
+
+impl LoopHandle {
+    pub(crate) fn from_core(core: Rc<Core>) -> Self {
+        Self { core }
+    }
+
+    pub(crate) fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    /// The loop that runs on this thread.
+    ///
+    /// # Panics
+    ///
+    /// When there is none; [`try_current`](Self::try_current) returns `None` instead.
+    #[must_use]
+    #[track_caller]
+    pub fn current() -> Self {
+        match Self::try_current() {
+            Some(handle) => handle,
+            None => panic!(
+                "no event loop runs on this thread: call this inside `phaseloop::block_on(async {{ .. }})` or \
+                 `EventLoop::enter`, or use the methods of a `LoopHandle`"
+            ),
+        }
+    }
+
+    /// The loop that runs on this thread, if there is one.
+    #[must_use]
+    pub fn try_current() -> Option<Self> {
+        current::get().map(Self::from_core)
+    }
+
+    // Tasks and lanes.
+
+    /// Spawns a task on the loop; see [`spawn`](crate::spawn).
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.core.spawn(future, Location::caller(), None)
+    }
+
+    /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
+    pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
+        if !self.core.is_closed() {
+            self.core.lane.push_tick(Box::new(tick));
+        }
+    }
+
+    /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
+    pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
+        if !self.core.is_closed() {
+            let call = Microtask::Call(Box::new(microtask));
+            self.core.lane.push_microtask(call);
+        }
+    }
+
+    /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
+    pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
+        let entry = queue::Entry::Call(Box::new(immediate));
+        let key = (!self.core.is_closed()).then(|| self.core.enqueue(Phase::Check, entry));
+        Immediate {
+            handle: self.clone(),
+            key,
+        }
+    }
+
+    // The loop.
+
+    /// Ends the running [`run`](crate::EventLoop::run) after the current turn, without waiting in it. Called before a
+    /// run, it makes that run return at once. Not for other threads: [`Remote::stop`] is.
+    pub fn stop(&self) {
+        self.core.stop.set(true);
+    }
+
+    /// Whether something is left that can happen on the loop: something active and referenced, something queued, or
+    /// something another thread has sent.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.core.is_alive()
+    }
+
+    /// Whether the loop has been dropped.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    /// The loop's time: read once a turn, the same for all callbacks of a phase. [`Timer`](crate::time::Timer)s count
+    /// from it.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.core.clock.instant(self.core.clock.now())
+    }
+
+    /// Refreshes [`now`](Self::now): for a callback that took long and starts a timer.
+    pub fn update_time(&self) {
+        self.core.clock.update();
+    }
+
+    /// How long the poll phase would wait if it began now; `None` for ever.
+    ///
+    /// Zero when the loop is stopped, has something to run at once, or is not alive.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        self.core.next_timeout()
+    }
+
+    /// How many turns the loop has made.
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.core.turns.get()
+    }
+
+    /// How often a drain ended because of the [lane budget](crate::Builder::lane_budget).
+    #[must_use]
+    pub fn budget_hits(&self) -> u64 {
+        self.core.budget_hits.get()
+    }
+
+    /// The loop as other threads may use it.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.core.shared.clone())
+    }
+
+    // Why is it alive?
+
+    /// What keeps the loop alive, with counts; only kinds with any.
+    #[must_use]
+    pub fn keepers(&self) -> Vec<(Kind, usize)> {
+        Kind::ALL
+            .into_iter()
+            .map(|kind| (kind, self.core.liveness.count(kind)))
+            .filter(|&(_, count)| count > 0)
+            .collect()
+    }
+
+    /// The loop's open handles in the order in which they were made, started or not.
+    #[must_use]
+    pub fn handles(&self) -> Vec<HandleInfo> {
+        self.core.handles.list()
+    }
+
+    /// The tasks that have not ended, oldest first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Info> {
+        self.core.tasks.list()
+    }
+
+    pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> HandleCore {
+        HandleCore::owner(self.clone(), self.core.handles.open(kind, site))
+    }
+}
+
+impl std::fmt::Debug for LoopHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopHandle")
+            .field("alive", &self.is_alive())
+            .field("keepers", &self.keepers())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A closure queued for the check phase. Dropping this does not take it back.
+#[derive(Debug)]
+pub struct Immediate {
+    handle: LoopHandle,
+    key: Option<queue::QueueKey>,
+}
+
+impl Immediate {
+    /// Takes the closure back, also out of the check phase that is running. `false`: it has run, or was taken back
+    /// before.
+    pub fn clear(&self) -> bool {
+        self.key
+            .is_some_and(|key| self.handle.core.dequeue(Phase::Check, key))
+    }
+}

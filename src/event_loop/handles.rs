@@ -1,0 +1,296 @@
+//! What all handles have in common: flags, the place that made them, and how they close.
+//!
+//! ```text
+//!   new ──> open ── close() ──> closing ── closing phase ──> closed
+//!             └────────────── drop: gone at once, no callback ──────┘
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use slab::Slab;
+
+use super::handle::LoopHandle;
+use crate::error::Error;
+use crate::kinds::Kind;
+
+/// The flags of one handle, shared between the handle and the loop.
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    site: &'static Location<'static>,
+    /// Order of creation, over all kinds.
+    id: u64,
+    slot: Cell<u32>,
+    pub(crate) active: Cell<bool>,
+    pub(crate) referenced: Cell<bool>,
+    pub(crate) stage: Cell<Stage>,
+    /// Who wants to know of the close.
+    pub(crate) on_close: RefCell<Vec<OnClose>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Open,
+    Closing,
+    Closed,
+}
+
+pub(crate) enum OnClose {
+    Wake(Waker),
+    Call(Box<dyn FnOnce()>),
+}
+
+/// The open handles of a loop.
+pub(crate) struct Handles {
+    list: RefCell<Slab<Rc<Header>>>,
+    next_id: Cell<u64>,
+}
+
+impl Handles {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: RefCell::new(Slab::new()),
+            next_id: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> Rc<Header> {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let header = Rc::new(Header {
+            kind,
+            site,
+            id,
+            slot: Cell::new(0),
+            active: Cell::new(false),
+            referenced: Cell::new(true),
+            stage: Cell::new(Stage::Open),
+            on_close: RefCell::new(Vec::new()),
+        });
+        let slot = self.list.borrow_mut().insert(header.clone());
+        header
+            .slot
+            .set(u32::try_from(slot).expect("fewer than 2^32 handles are open at once"));
+        header
+    }
+
+    /// Takes the handle off the list; it is over.
+    pub(crate) fn remove(&self, header: &Header) {
+        if header.stage.replace(Stage::Closed) != Stage::Closed {
+            self.list.borrow_mut().remove(header.slot.get() as usize);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.borrow().len()
+    }
+
+    /// All handles in the order of their creation.
+    pub(crate) fn list(&self) -> Vec<HandleInfo> {
+        let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
+        headers.sort_unstable_by_key(|header| header.id);
+        headers.iter().map(|header| header.info()).collect()
+    }
+}
+
+impl Header {
+    fn info(&self) -> HandleInfo {
+        HandleInfo {
+            kind: self.kind,
+            created_at: self.site,
+            active: self.active.get(),
+            referenced: self.referenced.get(),
+            closing: self.stage.get() != Stage::Open,
+        }
+    }
+}
+
+/// One handle of a loop, as [`LoopHandle::handles`] lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandleInfo {
+    /// What it is.
+    pub kind: Kind,
+    /// The line that made it.
+    pub created_at: &'static Location<'static>,
+    /// Whether it is started.
+    pub active: bool,
+    /// Whether it counts for keeping the loop alive while it is active.
+    pub referenced: bool,
+    /// Whether it was closed.
+    pub closing: bool,
+}
+
+/// The way from a public handle to what all handles share.
+#[expect(unnameable_types, reason = "an internal of the sealed trait `Handle`")]
+pub struct HandleCore {
+    pub(crate) handle: LoopHandle,
+    pub(crate) header: Rc<Header>,
+    /// Whether the drop of this one ends the handle; not so for the one a callback is given to look at.
+    is_owner: bool,
+}
+
+impl std::fmt::Debug for HandleCore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.header.info().fmt(f)
+    }
+}
+
+impl HandleCore {
+    pub(crate) fn owner(handle: LoopHandle, header: Rc<Header>) -> Self {
+        Self {
+            handle,
+            header,
+            is_owner: true,
+        }
+    }
+
+    /// The handle as its own callback sees it, on the running loop.
+    pub(crate) fn view(header: Rc<Header>) -> Self {
+        Self {
+            handle: LoopHandle::current(),
+            header,
+            is_owner: false,
+        }
+    }
+
+    /// What the drop of a public handle does: `shut` stops it, then it is off the loop's books.
+    pub(crate) fn release(&self, shut: impl FnOnce()) {
+        if self.is_owner && self.header.stage.get() != Stage::Closed {
+            shut();
+            self.handle.core().release(&self.header);
+        }
+    }
+
+    /// Ends the handle: `shut` stops it at once, the closing phase reports it.
+    pub(crate) fn close(&self, shut: impl FnOnce()) -> Close {
+        if self.header.stage.get() == Stage::Open {
+            shut();
+            self.handle.core().begin_close(&self.header);
+        }
+        Close {
+            header: self.header.clone(),
+        }
+    }
+
+    /// Why the handle cannot be started, if it cannot.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.header.stage.get() != Stage::Open {
+            return Err(Error::HANDLE_CLOSED);
+        }
+        if self.handle.is_closed() {
+            return Err(Error::LOOP_CLOSED);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) mod sealed {
+    #[expect(
+        unnameable_types,
+        reason = "keeps the trait `Handle` from being implemented elsewhere"
+    )]
+    pub trait Sealed {
+        fn handle_core(&self) -> &super::HandleCore;
+    }
+}
+
+/// What timers, hooks, async handles and I/O sources have in common, as libuv's handles do.
+///
+/// A handle is *active* while it is started, and *referenced* unless [`unref`](Handle::unref) was called.
+/// The loop stays alive as long as a handle is both. Dropping a handle stops it at once, and nothing is called
+/// any more. Its `close` is for those who want to see it end in the closing phase.
+pub trait Handle: sealed::Sealed {
+    /// Whether the handle is started.
+    fn is_active(&self) -> bool {
+        self.handle_core().header.active.get()
+    }
+
+    /// Whether the handle counts for keeping the loop alive.
+    fn has_ref(&self) -> bool {
+        self.handle_core().header.referenced.get()
+    }
+
+    /// Makes the handle count for keeping the loop alive; it does from the start. Idempotent.
+    fn ref_(&self) {
+        let core = self.handle_core();
+        core.handle.core().set_referenced(&core.header, true);
+    }
+
+    /// Lets the loop end although the handle is active. It still works while the loop runs. Idempotent.
+    fn unref(&self) {
+        let core = self.handle_core();
+        core.handle.core().set_referenced(&core.header, false);
+    }
+
+    /// Whether `close` was called.
+    fn is_closing(&self) -> bool {
+        self.handle_core().header.stage.get() != Stage::Open
+    }
+
+    /// The line that made the handle.
+    fn created_at(&self) -> &'static Location<'static> {
+        self.handle_core().header.site
+    }
+
+    /// The loop the handle belongs to.
+    fn event_loop(&self) -> LoopHandle {
+        self.handle_core().handle.clone()
+    }
+}
+
+/// A handle that is being closed.
+///
+/// The handle was stopped for good when `close` was called. The future is woken in the closing phase: of the same turn
+/// when called in an earlier phase of it, else of the next. Handles closed in one turn are reported in reverse order.
+/// Until then the loop stays alive and does not sleep. Closing twice is the same as once.
+///
+/// # Cancel safety
+///
+/// Dropping the future does not undo the close.
+#[must_use = "the handle is closed at once; await this, or `drop` it, to see or ignore the report of the closing phase"]
+pub struct Close {
+    header: Rc<Header>,
+}
+
+impl Close {
+    /// Calls `callback` in the closing phase, where the future would be woken.
+    ///
+    /// Dropped unrun when the close was reported before.
+    pub fn then(self, callback: impl FnOnce() + 'static) {
+        if self.header.stage.get() == Stage::Closing {
+            let call = OnClose::Call(Box::new(callback));
+            self.header.on_close.borrow_mut().push(call);
+        }
+    }
+}
+
+impl Future for Close {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.header.stage.get() == Stage::Closed {
+            return Poll::Ready(());
+        }
+        let mut on_close = self.header.on_close.borrow_mut();
+        let known = on_close
+            .iter()
+            .any(|entry| matches!(entry, OnClose::Wake(waker) if waker.will_wake(cx.waker())));
+        if !known {
+            on_close.push(OnClose::Wake(cx.waker().clone()));
+        }
+        Poll::Pending
+    }
+}
+
+impl std::fmt::Debug for Close {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Close")
+            .field("stage", &self.header.stage.get())
+            .finish()
+    }
+}

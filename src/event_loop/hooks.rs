@@ -1,0 +1,177 @@
+//! The hooks of one phase: a list that is walked once a turn while its members come and go.
+//!
+//! The same structure serves idle, prepare and check. New members go to the front, so a pass runs them in
+//! reverse order of start (R71). A pass moves the whole list aside and hands each member back to the end of
+//! the main list before it runs it (R72, R76); what is started meanwhile lands in front of the main list and
+//! has to wait (R73); what is stopped leaves whichever list it is in (R74).
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use slab::Slab;
+
+use super::callback::CallbackSlot;
+use super::handles::Header;
+
+/// A hook that the phase calls: its flags, its callback.
+pub(crate) struct HookState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) callback: CallbackSlot,
+    /// The hook's node while it is started.
+    node: Cell<Option<u32>>,
+}
+
+impl HookState {
+    pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
+        Rc::new(Self {
+            header,
+            callback: CallbackSlot::new(None),
+            node: Cell::new(None),
+        })
+    }
+}
+
+pub(crate) struct Hooks {
+    lists: RefCell<Lists>,
+}
+
+struct Lists {
+    nodes: Slab<Node>,
+    /// Everybody who waits for the next pass.
+    main: Ends,
+    /// Those whose turn in the running pass has not come.
+    pass: Ends,
+}
+
+struct Node {
+    hook: Rc<HookState>,
+    previous: Option<u32>,
+    next: Option<u32>,
+    in_pass: bool,
+}
+
+#[derive(Default)]
+struct Ends {
+    head: Option<u32>,
+    tail: Option<u32>,
+}
+
+impl Hooks {
+    pub(crate) fn new() -> Self {
+        Self {
+            lists: RefCell::new(Lists {
+                nodes: Slab::new(),
+                main: Ends::default(),
+                pass: Ends::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.borrow().nodes.is_empty()
+    }
+
+    /// Adds the hook in front. `false`: it was there.
+    pub(crate) fn start(&self, hook: &Rc<HookState>) -> bool {
+        if hook.node.get().is_some() {
+            return false;
+        }
+        let lists = &mut *self.lists.borrow_mut();
+        let node = lists.nodes.insert(Node {
+            hook: hook.clone(),
+            previous: None,
+            next: None,
+            in_pass: false,
+        });
+        let node = u32::try_from(node).expect("fewer than 2^32 hooks are started at once");
+        hook.node.set(Some(node));
+        lists.push_front(node);
+        true
+    }
+
+    /// Takes the hook out. `false`: it was not there.
+    pub(crate) fn stop(&self, hook: &HookState) -> bool {
+        let Some(node) = hook.node.take() else {
+            return false;
+        };
+        let lists = &mut *self.lists.borrow_mut();
+        lists.unlink(node);
+        lists.nodes.remove(node as usize);
+        true
+    }
+
+    /// A pass begins, with all that is started now (and before it, what an unfinished pass left).
+    pub(crate) fn begin_pass(&self) {
+        let lists = &mut *self.lists.borrow_mut();
+        let mut next = lists.main.head;
+        while let Some(node) = next {
+            next = lists.nodes[node as usize].next;
+            lists.unlink(node);
+            lists.push_back(node, true);
+        }
+    }
+
+    /// The next hook of the pass.
+    pub(crate) fn next(&self) -> Option<Rc<HookState>> {
+        let lists = &mut *self.lists.borrow_mut();
+        let node = lists.pass.head?;
+        lists.unlink(node);
+        lists.push_back(node, false);
+        Some(lists.nodes[node as usize].hook.clone())
+    }
+
+    /// Takes everything out.
+    pub(crate) fn drain(&self) -> Vec<Rc<HookState>> {
+        let lists = &mut *self.lists.borrow_mut();
+        lists.main = Ends::default();
+        lists.pass = Ends::default();
+        let hooks: Vec<_> = lists.nodes.drain().map(|node| node.hook).collect();
+        for hook in &hooks {
+            hook.node.set(None);
+        }
+        hooks
+    }
+}
+
+impl Lists {
+    fn ends(&mut self, in_pass: bool) -> &mut Ends {
+        if in_pass {
+            &mut self.pass
+        } else {
+            &mut self.main
+        }
+    }
+
+    fn push_front(&mut self, node: u32) {
+        let head = self.main.head.replace(node);
+        match head {
+            Some(head) => self.nodes[head as usize].previous = Some(node),
+            None => self.main.tail = Some(node),
+        }
+        self.nodes[node as usize].next = head;
+    }
+
+    fn push_back(&mut self, node: u32, in_pass: bool) {
+        let tail = self.ends(in_pass).tail.replace(node);
+        match tail {
+            Some(tail) => self.nodes[tail as usize].next = Some(node),
+            None => self.ends(in_pass).head = Some(node),
+        }
+        let entry = &mut self.nodes[node as usize];
+        entry.previous = tail;
+        entry.in_pass = in_pass;
+    }
+
+    fn unlink(&mut self, node: u32) {
+        let entry = &mut self.nodes[node as usize];
+        let (previous, next, in_pass) = (entry.previous.take(), entry.next.take(), entry.in_pass);
+        match previous {
+            Some(previous) => self.nodes[previous as usize].next = next,
+            None => self.ends(in_pass).head = next,
+        }
+        match next {
+            Some(next) => self.nodes[next as usize].previous = previous,
+            None => self.ends(in_pass).tail = previous,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What keeps the loop alive, as counters: one a kind, and their sum.
+
+use std::cell::Cell;
+
+use crate::kinds::Kind;
+
+#[derive(Default)]
+pub(crate) struct Liveness {
+    total: Cell<usize>,
+    by_kind: [Cell<usize>; Kind::COUNT],
+}
+
+impl Liveness {
+    pub(crate) fn add(&self, kind: Kind) {
+        let count = &self.by_kind[kind as usize];
+        count.set(count.get() + 1);
+        self.total.set(self.total.get() + 1);
+    }
+
+    pub(crate) fn remove(&self, kind: Kind) {
+        let count = &self.by_kind[kind as usize];
+        count.set(count.get() - 1);
+        self.total.set(self.total.get() - 1);
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.total.get() != 0
+    }
+
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.by_kind[kind as usize].get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Liveness};
+
+    #[test]
+    fn kinds_have_a_counter_each_and_a_common_sum() {
+        let liveness = Liveness::default();
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index, "`ALL` is in the order of declaration");
+            assert!(!liveness.any());
+            liveness.add(kind);
+            assert!(liveness.any());
+            assert_eq!(liveness.count(kind), 1);
+            liveness.remove(kind);
+        }
+        assert!(!liveness.any());
+    }
+}

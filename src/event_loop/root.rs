@@ -1,0 +1,208 @@
+//! The root future: `block_on` and `run`.
+
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::core::Core;
+use super::{EventLoop, RunMode, current};
+use crate::error::Error;
+use crate::executor::spawn::Shared;
+use crate::kinds::Kind;
+
+/// Wakes the root future.
+struct RootWaker {
+    shared: Arc<Shared>,
+    /// Whether it waits in the lane or the inbox already.
+    queued: AtomicBool,
+}
+
+impl Wake for RootWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            current::schedule_root(&self.shared);
+        }
+    }
+}
+
+impl EventLoop {
+    /// Runs the loop until `future` returns.
+    ///
+    /// The future is polled in the microtask lane like any task, but may borrow from the caller. When it
+    /// returns, the rest of the running turn is finished without waiting. Other tasks stay where they are and go
+    /// on with the next run.
+    ///
+    /// As long as the future is pending the loop waits, even if nothing is left on it: another thread may hold the
+    /// waker. [`run_until_done`](Self::run_until_done) ends instead. [`stop`](crate::LoopHandle::stop) does not end it.
+    ///
+    /// # Panics
+    ///
+    /// When called while a loop runs on this thread, when the system's event queue fails, and with the panic of
+    /// the future or of a callback.
+    pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
+        let core = &self.core;
+        let (output, ()) = with_root(core, future, |is_done| {
+            let _alive = RootCounted::new(core);
+            while !is_done() {
+                if let Err(error) = core.run(RunMode::Default) {
+                    panic!("the event queue of the loop failed: {error}");
+                }
+            }
+        });
+        output.expect("the loop ends only when the future has returned")
+    }
+
+    /// Runs the loop until nothing is alive on it, and returns the output of `main`: what a Node program does.
+    ///
+    /// Unlike [`block_on`](Self::block_on) it waits for timers, I/O and tasks that `main` has left behind, and ends
+    /// when nothing can happen any more.
+    ///
+    /// # Errors
+    ///
+    /// When the loop ran dry under a pending `main` ([`is_ran_dry`](Error::is_ran_dry)), or was stopped before
+    /// `main` returned ([`is_stopped`](Error::is_stopped)).
+    ///
+    /// # Panics
+    ///
+    /// As [`block_on`](Self::block_on).
+    pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
+        let core = &self.core;
+        let (output, alive) = with_root(core, main, |_| match core.run(RunMode::Default) {
+            Ok(alive) => alive,
+            Err(error) => panic!("the event queue of the loop failed: {error}"),
+        });
+        output.ok_or(if alive {
+            Error::STOPPED
+        } else {
+            Error::RAN_DRY
+        })
+    }
+}
+
+/// Makes `future` the one that the lane polls as its root while `run` runs the loop.
+fn with_root<F: Future, R>(
+    core: &Rc<Core>,
+    future: F,
+    run: impl FnOnce(&dyn Fn() -> bool) -> R,
+) -> (Option<F::Output>, R) {
+    let mut future = pin!(future);
+    let root = Arc::new(RootWaker {
+        shared: core.shared.clone(),
+        queued: AtomicBool::new(true),
+    });
+    let waker = Waker::from(root.clone());
+    let mut output = None;
+    let is_done = std::cell::Cell::new(false);
+    let mut poll_root = || {
+        root.queued.store(false, Ordering::Release);
+        if is_done.get() {
+            return;
+        }
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            output = Some(value);
+            is_done.set(true);
+            if core.liveness.count(Kind::Root) > 0 {
+                core.stop.set(true);
+            }
+        }
+    };
+    core.lane
+        .push_microtask(crate::executor::lane::Microtask::Root);
+    let result = core.root.with(&mut poll_root, || run(&|| is_done.get()));
+    (output, result)
+}
+
+/// Counts the root future of `block_on` as something alive.
+struct RootCounted<'a>(&'a Core);
+
+impl<'a> RootCounted<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.liveness.add(Kind::Root);
+        Self(core)
+    }
+}
+
+impl Drop for RootCounted<'_> {
+    fn drop(&mut self) {
+        self.0.liveness.remove(Kind::Root);
+    }
+}
+
+/// Runs `future` to its end on a loop made for it.
+///
+/// Tasks that are still running then are dropped with the loop; use [`run`] to wait for them. See
+/// [`EventLoop::block_on`].
+///
+/// # Panics
+///
+/// When the system has no descriptors left for a loop ([`EventLoop::new`] reports it instead), when called while
+/// a loop runs on this thread, and with the panic of the future.
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+///
+/// let answer = phaseloop::block_on(async {
+///     let shared = Rc::new(41);
+///     let copy = shared.clone();
+///     phaseloop::spawn(async move { *copy + 1 }).await.unwrap()
+/// });
+/// assert_eq!(answer, 42);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    new_loop().block_on(future)
+}
+
+/// Runs `main` and everything it starts, on a loop made for it, until nothing is left that could happen.
+///
+/// See [`EventLoop::run_until_done`].
+///
+/// # Errors
+///
+/// When nothing was left on the loop and `main` had not returned, or when the loop was stopped before that.
+///
+/// # Panics
+///
+/// As [`block_on`].
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::Cell, rc::Rc, time::Duration};
+/// use phaseloop::{spawn, time::sleep};
+///
+/// let late = Rc::new(Cell::new(false));
+/// let mark = late.clone();
+/// phaseloop::run(async move {
+///     // Nobody awaits this; `run` waits for it all the same.
+///     drop(spawn(async move {
+///         sleep(Duration::from_millis(1)).await;
+///         mark.set(true);
+///     }));
+/// })?;
+/// assert!(late.get());
+///
+/// let stuck = phaseloop::run(std::future::pending::<()>());
+/// assert!(stuck.unwrap_err().is_ran_dry());
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
+pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {
+    new_loop().run_until_done(main)
+}
+
+fn new_loop() -> EventLoop {
+    match EventLoop::new() {
+        Ok(event_loop) => event_loop,
+        Err(error) => panic!(
+            "cannot make an event loop: {error} (`EventLoop::new` returns this error instead of panicking)"
+        ),
+    }
+}

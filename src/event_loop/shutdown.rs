@@ -1,0 +1,208 @@
+//! The beginning and the end of a run, and the end of the loop.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::EventLoop;
+use super::core::Core;
+use super::current::{self, Enter};
+
+impl Core {
+    /// Makes this the loop that runs on this thread.
+    ///
+    /// # Panics
+    ///
+    /// If one runs already.
+    pub(super) fn start_running(self: &Rc<Self>) -> Running<'_> {
+        if let Some(other) = current::get() {
+            assert!(
+                !other.running.get(),
+                "cannot run an event loop from inside one that runs on this thread: \
+                 await the future, or `spawn` it on the running loop"
+            );
+        }
+        let current = current::enter(self);
+        self.running.set(true);
+        self.shared.inbox.resume();
+        Running {
+            core: self,
+            _current: current,
+        }
+    }
+
+    /// What a run ends with when nothing panicked: the panic of a task that nobody awaits, if it is to go on here.
+    pub(super) fn end_run(&self) {
+        let payload = self.unhandled.borrow_mut().take();
+        if let Some(payload) = payload {
+            std::panic::resume_unwind(payload);
+        }
+    }
+
+    /// Drops all that is left, on the loop's own thread.
+    fn shut_down(self: &Rc<Self>) {
+        self.closed.set(true);
+        let _current = current::enter(self);
+        self.drop_tasks();
+        drop(self.shared.inbox.close());
+
+        for timer in self.timers.drain() {
+            if let super::timers::Payload::Timer(timer) = timer {
+                timer.armed.set(None);
+                timer.header.active.set(false);
+                timer.callback.clear();
+            }
+        }
+        for hook in [&self.idle, &self.prepare, &self.check]
+            .into_iter()
+            .flat_map(super::hooks::Hooks::drain)
+        {
+            hook.header.active.set(false);
+            hook.callback.clear();
+        }
+        for handle in self.asyncs.drain() {
+            handle.header.active.set(false);
+            handle.callback.clear();
+        }
+        drop(self.sources.drain());
+        self.closing.begin_pass();
+        while let Some(header) = self.closing.next() {
+            self.handles.remove(&header);
+            drop(header.on_close.take());
+        }
+        for queue in [
+            &self.pending,
+            &self.idle_queue,
+            &self.prepare_queue,
+            &self.check_queue,
+            &self.closing_queue,
+        ] {
+            drop(queue.drain());
+        }
+        while let Some(job) = self.lane.next() {
+            drop(job);
+        }
+    }
+
+    /// Ends every task: wakes it, then drops it instead of polling it. Afterwards no waker can schedule anything.
+    fn drop_tasks(&self) {
+        loop {
+            for waker in self.tasks.wakers() {
+                waker.wake();
+            }
+            while let Some(job) = self.lane.next() {
+                drop(job);
+            }
+            let mut messages = std::mem::take(&mut *self.messages.borrow_mut());
+            drop(messages.drain(..));
+            self.shared.inbox.take(&mut messages);
+            drop(messages);
+            if self.tasks.len() == 0 {
+                return;
+            }
+            // Another thread is between winning the wake of a task and putting it into the inbox.
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The time of a run.
+pub(super) struct Running<'a> {
+    core: &'a Core,
+    _current: Enter,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let core = self.core;
+        if std::thread::panicking() {
+            // The rest of an interrupted phase goes on with the next run; the queues keep theirs themselves.
+            core.timers
+                .put_back_ready(|payload| core.count_timer(payload, true));
+            if !core.events.borrow().is_empty() || !core.messages.borrow().is_empty() {
+                core.shared.inbox.signal();
+            }
+        }
+        core.running.set(false);
+        core.stop.set(false);
+        core.shared.inbox.leave_parked();
+    }
+}
+
+impl EventLoop {
+    /// Drops the loop if nothing is left on it: no open handle, started or not, no task, nothing queued or in flight.
+    ///
+    /// Dropping it does the same without asking.
+    ///
+    /// # Errors
+    ///
+    /// Gives the loop back, usable as before, with a text that names what is left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, time::Timer};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let event_loop = EventLoop::new()?;
+    /// let timer = Timer::new(&event_loop.handle());
+    /// let busy = event_loop.close().unwrap_err();
+    /// assert!(busy.to_string().contains("timer made at"));
+    /// drop(timer);
+    /// assert!(busy.into_event_loop().close().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn close(self) -> Result<(), Busy> {
+        let core = &self.core;
+        let is_free = core.handles.len() == 0 && core.tasks.len() == 0 && !core.is_alive();
+        if is_free {
+            Ok(())
+        } else {
+            Err(Busy { event_loop: self })
+        }
+    }
+}
+
+/// A loop that could not be closed because something is left on it.
+pub struct Busy {
+    event_loop: EventLoop,
+}
+
+impl Busy {
+    /// The loop, as it was.
+    #[must_use]
+    pub fn into_event_loop(self) -> EventLoop {
+        self.event_loop
+    }
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let handle = self.event_loop.handle();
+        let handles = handle
+            .handles()
+            .into_iter()
+            .map(|info| format!("{} made at {}", info.kind, info.created_at));
+        let tasks = handle.tasks().into_iter().map(|task| task.to_string());
+        let keepers = handle
+            .keepers()
+            .into_iter()
+            .map(|(kind, count)| format!("{count} × {kind} active"));
+        let left: Vec<_> = handles.chain(tasks).chain(keepers).collect();
+        write!(f, "the loop is not done: {}", left.join(", "))
+    }
+}
+
+impl fmt::Debug for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Busy({self})")
+    }
+}
+
+impl std::error::Error for Busy {}
+
+impl Drop for EventLoop {
+    fn drop(&mut self) {
+        self.core.shut_down();
+    }
+}

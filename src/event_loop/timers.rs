@@ -1,0 +1,130 @@
+//! The timers phase's state: sleeps and timer handles in one heap.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+use super::callback::CallbackSlot;
+use super::clock::NEVER;
+use super::handles::Header;
+use super::heap::{Removed, TimerHeap, TimerKey};
+
+/// What a timer handle and the loop share.
+pub(crate) struct TimerState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) callback: CallbackSlot,
+    /// Whether `start` was ever called.
+    pub(crate) started: Cell<bool>,
+    /// Nanoseconds between firings; zero for a one-shot.
+    pub(crate) repeat: Cell<u64>,
+    /// When the timer is, or was last, due.
+    pub(crate) due: Cell<u64>,
+    /// Where the timer is, in the heap or in the ready list.
+    pub(crate) armed: Cell<Option<TimerKey>>,
+}
+
+impl TimerState {
+    pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
+        Rc::new(Self {
+            header,
+            callback: CallbackSlot::new(None),
+            started: Cell::new(false),
+            repeat: Cell::new(0),
+            due: Cell::new(0),
+            armed: Cell::new(None),
+        })
+    }
+}
+
+/// What fires.
+pub(crate) enum Payload {
+    Sleep { waker: Waker, referenced: bool },
+    Timer(Rc<TimerState>),
+}
+
+/// The earliest deadline, and the clock it is measured by.
+pub(crate) struct Next {
+    pub(crate) deadline: u64,
+    /// A sleep counts from the real clock, a timer handle from the cached one.
+    pub(crate) by_real_clock: bool,
+}
+
+pub(crate) struct Timers {
+    heap: RefCell<TimerHeap<Payload>>,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Self {
+            heap: RefCell::new(TimerHeap::new()),
+        }
+    }
+
+    pub(crate) fn insert(&self, deadline: u64, payload: Payload) -> TimerKey {
+        self.heap.borrow_mut().insert(deadline, payload)
+    }
+
+    pub(crate) fn remove(&self, key: TimerKey) -> Option<Removed<Payload>> {
+        self.heap.borrow_mut().remove(key)
+    }
+
+    /// Makes a sleep wake `waker`. `false`: it has fired.
+    pub(crate) fn set_waker(&self, key: TimerKey, new: &Waker) -> bool {
+        let before = match self.heap.borrow_mut().get_mut(key) {
+            None => return false,
+            Some(Payload::Sleep { waker, .. }) if !waker.will_wake(new) => {
+                Some(std::mem::replace(waker, new.clone()))
+            }
+            Some(_) => None,
+        };
+        // Outside the borrow: the drop of a waker may be anybody's code.
+        drop(before);
+        true
+    }
+
+    /// Changes whether a sleep counts. `true`: it did the opposite until now.
+    pub(crate) fn set_referenced(&self, key: TimerKey, new: bool) -> bool {
+        let mut heap = self.heap.borrow_mut();
+        let counts = heap.is_in_heap(key);
+        match heap.get_mut(key) {
+            Some(Payload::Sleep { referenced, .. }) => {
+                std::mem::replace(referenced, new) != new && counts
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the entry has neither fired nor been removed.
+    pub(crate) fn is_armed(&self, key: TimerKey) -> bool {
+        self.heap.borrow_mut().get_mut(key).is_some()
+    }
+
+    /// The earliest deadline that can be reached.
+    pub(crate) fn next(&self) -> Option<Next> {
+        let heap = self.heap.borrow();
+        let (deadline, payload) = heap.first()?;
+        (deadline != NEVER).then_some(Next {
+            deadline,
+            by_real_clock: matches!(payload, Payload::Sleep { .. }),
+        })
+    }
+
+    /// A pass begins: everything due by `now` becomes ready (R53).
+    pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload)) {
+        self.heap.borrow_mut().collect_due(now, collected);
+    }
+
+    /// The next one that is ready.
+    pub(crate) fn pop_ready(&self) -> Option<Payload> {
+        self.heap.borrow_mut().pop_ready()
+    }
+
+    /// The pass was cut short: what has not fired is armed again.
+    pub(crate) fn put_back_ready(&self, put_back: impl FnMut(&Payload)) {
+        self.heap.borrow_mut().put_back_ready(put_back);
+    }
+
+    pub(crate) fn drain(&self) -> Vec<Payload> {
+        self.heap.borrow_mut().drain()
+    }
+}

@@ -1,0 +1,357 @@
+//! The door for other threads: a queue, and one notification until it is emptied.
+//!
+//! ```text
+//!             push/signal                push/signal
+//!     Idle ───────────────> Pending <─────────────── Parked     (the last one notifies)
+//!      ^  └── park ──> Parked  │                        │
+//!      │                       │ unpark                 │ unpark
+//!      └───────────────────────┴────────────────────────┘
+//! ```
+//!
+//! A sender first queues, then swaps the state to *pending*; only the one that finds *parked* notifies.
+//! The loop parks by compare-and-swap from *idle*, so it cannot miss what was queued before. All of it goes
+//! through one atomic, read-modify-write on both sides: no pair of variables to get out of step.
+//! A loop that is busy is never notified; it looks at the state once a turn.
+
+use std::sync::PoisonError;
+
+use crate::sys::sync::{AtomicU8, Mutex, Ordering};
+
+/// What ends the wait of a parked loop.
+pub(crate) trait Notify {
+    fn notify(&self);
+}
+
+/// Nothing was sent since the loop last looked; it is running.
+const IDLE: u8 = 0;
+/// Something was sent; the loop need not be notified (again).
+const PENDING: u8 = 1;
+/// Nothing was sent and the loop waits, or is about to, or is left to somebody else's poller.
+const PARKED: u8 = 2;
+
+pub(crate) struct Inbox<T, N> {
+    state: AtomicU8,
+    queue: Mutex<Queue<T>>,
+    notifier: N,
+}
+
+struct Queue<T> {
+    items: Vec<T>,
+    /// Set once; nothing is accepted afterwards.
+    closed: bool,
+}
+
+impl<T, N: Notify> Inbox<T, N> {
+    pub(crate) fn new(notifier: N) -> Self {
+        Self {
+            state: AtomicU8::new(IDLE),
+            queue: Mutex::new(Queue {
+                items: Vec::new(),
+                closed: false,
+            }),
+            notifier,
+        }
+    }
+
+    // Any thread.
+
+    /// Queues an item and wakes the loop.
+    ///
+    /// # Errors
+    ///
+    /// Gives the item back when the loop is gone.
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if queue.closed {
+                return Err(item);
+            }
+            queue.items.push(item);
+        }
+        self.signal();
+        Ok(())
+    }
+
+    /// Wakes the loop without queueing anything. Safe in a signal handler: one swap, at most one write.
+    pub(crate) fn signal(&self) {
+        if self.state.swap(PENDING, Ordering::AcqRel) == PARKED {
+            self.notifier.notify();
+        }
+    }
+
+    /// Whether the loop is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.closed
+    }
+
+    // The loop's thread only.
+
+    /// Whether something was sent since the last `unpark`.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state.load(Ordering::Acquire) == PENDING
+    }
+
+    /// Announces a wait. `false`: something was sent already, do not wait.
+    pub(crate) fn park(&self) -> bool {
+        self.state
+            .compare_exchange(IDLE, PARKED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Leaves the loop to whoever waits on its descriptor: from now on every first send notifies, and what
+    /// was sent already does so at once.
+    pub(crate) fn leave_parked(&self) {
+        if !self.park() {
+            self.notifier.notify();
+        }
+    }
+
+    /// The wait is over. `true`: something was sent, [`take`](Self::take) it.
+    pub(crate) fn unpark(&self) -> bool {
+        self.state.swap(IDLE, Ordering::AcqRel) == PENDING
+    }
+
+    /// Takes the loop back from somebody else's poller; what was sent stays pending.
+    pub(crate) fn resume(&self) {
+        let _ = self
+            .state
+            .compare_exchange(PARKED, IDLE, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Swaps the queued items with `empty`.
+    pub(crate) fn take(&self, empty: &mut Vec<T>) {
+        debug_assert!(empty.is_empty());
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut queue.items, empty);
+    }
+
+    /// Refuses everything from now on and returns what was queued.
+    pub(crate) fn close(&self) -> Vec<T> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.closed = true;
+        std::mem::take(&mut queue.items)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Inbox, Notify};
+    use std::cell::Cell;
+
+    struct Counter(Cell<usize>);
+
+    impl Notify for Counter {
+        fn notify(&self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+
+    fn inbox() -> Inbox<u32, Counter> {
+        Inbox::new(Counter(Cell::new(0)))
+    }
+
+    #[test]
+    fn a_busy_loop_is_not_notified() {
+        let inbox = inbox();
+        inbox.push(1).unwrap();
+        inbox.push(2).unwrap();
+        assert_eq!(inbox.notifier.0.get(), 0);
+        assert!(inbox.is_pending());
+        assert!(!inbox.park(), "there is something to take");
+        assert!(inbox.unpark());
+        let mut items = Vec::new();
+        inbox.take(&mut items);
+        assert_eq!(items, [1, 2]);
+    }
+
+    #[test]
+    fn a_parked_loop_is_notified_once_until_it_looked() {
+        let inbox = inbox();
+        assert!(inbox.park());
+        for item in 0..5 {
+            inbox.push(item).unwrap();
+        }
+        assert_eq!(inbox.notifier.0.get(), 1);
+        assert!(inbox.unpark());
+        assert!(inbox.park());
+        inbox.signal();
+        inbox.signal();
+        assert_eq!(inbox.notifier.0.get(), 2);
+    }
+
+    #[test]
+    fn leaving_with_something_pending_notifies_at_once() {
+        let inbox = inbox();
+        inbox.push(1).unwrap();
+        inbox.leave_parked();
+        assert_eq!(inbox.notifier.0.get(), 1);
+        inbox.resume();
+        assert!(inbox.is_pending(), "resuming takes nothing");
+    }
+
+    #[test]
+    fn a_closed_inbox_gives_the_item_back() {
+        let inbox = inbox();
+        inbox.push(1).unwrap();
+        assert_eq!(inbox.close(), [1]);
+        assert_eq!(inbox.push(2), Err(2));
+        assert!(inbox.is_closed());
+    }
+}
+
+/// Every interleaving of the senders and the loop, up to a bound on preemptions.
+///
+/// `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::{Inbox, Notify};
+    use loom::sync::{Arc, Condvar, Mutex};
+    use loom::thread;
+
+    /// The kernel's wait: a flag that a notification sets and the end of a wait clears.
+    struct Kernel {
+        ready: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Kernel {
+        fn new() -> Self {
+            Self {
+                ready: Mutex::new(false),
+                changed: Condvar::new(),
+            }
+        }
+
+        fn wait(&self) {
+            let mut ready = self.ready.lock().unwrap();
+            while !*ready {
+                ready = self.changed.wait(ready).unwrap();
+            }
+            *ready = false;
+        }
+    }
+
+    impl Notify for Arc<Kernel> {
+        fn notify(&self) {
+            *self.ready.lock().unwrap() = true;
+            self.changed.notify_one();
+        }
+    }
+
+    type Model = Arc<Inbox<u32, Arc<Kernel>>>;
+
+    fn model() -> (Model, Arc<Kernel>) {
+        let kernel = Arc::new(Kernel::new());
+        (Arc::new(Inbox::new(kernel.clone())), kernel)
+    }
+
+    /// The poll phase of a loop that has nothing else to do; a lost wake would show as a deadlock.
+    fn next_batch(inbox: &Model, kernel: &Kernel) -> Vec<u32> {
+        let mut batch = Vec::new();
+        if inbox.park() {
+            kernel.wait();
+        }
+        if inbox.unpark() {
+            inbox.take(&mut batch);
+        }
+        batch
+    }
+
+    #[test]
+    fn loom_no_wake_is_lost_and_none_is_seen_twice() {
+        loom::model(|| {
+            let (inbox, kernel) = model();
+            let senders: Vec<_> = [1, 2]
+                .into_iter()
+                .map(|item| {
+                    let inbox = inbox.clone();
+                    thread::spawn(move || inbox.push(item).unwrap())
+                })
+                .collect();
+            let mut seen = Vec::new();
+            while seen.len() < 2 {
+                seen.extend(next_batch(&inbox, &kernel));
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, [1, 2]);
+            for sender in senders {
+                sender.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn loom_a_signal_without_an_item_ends_the_wait() {
+        loom::model(|| {
+            let (inbox, kernel) = model();
+            let sent = Arc::new(loom::sync::atomic::AtomicBool::new(false));
+            let sender = {
+                let (inbox, sent) = (inbox.clone(), sent.clone());
+                thread::spawn(move || {
+                    sent.store(true, loom::sync::atomic::Ordering::Relaxed);
+                    inbox.signal();
+                })
+            };
+            loop {
+                if inbox.park() {
+                    kernel.wait();
+                }
+                if inbox.unpark() {
+                    break;
+                }
+            }
+            assert!(
+                sent.load(loom::sync::atomic::Ordering::Relaxed),
+                "what was done before the signal is visible after it"
+            );
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_a_loop_left_to_another_poller_is_notified() {
+        loom::model(|| {
+            let (inbox, kernel) = model();
+            let sender = {
+                let inbox = inbox.clone();
+                thread::spawn(move || inbox.push(7).unwrap())
+            };
+            inbox.leave_parked();
+            kernel.wait();
+            inbox.resume();
+            let mut batch = Vec::new();
+            while batch.is_empty() {
+                batch = next_batch(&inbox, &kernel);
+            }
+            assert_eq!(batch, [7]);
+            sender.join().unwrap();
+        });
+    }
+
+    /// Each item is either taken by the loop, or returned by `close`, or given back to its sender.
+    #[test]
+    fn loom_closing_races_with_senders_and_loses_nothing() {
+        loom::model(|| {
+            let (inbox, _kernel) = model();
+            let senders: Vec<_> = [1, 2]
+                .into_iter()
+                .map(|item| {
+                    let inbox = inbox.clone();
+                    thread::spawn(move || inbox.push(item).is_err())
+                })
+                .collect();
+            let mut taken = Vec::new();
+            if inbox.unpark() {
+                inbox.take(&mut taken);
+            }
+            taken.extend(inbox.close());
+            let refused = senders
+                .into_iter()
+                .map(|sender| usize::from(sender.join().unwrap()))
+                .sum::<usize>();
+            assert_eq!(taken.len() + refused, 2);
+            assert!(inbox.close().is_empty(), "nothing slips in after the close");
+        });
+    }
+}

@@ -1,0 +1,220 @@
+//! Handles to spawned tasks: await the result, or end the task.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::registry::{Id, TaskKey};
+use super::spawn::{Output, Owner, Payload};
+
+/// Awaits the output of a spawned task.
+///
+/// Dropping the handle *detaches* the task: it goes on without it. Awaiting gives the task's output, or a
+/// [`JoinError`] when it panicked or was aborted. When the task ends, the awaiting task is woken into the
+/// microtask lane, as by any other wake.
+///
+/// # Cancel safety
+///
+/// The handle is a future that holds nothing but its place: polling it by reference (`&mut handle`) and
+/// giving up in between loses nothing.
+///
+/// # Examples
+///
+/// ```
+/// phaseloop::block_on(async {
+///     let task = phaseloop::spawn(async { 20 + 1 });
+///     assert_eq!(task.await.unwrap() * 2, 42);
+/// });
+/// ```
+#[must_use = "dropping the handle detaches the task; `drop(handle)` says so explicitly"]
+pub struct JoinHandle<T> {
+    state: State<T>,
+}
+
+enum State<T> {
+    Running {
+        output: Output<T>,
+        abort: AbortHandle,
+    },
+    /// The loop was gone when the task was spawned.
+    NeverStarted,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(output: Output<T>, owner: Rc<dyn Owner>, key: TaskKey) -> Self {
+        let abort = AbortHandle { owner, key };
+        Self {
+            state: State::Running { output, abort },
+        }
+    }
+
+    pub(crate) fn never_started() -> Self {
+        Self {
+            state: State::NeverStarted,
+        }
+    }
+
+    /// Ends the task: its future is dropped when its turn in the microtask lane comes, and awaiting the
+    /// handle gives an error for which [`is_cancelled`](JoinError::is_cancelled) holds.
+    ///
+    /// A task that has finished already keeps its output. Aborting twice is the same as once.
+    pub fn abort(&self) {
+        if let State::Running { abort, .. } = &self.state {
+            abort.abort();
+        }
+    }
+
+    /// A handle that only aborts, to be kept elsewhere. `None` if the task never started because its loop
+    /// was gone.
+    #[must_use]
+    pub fn abort_handle(&self) -> Option<AbortHandle> {
+        match &self.state {
+            State::Running { abort, .. } => Some(abort.clone()),
+            State::NeverStarted => None,
+        }
+    }
+
+    /// Whether the task has returned, panicked or been dropped.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match &self.state {
+            State::Running { output, .. } => output.is_finished(),
+            State::NeverStarted => true,
+        }
+    }
+
+    /// The task's number. `None` if it never started because its loop was gone.
+    #[must_use]
+    pub fn id(&self) -> Option<Id> {
+        match &self.state {
+            State::Running { abort, .. } => Some(abort.key.id),
+            State::NeverStarted => None,
+        }
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let State::Running { output, .. } = &mut self.state else {
+            return Poll::Ready(Err(JoinError::cancelled()));
+        };
+        output.poll(cx).map(|output| match output {
+            Some(Ok(output)) => Ok(output),
+            Some(Err(caught)) => Err(JoinError {
+                panic: Some(caught.take()),
+            }),
+            None => Err(JoinError::cancelled()),
+        })
+    }
+}
+
+impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("id", &self.id())
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}
+
+/// Ends a task without waiting for it. Made by [`JoinHandle::abort_handle`].
+#[derive(Clone)]
+pub struct AbortHandle {
+    owner: Rc<dyn Owner>,
+    key: TaskKey,
+}
+
+impl AbortHandle {
+    /// Ends the task, as [`JoinHandle::abort`] does. Without effect once it is over.
+    pub fn abort(&self) {
+        self.owner.abort(self.key);
+    }
+
+    /// The task's number.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.key.id
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle")
+            .field("id", &self.key.id)
+            .finish()
+    }
+}
+
+/// Why a task has no output: it panicked, or it was aborted (or its loop dropped) before it returned.
+pub struct JoinError {
+    /// `None`: cancelled.
+    panic: Option<Payload>,
+}
+
+impl JoinError {
+    pub(crate) fn cancelled() -> Self {
+        Self { panic: None }
+    }
+
+    /// Whether the task was aborted, or dropped with its loop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.panic.is_none()
+    }
+
+    /// Whether the task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Errors
+    ///
+    /// Gives the error back when the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
+        self.panic.ok_or_else(Self::cancelled)
+    }
+}
+
+/// The text of a panic, where it has one.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
+    payload
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.panic {
+            None => f.write_str("the task was aborted before it returned"),
+            Some(payload) => match panic_message(&**payload) {
+                Some(message) => write!(f, "the task panicked: {message}"),
+                None => f.write_str("the task panicked"),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.panic {
+            None => f.write_str("JoinError::Cancelled"),
+            Some(payload) => {
+                let message = panic_message(&**payload).unwrap_or("..");
+                write!(f, "JoinError::Panic({message:?})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}

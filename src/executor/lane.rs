@@ -1,0 +1,163 @@
+//! The two lanes: ticks and microtasks, and the rule by which they empty.
+//!
+//! ```text
+//! drain:  ┌─> all ticks ─> all microtasks ─┐   what is queued meanwhile joins the lane it belongs to;
+//!         └────── while ticks remain ──────┘   the drain ends when both are empty
+//! ```
+//!
+//! Pure data: [`Lane::next`] says what runs next, the caller runs it, and no borrow is held meanwhile.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+/// A closure of either lane.
+pub(crate) type Call = Box<dyn FnOnce()>;
+
+/// One entry of the microtask lane.
+pub(crate) enum Microtask<R> {
+    /// A woken task, to be polled once.
+    Task(R),
+    /// The future of `block_on`.
+    Root,
+    /// A queued closure.
+    Call(Call),
+}
+
+/// What a drain runs next.
+pub(crate) enum Job<R> {
+    Tick(Call),
+    Microtask(Microtask<R>),
+}
+
+/// Both lanes of one loop; `R` is what polls a task.
+pub(crate) struct Lane<R> {
+    queues: RefCell<Queues<R>>,
+}
+
+struct Queues<R> {
+    ticks: VecDeque<Call>,
+    microtasks: VecDeque<Microtask<R>>,
+    /// Whether the drain is past the ticks of this round: then the microtasks go on to their end first.
+    in_microtasks: bool,
+}
+
+impl<R> Lane<R> {
+    pub(crate) fn new() -> Self {
+        Self {
+            queues: RefCell::new(Queues {
+                ticks: VecDeque::new(),
+                microtasks: VecDeque::new(),
+                in_microtasks: false,
+            }),
+        }
+    }
+
+    pub(crate) fn push_tick(&self, call: Call) {
+        self.queues.borrow_mut().ticks.push_back(call);
+    }
+
+    pub(crate) fn push_microtask(&self, microtask: Microtask<R>) {
+        self.queues.borrow_mut().microtasks.push_back(microtask);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let queues = self.queues.borrow();
+        queues.ticks.is_empty() && queues.microtasks.is_empty()
+    }
+
+    /// A drain begins, with the ticks.
+    pub(crate) fn begin_drain(&self) {
+        self.queues.borrow_mut().in_microtasks = false;
+    }
+
+    /// The next job of the drain; `None` ends it.
+    pub(crate) fn next(&self) -> Option<Job<R>> {
+        let queues = &mut *self.queues.borrow_mut();
+        if !queues.in_microtasks {
+            if let Some(tick) = queues.ticks.pop_front() {
+                return Some(Job::Tick(tick));
+            }
+            queues.in_microtasks = true;
+        }
+        if let Some(microtask) = queues.microtasks.pop_front() {
+            return Some(Job::Microtask(microtask));
+        }
+        queues.in_microtasks = false;
+        queues.ticks.pop_front().map(Job::Tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, Lane, Microtask};
+
+    type NameLane = Lane<&'static str>;
+
+    /// Names of ticks are not kept: a tick shows as `tick`.
+    fn next(lane: &NameLane) -> Option<&'static str> {
+        lane.next().map(|job| match job {
+            Job::Tick(call) => {
+                call();
+                "tick"
+            }
+            Job::Microtask(Microtask::Task(name)) => name,
+            Job::Microtask(_) => "other",
+        })
+    }
+
+    #[test]
+    fn n001_ticks_come_before_microtasks_each_in_order() {
+        let lane = NameLane::new();
+        lane.push_microtask(Microtask::Task("a"));
+        lane.push_microtask(Microtask::Task("b"));
+        lane.push_tick(Box::new(|| ()));
+        lane.begin_drain();
+        assert_eq!(next(&lane), Some("tick"));
+        assert_eq!(next(&lane), Some("a"));
+        assert_eq!(next(&lane), Some("b"));
+        assert_eq!(next(&lane), None);
+        assert!(lane.is_empty());
+    }
+
+    #[test]
+    fn n002_a_tick_queued_by_a_microtask_waits_for_the_other_microtasks() {
+        let lane = NameLane::new();
+        lane.push_microtask(Microtask::Task("a"));
+        lane.push_microtask(Microtask::Task("b"));
+        lane.begin_drain();
+        assert_eq!(next(&lane), Some("a"));
+        lane.push_tick(Box::new(|| ()));
+        lane.push_microtask(Microtask::Task("c"));
+        assert_eq!(next(&lane), Some("b"));
+        assert_eq!(next(&lane), Some("c"));
+        assert_eq!(next(&lane), Some("tick"));
+        assert_eq!(next(&lane), None);
+    }
+
+    #[test]
+    fn n003_a_microtask_queued_by_a_tick_waits_for_the_other_ticks() {
+        let lane = NameLane::new();
+        lane.push_tick(Box::new(|| ()));
+        lane.push_tick(Box::new(|| ()));
+        lane.begin_drain();
+        assert_eq!(next(&lane), Some("tick"));
+        lane.push_microtask(Microtask::Task("a"));
+        assert_eq!(next(&lane), Some("tick"));
+        assert_eq!(next(&lane), Some("a"));
+        assert_eq!(next(&lane), None);
+    }
+
+    #[test]
+    fn a_drain_that_was_cut_short_starts_again_with_ticks() {
+        let lane = NameLane::new();
+        lane.push_microtask(Microtask::Task("a"));
+        lane.push_microtask(Microtask::Task("b"));
+        lane.begin_drain();
+        assert_eq!(next(&lane), Some("a"));
+        lane.push_tick(Box::new(|| ()));
+        lane.begin_drain();
+        assert_eq!(next(&lane), Some("tick"));
+        assert_eq!(next(&lane), Some("b"));
+        assert_eq!(next(&lane), None);
+    }
+}

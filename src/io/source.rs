@@ -1,0 +1,353 @@
+//! A registered source of I/O.
+//!
+//! ```text
+//!   new ──> not ready ── event, in the poll phase ──> ready ── attempt would block ──> not ready
+//!              └── wait: waker kept, loop alive ──> woken, one callback each
+//! ```
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::sources::{Direction, SourceState};
+use crate::kinds::Kind;
+use crate::sys::poller::{AsSource, Registration};
+
+/// A descriptor or socket that the loop watches.
+///
+/// It is registered once, for both directions, and remembers what is ready: [`readable`](Source::readable) returns at
+/// once while the last attempt did not find the opposite. Do the I/O through [`read_with`](Source::read_with) or
+/// [`write_with`](Source::write_with): they try, and wait when the system says that it would block. The source must be
+/// non-blocking; [`Source::new`] does not make it so.
+///
+/// Those who wait are woken in the poll phase, a callback each. The source is *active*, and keeps the loop alive unless
+/// unref'd, while somebody waits. Dropping it takes it out of the loop, then closes it, and wakes nobody.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(unix)]
+/// # fn main() -> std::io::Result<()> {
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+/// use phaseloop::{LoopHandle, io::Source};
+///
+/// let (ours, mut theirs) = UnixStream::pair()?;
+/// ours.set_nonblocking(true)?;
+/// phaseloop::block_on(async {
+///     let source = Source::new(&LoopHandle::current(), ours)?;
+///     theirs.write_all(b"hello")?;
+///     let mut buffer = [0; 16];
+///     let n = source.read_with(|mut stream| stream.read(&mut buffer)).await?;
+///     assert_eq!(&buffer[..n], b"hello");
+///     Ok(())
+/// })
+/// # }
+/// # #[cfg(not(unix))]
+/// # fn main() {}
+/// ```
+pub struct Source<T: AsSource> {
+    core: HandleCore,
+    state: Rc<SourceState>,
+    /// `None` only on the way out.
+    registration: Option<Registration<T>>,
+}
+
+impl<T: AsSource> Source<T> {
+    /// Registers `source` with the loop.
+    ///
+    /// # Errors
+    ///
+    /// The system's: [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor already,
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a regular file). The source is
+    /// dropped then.
+    #[track_caller]
+    pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
+        let core = handle.open(Kind::Io, Location::caller());
+        let loop_core = handle.core();
+        let state = loop_core.sources.insert(core.header.clone());
+        match Registration::new(loop_core.poller.clone(), source, state.key) {
+            Ok(registration) => Ok(Self {
+                core,
+                state,
+                registration: Some(registration),
+            }),
+            Err((_source, error)) => {
+                loop_core.sources.remove(&state);
+                loop_core.release(&core.header);
+                Err(error)
+            }
+        }
+    }
+
+    /// The source itself.
+    #[must_use]
+    pub fn get_ref(&self) -> &T {
+        self.registration().get()
+    }
+
+    /// Takes the source out of the loop and gives it back.
+    #[must_use]
+    pub fn into_inner(mut self) -> T {
+        let registration = self.registration.take();
+        registration.expect("present until the end").into_inner()
+    }
+
+    /// Closes the source at once and has that reported in the closing phase; see [`Close`].
+    pub fn close(mut self) -> Close {
+        let registration = self.registration.take();
+        self.core.close(|| {
+            self.shut();
+            drop(registration);
+        })
+    }
+
+    /// Waits until the source is readable, at its end, or in error.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses to watch the source any more.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn readable(&self) -> Readiness<'_, T> {
+        Readiness::new(self, Direction::Read)
+    }
+
+    /// Waits until the source is writable or in error; see [`readable`](Self::readable).
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn writable(&self) -> Readiness<'_, T> {
+        Readiness::new(self, Direction::Write)
+    }
+
+    /// Calls `operation` as soon as the source is readable, again whenever it would have blocked.
+    ///
+    /// # Errors
+    ///
+    /// Those of `operation`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Given up, it has not called `operation`, or that would have blocked.
+    pub async fn read_with<R>(&self, operation: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.io_with(Direction::Read, operation).await
+    }
+
+    /// Calls `operation` as soon as the source is writable; see [`read_with`](Self::read_with).
+    ///
+    /// # Errors
+    ///
+    /// Those of `operation`.
+    pub async fn write_with<R>(&self, operation: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.io_with(Direction::Write, operation).await
+    }
+
+    async fn io_with<R>(
+        &self,
+        direction: Direction,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            Readiness::new(self, direction).await?;
+            if let Some(result) = self.attempt(direction, &mut operation) {
+                return result;
+            }
+        }
+    }
+
+    /// The poll function of [`readable`](Self::readable), for one caller at a time: it remembers the last waker only.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses to watch the source any more.
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_ready(Direction::Read, cx)
+    }
+
+    /// The poll function of [`writable`](Self::writable); see [`poll_readable`](Self::poll_readable).
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses to watch the source any more.
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_ready(Direction::Write, cx)
+    }
+
+    /// The poll function of [`read_with`](Self::read_with); see [`poll_readable`](Self::poll_readable).
+    ///
+    /// # Errors
+    ///
+    /// Those of `operation`.
+    pub fn poll_read_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            ready!(self.poll_ready(Direction::Read, cx))?;
+            if let Some(result) = self.attempt(Direction::Read, &mut operation) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    /// The poll function of [`write_with`](Self::write_with); see [`poll_readable`](Self::poll_readable).
+    ///
+    /// # Errors
+    ///
+    /// Those of `operation`.
+    pub fn poll_write_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            ready!(self.poll_ready(Direction::Write, cx))?;
+            if let Some(result) = self.attempt(Direction::Write, &mut operation) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let side = self.state.side(direction);
+        if side.ready.get() {
+            return Poll::Ready(Ok(()));
+        }
+        side.wait_in_slot(cx.waker());
+        Poll::Ready(Err(ready!(self.begin_wait())))
+    }
+
+    /// Somebody waits now: the source is active, and where events come once only they are asked for again.
+    fn begin_wait(&self) -> Poll<io::Error> {
+        self.core.handle.core().set_active(&self.core.header, true);
+        let read = self.state.side(Direction::Read).is_awaited();
+        let write = self.state.side(Direction::Write).is_awaited();
+        match self.registration().rearm(read, write) {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(error),
+        }
+    }
+
+    /// `None`: it would have blocked, and the direction counts as not ready from now on.
+    fn attempt<R>(
+        &self,
+        direction: Direction,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+    ) -> Option<io::Result<R>> {
+        loop {
+            match operation(self.get_ref()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.state.side(direction).ready.set(false);
+                    return None;
+                }
+                result => return Some(result),
+            }
+        }
+    }
+
+    fn registration(&self) -> &Registration<T> {
+        self.registration.as_ref().expect("present until the end")
+    }
+
+    fn shut(&self) {
+        let core = self.core.handle.core();
+        core.sources.remove(&self.state);
+        core.set_active(&self.core.header, false);
+    }
+}
+
+impl<T: AsSource> Handle for Source<T> {}
+
+impl<T: AsSource> sealed::Sealed for Source<T> {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl<T: AsSource> Drop for Source<T> {
+    fn drop(&mut self) {
+        self.core.release(|| self.shut());
+    }
+}
+
+impl<T: AsSource + fmt::Debug> fmt::Debug for Source<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("source", &self.registration.as_ref().map(Registration::get))
+            .field("active", &self.is_active())
+            .field("created_at", &self.created_at())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits until a [`Source`] is ready in one direction.
+///
+/// # Cancel safety
+///
+/// Dropping it takes its waker out of the source.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Readiness<'a, T: AsSource> {
+    source: &'a Source<T>,
+    direction: Direction,
+    /// The number of the waiter, while it waits.
+    waiting: Option<u64>,
+}
+
+impl<'a, T: AsSource> Readiness<'a, T> {
+    fn new(source: &'a Source<T>, direction: Direction) -> Self {
+        Self {
+            source,
+            direction,
+            waiting: None,
+        }
+    }
+
+    fn stop_waiting(&mut self) {
+        if let Some(id) = self.waiting.take() {
+            let Source { core, state, .. } = self.source;
+            state.side(self.direction).stop_waiting(id);
+            core.handle
+                .core()
+                .set_active(&core.header, state.is_awaited());
+        }
+    }
+}
+
+impl<T: AsSource> Future for Readiness<'_, T> {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let side = self.source.state.side(self.direction);
+        if side.ready.get() {
+            self.stop_waiting();
+            return Poll::Ready(Ok(()));
+        }
+        self.waiting = Some(side.wait(self.waiting, cx.waker()));
+        Poll::Ready(Err(ready!(self.source.begin_wait())))
+    }
+}
+
+impl<T: AsSource> Drop for Readiness<'_, T> {
+    fn drop(&mut self) {
+        self.stop_waiting();
+    }
+}
+
+impl<T: AsSource> fmt::Debug for Readiness<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Readiness")
+            .field("direction", &self.direction)
+            .field("waiting", &self.waiting.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+// What the layers may know of each other is checked by `tests/layers.rs`; each line knows those before it.
+mod error;
+mod kinds;
+mod sys;
+
+mod executor;
+#[cfg(not(feature = "probe"))]
+mod probe;
+#[cfg(feature = "probe")]
+pub mod probe;
+
+mod event_loop;
+
+mod async_handle;
+pub mod io;
+pub mod phase;
+pub mod task;
+pub mod time;
+
+pub use async_handle::{AsyncHandle, AsyncSender};
+pub use error::Error;
+pub use event_loop::builder::{Builder, UnhandledPanic};
+pub use event_loop::handle::{Immediate, LoopHandle};
+pub use event_loop::handles::{Close, Handle, HandleInfo};
+pub use event_loop::remote::{Remote, RemoteJoinHandle};
+pub use event_loop::root::{block_on, run};
+pub use event_loop::shutdown::Busy;
+pub use event_loop::{EventLoop, RunMode};
+pub use kinds::Kind;
+pub use sys::poller::BackendFd;
+pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};

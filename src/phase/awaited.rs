@@ -1,0 +1,127 @@
+//! Futures that wait for a phase.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::queue::{Entry, QueueKey};
+use crate::kinds::Phase;
+
+/// Waits for the next check phase, and so lets a turn of the loop pass: timers and I/O get their chance.
+///
+/// The same as [`check()`]; Node's `await setImmediate()`. See [`yield_now`](crate::task::yield_now) for giving way
+/// within the turn.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes it out of the phase.
+///
+/// # Panics
+///
+/// When first polled on a thread where no loop runs.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::RefCell, rc::Rc};
+/// use phaseloop::{spawn, task::{yield_now, yield_now_immediate}};
+///
+/// let log = Rc::new(RefCell::new(Vec::new()));
+/// let other = log.clone();
+/// phaseloop::run(async {
+///     drop(spawn(async move {
+///         for _ in 0..3 {
+///             yield_now().await;
+///             other.borrow_mut().push("microtask");
+///         }
+///     }));
+///     yield_now_immediate().await;
+///     log.borrow_mut().push("check");
+/// })?;
+/// assert_eq!(*log.borrow(), ["microtask", "microtask", "microtask", "check"]);
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
+pub fn yield_now_immediate() -> PhaseFuture {
+    check()
+}
+
+/// Waits for the next check phase: of this turn, or of the next if this one's has begun.
+pub fn check() -> PhaseFuture {
+    PhaseFuture::new(Phase::Check)
+}
+
+/// Waits for the next idle phase.
+pub fn idle() -> PhaseFuture {
+    PhaseFuture::new(Phase::Idle)
+}
+
+/// Waits for the next prepare phase, right before the loop waits for I/O.
+pub fn prepare() -> PhaseFuture {
+    PhaseFuture::new(Phase::Prepare)
+}
+
+/// Waits for the next closing phase; runs after the handles closed in this turn are reported.
+pub fn closing() -> PhaseFuture {
+    PhaseFuture::new(Phase::Closing)
+}
+
+/// Waits for the next pass over the pending queue: at the start of a turn, or right after its poll phase.
+pub fn pending() -> PhaseFuture {
+    PhaseFuture::new(Phase::Pending)
+}
+
+/// Waits for a phase. Made by the functions of [`phase`](crate::phase).
+///
+/// Registered with its first poll, it keeps the loop alive and from sleeping until its phase has come. Those who wait
+/// for the same phase are woken in the order in which they began to, each followed by a drain of the lanes. One that
+/// begins to wait while its phase runs waits for the next turn.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes it out of the phase.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct PhaseFuture {
+    phase: Phase,
+    queued: Option<(LoopHandle, QueueKey)>,
+}
+
+impl PhaseFuture {
+    fn new(phase: Phase) -> Self {
+        Self {
+            phase,
+            queued: None,
+        }
+    }
+}
+
+impl Future for PhaseFuture {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.queued {
+            None => {
+                let handle = LoopHandle::current();
+                let entry = Entry::Wake(cx.waker().clone());
+                let key = handle.core().enqueue(self.phase, entry);
+                self.queued = Some((handle, key));
+                Poll::Pending
+            }
+            Some((handle, key)) => {
+                if handle.core().renew(self.phase, *key, cx.waker()) {
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Drop for PhaseFuture {
+    fn drop(&mut self) {
+        if let Some((handle, key)) = self.queued.take() {
+            handle.core().dequeue(self.phase, key);
+        }
+    }
+}

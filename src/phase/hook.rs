@@ -1,0 +1,190 @@
+//! Hooks: callbacks that run in every turn.
+//!
+//! ```text
+//!   new ──> stopped <── stop ──> started ──> called once a turn, in its phase
+//!              └── drop, close ──> gone; not called any more, not even in the running pass
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::rc::Rc;
+
+use crate::error::Error;
+use crate::event_loop::core::Core;
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::hooks::{HookState, Hooks};
+use crate::kinds::{Kind, Phase};
+
+/// Runs once a turn before the prepare hooks. The loop does not sleep while an idle hook is started.
+///
+/// See [`Hook`].
+pub type Idle = Hook<IdleHooks>;
+
+/// Runs once a turn, right before the loop waits for I/O. See [`Hook`].
+pub type Prepare = Hook<PrepareHooks>;
+
+/// Runs once a turn, right after the loop has waited for I/O. See [`Hook`].
+pub type Check = Hook<CheckHooks>;
+
+/// The phases that have hooks; [`Idle`], [`Prepare`] and [`Check`] name them.
+pub trait HookPhase: private::Marker {}
+
+mod private {
+    use crate::kinds::{Kind, Phase};
+
+    #[expect(
+        unnameable_types,
+        reason = "keeps `HookPhase` from being implemented elsewhere"
+    )]
+    pub trait Marker: 'static {
+        const KIND: Kind;
+        const PHASE: Phase;
+    }
+}
+
+macro_rules! hook_phase {
+    ($marker:ident, $name:ident) => {
+        #[doc = concat!("Marks a hook as [`", stringify!($name), "`].")]
+        #[derive(Debug)]
+        #[expect(unnameable_types, reason = "reached through the alias of its hook")]
+        pub enum $marker {}
+
+        impl HookPhase for $marker {}
+
+        impl private::Marker for $marker {
+            const KIND: Kind = Kind::$name;
+            const PHASE: Phase = Phase::$name;
+        }
+    };
+}
+
+hook_phase!(IdleHooks, Idle);
+hook_phase!(PrepareHooks, Prepare);
+hook_phase!(CheckHooks, Check);
+
+/// A callback that runs in every turn of the loop, in the phase `P`: [`Idle`], [`Prepare`] or [`Check`].
+///
+/// Hooks of a phase run in *reverse* order of their start. One that is started while its phase runs waits for the
+/// next turn; one that is stopped, closed or dropped does not run any more, not even in the running pass. A drain of
+/// the lanes follows each.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, Handle, RunMode, phase::Idle};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut event_loop = EventLoop::new()?;
+/// let idle = Idle::new(&event_loop.handle());
+/// let mut left = 3;
+/// idle.start(move |idle| {
+///     left -= 1;
+///     if left == 0 {
+///         idle.stop();
+///     }
+/// })?;
+/// event_loop.run(RunMode::Default)?;
+/// assert!(!idle.is_active());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Hook<P: HookPhase> {
+    core: HandleCore,
+    state: Rc<HookState>,
+    phase: PhantomData<P>,
+}
+
+impl<P: HookPhase> Hook<P> {
+    /// Makes a hook that is not started.
+    #[must_use]
+    #[track_caller]
+    pub fn new(handle: &LoopHandle) -> Self {
+        let core = handle.open(P::KIND, Location::caller());
+        Self {
+            state: HookState::new(core.header.clone()),
+            core,
+            phase: PhantomData,
+        }
+    }
+
+    /// Starts calling `callback` once a turn. A hook that is started already keeps its callback and its place.
+    ///
+    /// The callback gets the hook itself, to stop or close it.
+    ///
+    /// # Errors
+    ///
+    /// When the hook was closed or the loop is gone.
+    pub fn start(&self, mut callback: impl FnMut(&Self) + 'static) -> Result<(), Error> {
+        self.core.check_open()?;
+        if self.hooks().start(&self.state) {
+            // Weak: the callback lives in what it points to.
+            let state = Rc::downgrade(&self.state);
+            self.state.callback.set(Box::new(move || {
+                if let Some(state) = state.upgrade() {
+                    callback(&Self::view(state));
+                }
+            }));
+            self.loop_core().set_active(&self.state.header, true);
+        }
+        Ok(())
+    }
+
+    /// Stops calling. Does nothing when stopped already.
+    pub fn stop(&self) {
+        if self.hooks().stop(&self.state) {
+            self.loop_core().set_active(&self.state.header, false);
+        }
+    }
+
+    /// Stops the hook for good, at once, and has it reported in the closing phase; see [`Close`].
+    pub fn close(&self) -> Close {
+        self.core.close(|| self.shut())
+    }
+
+    fn shut(&self) {
+        self.stop();
+        self.state.callback.clear();
+    }
+
+    fn hooks(&self) -> &Hooks {
+        self.loop_core().hooks(P::PHASE)
+    }
+
+    fn loop_core(&self) -> &Core {
+        self.core.handle.core()
+    }
+
+    fn view(state: Rc<HookState>) -> Self {
+        Self {
+            core: HandleCore::view(state.header.clone()),
+            state,
+            phase: PhantomData,
+        }
+    }
+}
+
+impl<P: HookPhase> Handle for Hook<P> {}
+
+impl<P: HookPhase> sealed::Sealed for Hook<P> {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl<P: HookPhase> Drop for Hook<P> {
+    fn drop(&mut self) {
+        self.core.release(|| self.shut());
+    }
+}
+
+impl<P: HookPhase> fmt::Debug for Hook<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook")
+            .field("phase", &P::PHASE)
+            .field("active", &self.is_active())
+            .field("created_at", &self.created_at())
+            .finish_non_exhaustive()
+    }
+}

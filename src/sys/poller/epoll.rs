@@ -1,0 +1,155 @@
+//! Linux and Android: register through `polling`, wait on its epoll descriptor directly.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use polling::{AsSource, PollMode};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+
+use super::{BATCH, BackendFd, Event, NOTIFY_KEY};
+
+/// The epoll instance and the eventfd that interrupts its wait.
+pub(crate) struct Poller {
+    poller: polling::Poller,
+    notifier: Notifier,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = polling::Poller::new()?;
+        let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // SAFETY: a source must be deleted before it is dropped. The eventfd may outlive the poller, in the
+        // hands of other threads, never the other way round: `Poller` holds both, and its epoll descriptor
+        // takes the registration with it when it closes.
+        unsafe {
+            let interest = polling::Event::readable(NOTIFY_KEY);
+            poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
+        }
+        Ok(Self {
+            poller,
+            notifier: Notifier {
+                event_fd: Arc::new(event_fd),
+            },
+        })
+    }
+
+    pub(crate) fn notifier(&self) -> Notifier {
+        self.notifier.clone()
+    }
+
+    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
+        self.poller.as_fd()
+    }
+
+    /// Registers both directions, edge-triggered, once for the life of the source.
+    ///
+    /// # Safety
+    ///
+    /// `source` must be deleted before it is dropped.
+    pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        let source = source.source();
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.poller
+                .add_with_mode(&source, polling::Event::all(key), PollMode::Edge)
+        }
+    }
+
+    /// An edge-triggered source reports every change; there is nothing to ask for again.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the signature is shared with the backends that have something to do"
+    )]
+    pub(super) fn rearm(&self, _: &impl AsSource, _: usize, _: bool, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        self.poller.delete(source.source())
+    }
+
+    /// Waits until an event, a notification or the timeout (`None`: for ever; rounded up to whole
+    /// milliseconds).
+    ///
+    /// # Errors
+    ///
+    /// `Interrupted` when a signal ended the wait; else what the system says of the epoll descriptor.
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        events.clear();
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let buffer = rustix::buffer::spare_capacity(&mut events.list);
+        epoll::wait(&self.poller, buffer, timeout.as_ref())?;
+        Ok(())
+    }
+}
+
+/// Ends the poller's wait, from any thread and from signal handlers.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    event_fd: Arc<OwnedFd>,
+}
+
+impl Notifier {
+    pub(crate) fn notify(&self) {
+        // The counter is never read: edge-triggered, every write is an event. It would refuse a write only
+        // after 2^64 - 2 of them.
+        let one = 1_u64.to_ne_bytes();
+        let written = rustix::io::write(&self.event_fd, &one);
+        debug_assert!(written.is_ok(), "writing to an eventfd: {written:?}");
+    }
+}
+
+/// The events of one wait, handed out one by one.
+pub(crate) struct Events {
+    list: Vec<epoll::Event>,
+    next: usize,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: Vec::with_capacity(BATCH),
+            next: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        self.next = 0;
+    }
+
+    /// How many events the wait returned, those of the notifier included.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The next event of a source.
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        use epoll::EventFlags as Flags;
+        while let Some(&event) = self.list.get(self.next) {
+            self.next += 1;
+            let (key, flags) = (event.data.u64() as usize, event.flags);
+            if key != NOTIFY_KEY {
+                return Some(Event {
+                    key,
+                    readable: flags.intersects(
+                        Flags::IN | Flags::PRI | Flags::HUP | Flags::ERR | Flags::RDHUP,
+                    ),
+                    writable: flags.intersects(Flags::OUT | Flags::HUP | Flags::ERR),
+                });
+            }
+        }
+        None
+    }
+
+    /// Whether events wait to be popped.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == self.list.len()
+    }
+}

@@ -1,0 +1,188 @@
+//! The kernel's event queue: registration through `polling` everywhere, the wait by the platform's
+//! cheapest way.
+//!
+//! | file | where | the wait |
+//! |---|---|---|
+//! | `epoll.rs` | Linux, Android | one `epoll_pwait` on the poller's own descriptor; wake-ups by an edge-triggered eventfd that is never read |
+//! | `portable.rs` | everywhere else | `polling`'s own wait and notify |
+//!
+//! `polling`'s wait costs five system calls a turn on Linux; going to the same epoll descriptor directly
+//! costs one. The price is that two facts about its epoll backend are relied on (the event's data is the
+//! key; its timer and notifier stay silent while its own wait is not used), and a test below fails should
+//! an upgrade change them.
+#![allow(
+    unsafe_code,
+    reason = "polling leaves the life time of a registered source to its caller"
+)]
+
+#[cfg_attr(any(target_os = "linux", target_os = "android"), path = "epoll.rs")]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    path = "portable.rs"
+)]
+mod backend;
+
+use std::io;
+use std::rc::Rc;
+
+pub(crate) use backend::{Events, Notifier, Poller};
+/// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
+pub use polling::AsSource;
+
+/// The loop's own descriptor, to be waited on by somebody else's loop.
+#[cfg(unix)]
+pub type BackendFd<'a> = std::os::fd::BorrowedFd<'a>;
+/// The loop's own completion port.
+#[cfg(windows)]
+pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
+
+/// The key of the notifier's own event. `usize::MAX` is taken by `polling`.
+const NOTIFY_KEY: usize = usize::MAX - 1;
+
+/// The largest key a source may have.
+pub(crate) const MAX_KEY: usize = usize::MAX - 2;
+
+/// How many events one system call may return (R89).
+pub(crate) const BATCH: usize = 1024;
+
+/// What the kernel said of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) key: usize,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
+
+/// A source that is registered for both directions, and leaves the poller before it is closed.
+pub(crate) struct Registration<T: AsSource> {
+    /// `Some` until `into_inner` or drop. No `&mut T` is ever handed out: the descriptor behind it must
+    /// stay the one that was registered.
+    source: Option<T>,
+    poller: Rc<Poller>,
+    key: usize,
+}
+
+impl<T: AsSource> Registration<T> {
+    /// Registers `source` under `key`.
+    ///
+    /// # Errors
+    ///
+    /// The system's: `AlreadyExists` for a source that is registered already, `PermissionDenied` for one
+    /// that cannot be polled (a regular file), out of memory. The source comes back with the error.
+    pub(crate) fn new(poller: Rc<Poller>, source: T, key: usize) -> Result<Self, (T, io::Error)> {
+        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it
+        // and does so in `release`, which both ways out of it go through.
+        match unsafe { poller.add(&source, key) } {
+            Ok(()) => Ok(Self {
+                source: Some(source),
+                poller,
+                key,
+            }),
+            Err(error) => Err((source, error)),
+        }
+    }
+
+    pub(crate) fn get(&self) -> &T {
+        self.source.as_ref().expect("present until released")
+    }
+
+    /// Asks for the next event of these directions, where the platform reports each interest once only.
+    pub(crate) fn rearm(&self, readable: bool, writable: bool) -> io::Result<()> {
+        self.poller.rearm(self.get(), self.key, readable, writable)
+    }
+
+    pub(crate) fn into_inner(mut self) -> T {
+        self.release().expect("present until released")
+    }
+
+    fn release(&mut self) -> Option<T> {
+        let source = self.source.take()?;
+        // The only failure that matters would be a source that is still registered; the system reports
+        // none of that kind: it fails when the descriptor was closed behind our back, and is gone then.
+        let _ = self.poller.delete(&source);
+        Some(source)
+    }
+}
+
+impl<T: AsSource> Drop for Registration<T> {
+    fn drop(&mut self) {
+        drop(self.release());
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Event, Events, Poller, Registration};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    fn wait(poller: &Poller, events: &mut Events, timeout: Duration) -> Vec<Event> {
+        poller.wait(events, Some(timeout)).unwrap();
+        std::iter::from_fn(|| events.pop()).collect()
+    }
+
+    /// What `epoll.rs` relies on inside `polling`: the key arrives unchanged, and nothing else does.
+    #[test]
+    fn events_carry_the_key_and_only_real_sources_report() {
+        let poller = Rc::new(Poller::new().unwrap());
+        let mut events = Events::new();
+        assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let key = 0x1234_5678;
+        let registration = Registration::new(poller.clone(), ours, key).map_err(|(_, e)| e);
+        let registration = registration.unwrap();
+        registration.rearm(true, true).unwrap();
+        let first = wait(&poller, &mut events, Duration::from_secs(10));
+        assert_eq!(
+            first,
+            [Event {
+                key,
+                readable: false,
+                writable: true
+            }],
+            "a fresh socket is writable"
+        );
+
+        theirs.write_all(b"x").unwrap();
+        registration.rearm(true, false).unwrap();
+        let second = wait(&poller, &mut events, Duration::from_secs(10));
+        assert_eq!(second.len(), 1);
+        assert!(second[0].readable && second[0].key == key);
+
+        drop(registration);
+        assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+    }
+
+    #[test]
+    fn every_notification_ends_one_wait() {
+        let poller = Poller::new().unwrap();
+        let notifier = poller.notifier();
+        let mut events = Events::new();
+        for _ in 0..3 {
+            notifier.notify();
+            // Would hang for ever if the notification were lost.
+            poller.wait(&mut events, None).unwrap();
+            assert_eq!(events.pop(), None, "the notifier is nobody's source");
+            assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+        }
+    }
+
+    #[test]
+    fn a_source_that_cannot_be_polled_comes_back() {
+        let poller = Rc::new(Poller::new().unwrap());
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let twin = ours.try_clone().unwrap();
+        let _first = Registration::new(poller.clone(), &ours, 1)
+            .map_err(|(_, e)| e)
+            .unwrap();
+        let (_source, error) = Registration::new(poller.clone(), &ours, 2).err().unwrap();
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+        assert!(
+            Registration::new(poller, twin, 3).is_ok(),
+            "another descriptor is another source"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! Everywhere but Linux: `polling`'s own wait and notify. Compiled on every system, run on none here but
+//! through `polling`'s contract.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polling::{AsSource, PollMode};
+
+use super::{BackendFd, Event, NOTIFY_KEY};
+
+/// A `polling` poller, shared with its notifiers.
+pub(crate) struct Poller {
+    poller: Arc<polling::Poller>,
+    /// Edge-triggered where the system has it, else each interest is reported once and asked for again.
+    mode: PollMode,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = Arc::new(polling::Poller::new()?);
+        let mode = if poller.supports_edge() {
+            PollMode::Edge
+        } else {
+            PollMode::Oneshot
+        };
+        Ok(Self { poller, mode })
+    }
+
+    pub(crate) fn notifier(&self) -> Notifier {
+        Notifier {
+            poller: self.poller.clone(),
+        }
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
+        std::os::fd::AsFd::as_fd(&*self.poller)
+    }
+
+    #[cfg(windows)]
+    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
+        std::os::windows::io::AsHandle::as_handle(&*self.poller)
+    }
+
+    /// Registers the source: both directions when edge-triggered, none yet otherwise.
+    ///
+    /// # Safety
+    ///
+    /// `source` must be deleted before it is dropped.
+    pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        let interest = match self.mode {
+            PollMode::Edge => polling::Event::all(key),
+            _ => polling::Event::none(key),
+        };
+        let source = source.source();
+        // SAFETY: the caller's promise.
+        unsafe { self.poller.add_with_mode(&source, interest, self.mode) }
+    }
+
+    pub(super) fn rearm(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        readable: bool,
+        writable: bool,
+    ) -> io::Result<()> {
+        if matches!(self.mode, PollMode::Edge) {
+            return Ok(());
+        }
+        let interest = polling::Event::new(key, readable, writable);
+        self.poller
+            .modify_with_mode(source.source(), interest, self.mode)
+    }
+
+    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        self.poller.delete(source.source())
+    }
+
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        events.list.clear();
+        events.next = 0;
+        self.poller.wait(&mut events.buffer, timeout)?;
+        events.list.extend(events.buffer.iter());
+        events.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Ends the poller's wait, from any thread.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    poller: Arc<polling::Poller>,
+}
+
+impl Notifier {
+    pub(crate) fn notify(&self) {
+        let notified = self.poller.notify();
+        debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
+    }
+}
+
+/// The events of one wait, handed out one by one.
+pub(crate) struct Events {
+    buffer: polling::Events,
+    list: Vec<polling::Event>,
+    next: usize,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: polling::Events::with_capacity(
+                super::BATCH.try_into().expect("a batch is not empty"),
+            ),
+            list: Vec::new(),
+            next: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        let event = self.list.get(self.next)?;
+        self.next += 1;
+        debug_assert_ne!(
+            event.key, NOTIFY_KEY,
+            "polling keeps its notifications to itself"
+        );
+        Some(Event {
+            key: event.key,
+            readable: event.readable,
+            writable: event.writable,
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == self.list.len()
+    }
+}

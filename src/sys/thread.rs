@@ -1,0 +1,42 @@
+//! Thread identity that is cheap to read and never reused.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names one thread of the process for good: unlike an address or a system thread id, the number of a
+/// thread that ended is not given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadToken(u64);
+
+/// The token of the calling thread.
+///
+/// A thread-local read; `std::thread::current().id()` takes about four times as long.
+pub(crate) fn token() -> ThreadToken {
+    thread_local! {
+        /// Zero until the thread first asks.
+        static TOKEN: Cell<u64> = const { Cell::new(0) };
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+
+    TOKEN.with(|token| {
+        if token.get() == 0 {
+            token.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        ThreadToken(token.get())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::token;
+
+    #[test]
+    fn tokens_are_stable_and_distinct() {
+        let here = token();
+        assert_eq!(here, token());
+        let there = std::thread::spawn(token).join().unwrap();
+        assert_ne!(here, there);
+        let later = std::thread::spawn(token).join().unwrap();
+        assert_ne!(there, later);
+    }
+}

@@ -1,0 +1,139 @@
+//! Tasks: spawn them, name them, give way, wait for many.
+//!
+//! A task is polled in the microtask lane: first when it is spawned, then once for each time it is woken. All tasks of
+//! a loop run on its thread, so they may share `Rc` and `RefCell`.
+
+mod join_set;
+
+use std::future::Future;
+use std::panic::Location;
+use std::rc::Rc;
+
+pub use self::join_set::JoinSet;
+use crate::event_loop::handle::{Immediate, LoopHandle};
+pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
+pub use crate::executor::registry::{Id, Info};
+pub use crate::executor::yield_now::{YieldNow, yield_now};
+pub use crate::phase::yield_now_immediate;
+
+/// Spawns a task on the running loop.
+///
+/// It is first polled in the microtask lane, after everything that stands there now, not inside this call. The
+/// future need not be `Send`. Dropping the returned handle detaches the task.
+///
+/// # Panics
+///
+/// When no loop runs on this thread. [`LoopHandle::spawn`] and [`Remote::spawn`](crate::Remote::spawn) work without.
+///
+/// # Examples
+///
+/// ```
+/// phaseloop::block_on(async {
+///     let name = std::rc::Rc::new("Rc");
+///     let task = phaseloop::spawn(async move { format!("hello, {name}") });
+///     assert_eq!(task.await.unwrap(), "hello, Rc");
+/// });
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    LoopHandle::current().spawn(future)
+}
+
+/// Queues a closure that runs before all microtasks: in the drain after the current callback, or, called from a tick,
+/// in the same round of ticks. Node's `process.nextTick`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread. A panic in the closure ends the drain; the rest of both lanes goes on with the
+/// next run.
+pub fn next_tick(tick: impl FnOnce() + 'static) {
+    LoopHandle::current().next_tick(tick);
+}
+
+/// Queues a closure in the microtask lane, between the woken tasks. JavaScript's `queueMicrotask`.
+///
+/// # Panics
+///
+/// As [`next_tick`].
+pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
+    LoopHandle::current().queue_microtask(microtask);
+}
+
+/// Queues a closure for the check phase of this turn, or, called in that phase, of the next. Node's `setImmediate`.
+///
+/// It keeps the loop alive and from sleeping until it has run.
+///
+/// # Panics
+///
+/// When no loop runs on this thread. A panic in the closure comes out of the call that runs the loop.
+pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
+    LoopHandle::current().set_immediate(immediate)
+}
+
+/// The task that is being polled on this thread; `None` in callbacks, in the future of `block_on` and outside a loop.
+#[must_use]
+pub fn current() -> Option<Info> {
+    LoopHandle::try_current().and_then(|handle| handle.core().polled_task())
+}
+
+/// Spawns a task with a name, which shows in reports and traces.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::task;
+///
+/// phaseloop::block_on(async {
+///     let task = task::Builder::new().name("reader").spawn(async { task::current() });
+///     let info = task.await.unwrap().unwrap();
+///     assert_eq!(info.name(), Some("reader"));
+///     assert!(info.spawned_at().file().ends_with(".rs"));
+/// });
+/// ```
+#[derive(Debug, Default)]
+#[must_use = "a builder does nothing until `spawn`"]
+pub struct Builder<'a> {
+    name: Option<&'a str>,
+}
+
+impl<'a> Builder<'a> {
+    /// A task without a name.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the task.
+    pub fn name(mut self, name: &'a str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Spawns the task on the running loop; see [`spawn`].
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.spawn_on(&LoopHandle::current(), future)
+    }
+
+    /// Spawns the task on a given loop.
+    #[track_caller]
+    pub fn spawn_on<F>(self, handle: &LoopHandle, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let name = self.name.map(Rc::from);
+        handle.core().spawn(future, Location::caller(), name)
+    }
+}

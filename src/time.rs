@@ -1,0 +1,41 @@
+//! Time: sleeping, deadlines, intervals, and the loop's own timers.
+//!
+//! There are two clocks, on purpose:
+//!
+//! | | counts from | fires |
+//! |---|---|---|
+//! | [`sleep`], [`sleep_until`], [`timeout`], [`interval`] | the real clock, at the moment of the call | never early |
+//! | [`Timer`] | the loop's cached time ([`LoopHandle::now`](crate::LoopHandle::now)), as libuv's timers do | never before that time plus its timeout; after a callback that took long, that is earlier than a sleep would be |
+//!
+//! Both wait in one heap and fire in the timers phase, ordered by deadline and, where deadlines are equal, by start.
+//! A deadline beyond the range of the clock is never reached. The loop waits in whole milliseconds, rounded up.
+
+mod interval;
+mod sleep;
+mod timeout;
+mod timer;
+#[cfg(feature = "test-util")]
+mod virtual_clock;
+
+use std::time::Instant;
+
+pub use interval::{Interval, MissedTicks, interval, interval_at};
+pub use sleep::{Sleep, sleep, sleep_until};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use timer::Timer;
+#[cfg(feature = "test-util")]
+pub use virtual_clock::{advance, is_paused, pause, resume};
+
+use crate::event_loop::handle::LoopHandle;
+
+/// The time at this moment by the running loop's clock: the system's monotonic clock, unless a test has paused it.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn now() -> Instant {
+    let handle = LoopHandle::current();
+    let clock = &handle.core().clock;
+    clock.instant(clock.read())
+}

@@ -1,0 +1,184 @@
+//! Sleeping.
+//!
+//! ```text
+//!   sleep() ──> not armed ── first poll ──> in the heap ── timers phase ──> fired
+//!                                              └── drop: out of the heap ──┘
+//! ```
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::event_loop::clock::nanoseconds;
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::heap::TimerKey;
+use crate::event_loop::timers::Payload;
+use crate::kinds::Kind;
+
+/// Waits for `duration`, counted from this call.
+///
+/// It ends in the timers phase, never before the time has passed, and always after at least one look at the phase:
+/// also a duration of zero lets the current turn go on. A duration beyond the range of the clock sleeps for ever.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes it out of the timer heap; nothing is lost.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// phaseloop::block_on(async {
+///     let start = Instant::now();
+///     phaseloop::time::sleep(Duration::from_millis(5)).await;
+///     assert!(start.elapsed() >= Duration::from_millis(5));
+/// });
+/// ```
+pub fn sleep(duration: Duration) -> Sleep {
+    let handle = LoopHandle::current();
+    let deadline = handle
+        .core()
+        .clock
+        .read()
+        .saturating_add(nanoseconds(duration));
+    Sleep::new(handle, deadline)
+}
+
+/// Waits until `deadline`; see [`sleep`]. One that has passed is reached in the next timers phase.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    let handle = LoopHandle::current();
+    let deadline = handle.core().clock.time(deadline);
+    Sleep::new(handle, deadline)
+}
+
+/// The future of [`sleep`] and [`sleep_until`].
+///
+/// It is armed by its first poll, and keeps the loop alive from then on unless [`unref`](Sleep::unref) was called.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Sleep {
+    handle: LoopHandle,
+    deadline: u64,
+    referenced: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    New,
+    Armed(TimerKey),
+    Fired,
+}
+
+impl Sleep {
+    fn new(handle: LoopHandle, deadline: u64) -> Self {
+        Self {
+            handle,
+            deadline,
+            referenced: true,
+            state: State::New,
+        }
+    }
+
+    /// When it ends.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.handle.core().clock.instant(self.deadline)
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        match self.state {
+            State::New => false,
+            State::Armed(key) => !self.handle.core().timers.is_armed(key),
+            State::Fired => true,
+        }
+    }
+
+    /// Makes it end at `deadline` instead; one that has ended begins anew. It is armed by the next poll.
+    pub fn reset(&mut self, deadline: Instant) {
+        self.disarm();
+        self.state = State::New;
+        self.deadline = self.handle.core().clock.time(deadline);
+    }
+
+    /// Lets the loop end while this sleeps.
+    pub fn unref(mut self) -> Self {
+        if let State::Armed(key) = self.state {
+            let core = self.handle.core();
+            if core.timers.set_referenced(key, false) {
+                core.liveness.remove(Kind::Sleep);
+            }
+        }
+        self.referenced = false;
+        self
+    }
+
+    fn disarm(&mut self) {
+        let State::Armed(key) = self.state else {
+            return;
+        };
+        let core = self.handle.core();
+        if let Some(removed) = core.timers.remove(key) {
+            if self.referenced && removed.was_in_heap {
+                core.liveness.remove(Kind::Sleep);
+            }
+            // The waker goes last: its drop may be anybody's code.
+            drop(removed.payload);
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let core = self.handle.core();
+        match self.state {
+            State::New => {
+                let payload = Payload::Sleep {
+                    waker: cx.waker().clone(),
+                    referenced: self.referenced,
+                };
+                let key = core.timers.insert(self.deadline, payload);
+                if self.referenced {
+                    core.liveness.add(Kind::Sleep);
+                }
+                self.state = State::Armed(key);
+                Poll::Pending
+            }
+            State::Armed(key) if core.timers.set_waker(key, cx.waker()) => Poll::Pending,
+            State::Armed(_) => {
+                self.state = State::Fired;
+                Poll::Ready(())
+            }
+            State::Fired => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.disarm();
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline())
+            .field("elapsed", &self.is_elapsed())
+            .finish_non_exhaustive()
+    }
+}

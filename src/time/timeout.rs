@@ -1,0 +1,107 @@
+//! A deadline for any future.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use pin_project_lite::pin_project;
+
+use super::sleep::{Sleep, sleep, sleep_until};
+
+/// Gives `future` this long; then drops nothing, but returns [`Elapsed`].
+///
+/// The future is polled first: one that is ready wins against a deadline that has passed. See [`sleep`] for how the
+/// time is counted.
+///
+/// # Errors
+///
+/// [`Elapsed`] when the time has passed first.
+///
+/// # Cancel safety
+///
+/// That of `future`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::pending, time::Duration};
+/// use phaseloop::time::timeout;
+///
+/// phaseloop::block_on(async {
+///     assert!(timeout(Duration::from_millis(1), pending::<()>()).await.is_err());
+///     assert_eq!(timeout(Duration::ZERO, async { 1 }).await, Ok(1));
+/// });
+/// ```
+pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
+    Timeout {
+        future,
+        sleep: sleep(duration),
+    }
+}
+
+/// Gives `future` until `deadline`; see [`timeout`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
+    Timeout {
+        future,
+        sleep: sleep_until(deadline),
+    }
+}
+
+pin_project! {
+    /// The future of [`timeout`] and [`timeout_at`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Timeout<F> {
+        #[pin]
+        future: F,
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl<F> Timeout<F> {
+    /// The future, without its deadline.
+    pub fn into_inner(self) -> F {
+        self.future
+    }
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.future.poll(cx) {
+            return Poll::Ready(Ok(output));
+        }
+        this.sleep.poll(cx).map(|()| Err(Elapsed(())))
+    }
+}
+
+/// The time has passed before the future was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed(());
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the deadline has passed before the future was ready")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+impl From<Elapsed> for std::io::Error {
+    fn from(elapsed: Elapsed) -> Self {
+        Self::new(std::io::ErrorKind::TimedOut, elapsed)
+    }
+}

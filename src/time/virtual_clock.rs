@@ -1,0 +1,74 @@
+//! A clock that stands still until a test moves it. Behind the feature `test-util`.
+
+use std::time::Duration;
+
+use super::sleep::sleep;
+use crate::event_loop::clock::nanoseconds;
+use crate::event_loop::handle::LoopHandle;
+
+/// Stops the running loop's clock.
+///
+/// From now on time passes in two ways only: [`advance`], and by itself when the loop has nothing else to do. Then,
+/// instead of waiting, it jumps to the next deadline. It does not jump while work is in flight on other threads
+/// or something from another thread has arrived.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use phaseloop::time;
+///
+/// let real = Instant::now();
+/// phaseloop::block_on(async {
+///     time::pause();
+///     let start = time::now();
+///     time::sleep(Duration::from_secs(3600)).await;
+///     assert_eq!(time::now() - start, Duration::from_secs(3600));
+/// });
+/// assert!(real.elapsed() < Duration::from_secs(60));
+/// ```
+pub fn pause() {
+    LoopHandle::current().core().clock.pause();
+}
+
+/// Lets the running loop's clock go on, from the time it stands at.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn resume() {
+    LoopHandle::current().core().clock.resume();
+}
+
+/// Whether the running loop's clock is paused.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn is_paused() -> bool {
+    LoopHandle::current().core().clock.is_paused()
+}
+
+/// Moves the paused clock forward and waits until all that has become due by then has fired.
+///
+/// The time moves in one jump: a timer that repeats fires once, as on a thread that was busy for that long.
+///
+/// # Panics
+///
+/// When no loop runs on this thread or its clock is not paused.
+pub async fn advance(duration: Duration) {
+    let handle = LoopHandle::current();
+    let clock = &handle.core().clock;
+    assert!(
+        clock.is_paused(),
+        "the clock runs by itself: call `phaseloop::time::pause()` before `advance`"
+    );
+    clock.advance_to(clock.read().saturating_add(nanoseconds(duration)));
+    // Behind everything that is due by now, in the order of deadlines.
+    sleep(Duration::ZERO).await;
+}
