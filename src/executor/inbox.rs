@@ -134,7 +134,7 @@ impl<T, N: Notify> Inbox<T, N> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(phaseloop_loom)))]
 mod tests {
     use super::{Inbox, Notify};
     use std::cell::Cell;
@@ -202,8 +202,8 @@ mod tests {
 
 /// Every interleaving of the senders and the loop, up to a bound on preemptions.
 ///
-/// `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
-#[cfg(all(test, loom))]
+/// `RUSTFLAGS="--cfg phaseloop_loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
+#[cfg(all(test, phaseloop_loom))]
 mod loom_models {
     use super::{Inbox, Notify};
     use loom::sync::{Arc, Condvar, Mutex};

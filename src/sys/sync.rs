@@ -1,14 +1,14 @@
 //! The synchronisation types of the cross-thread inbox.
 //!
-//! One door, so that a build with `--cfg loom` checks the very code that ships.
+//! One door, so that a build with `--cfg phaseloop_loom` checks the very code that ships.
 
-#[cfg(not(loom))]
+#[cfg(not(phaseloop_loom))]
 pub(crate) use std::sync::{
     Mutex,
     atomic::{AtomicU8, Ordering},
 };
 
-#[cfg(loom)]
+#[cfg(phaseloop_loom)]
 pub(crate) use loom::sync::{
     Mutex,
     atomic::{AtomicU8, Ordering},

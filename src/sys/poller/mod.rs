@@ -15,9 +15,19 @@
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
-#[cfg_attr(any(target_os = "linux", target_os = "android"), path = "epoll.rs")]
+// `--cfg phaseloop_portable_poller` runs the portable file on Linux too, to test it there.
 #[cfg_attr(
-    not(any(target_os = "linux", target_os = "android")),
+    all(
+        any(target_os = "linux", target_os = "android"),
+        not(phaseloop_portable_poller)
+    ),
+    path = "epoll.rs"
+)]
+#[cfg_attr(
+    any(
+        not(any(target_os = "linux", target_os = "android")),
+        phaseloop_portable_poller
+    ),
     path = "portable.rs"
 )]
 mod backend;

@@ -1,5 +1,4 @@
-//! Everywhere but Linux: `polling`'s own wait and notify. Compiled on every system, run on none here but
-//! through `polling`'s contract.
+//! Everywhere but Linux: `polling`'s own wait and notify.
 
 use std::io;
 use std::sync::Arc;

@@ -1,0 +1,175 @@
+//! The poll phase: wait for the kernel, then hand out what it reports and what other threads have sent.
+
+use std::io;
+use std::time::Duration;
+
+use super::Wait;
+use super::clock::nanoseconds;
+use super::core::Core;
+use super::sources::{Direction, SourceState};
+use crate::executor::lane::Microtask;
+use crate::executor::spawn::Message;
+use crate::kinds::{Kind, Phase};
+use crate::sys::poller::BATCH;
+
+/// How many times one poll phase asks the kernel again because the last answer was full (R89).
+const FULL_BATCHES: usize = 48;
+
+impl Core {
+    /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
+    pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
+        let _span = self.probe.phase(Phase::Poll);
+        let mut timeout = self.poll_timeout(wait);
+        let mut full_batches = 0;
+        loop {
+            self.wait(timeout)?;
+            self.clock.update();
+            let is_full = self.events.borrow().len() == BATCH;
+            let dispatched = self.run_events() + self.run_messages();
+            if dispatched > 0 {
+                full_batches += 1;
+                if !is_full || full_batches == FULL_BATCHES {
+                    return Ok(());
+                }
+                timeout = Some(Duration::ZERO);
+            } else {
+                // Nobody's event, a signal, or the end of the wait: the deadline decides (R90, R91).
+                timeout = self.poll_timeout(wait);
+                if timeout == Some(Duration::ZERO) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn poll_timeout(&self, wait: Wait) -> Option<Duration> {
+        let Wait::Until(until) = wait else {
+            return Some(Duration::ZERO);
+        };
+        let next = self.next_timeout();
+        let Some(until) = until else {
+            return next;
+        };
+        let limit = Duration::from_nanos(until.saturating_sub(self.clock.read()));
+        Some(next.map_or(limit, |next| next.min(limit)))
+    }
+
+    /// Asks the kernel for events. An interrupted wait is a wait without events.
+    fn wait(&self, mut timeout: Option<Duration>) -> io::Result<()> {
+        if !self.events.borrow().is_empty() {
+            // A panic left some; they come first.
+            return Ok(());
+        }
+        if self.clock.is_paused() && timeout != Some(Duration::ZERO) {
+            if self.wait_paused(timeout)? {
+                return Ok(());
+            }
+            timeout = None;
+        }
+        if timeout != Some(Duration::ZERO) && !self.shared.inbox.park() {
+            timeout = Some(Duration::ZERO);
+        }
+        self.ask_kernel(timeout)
+    }
+
+    fn ask_kernel(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poller.wait(&mut self.events.borrow_mut(), timeout) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The wait on a paused clock: what has happened already comes first, then the clock jumps to where the wait
+    /// would have ended. `false`: there is no such time, or work on other threads is under way; wait for real.
+    fn wait_paused(&self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.ask_kernel(Some(Duration::ZERO))?;
+        if !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
+            return Ok(true);
+        }
+        let Some(timeout) = timeout else {
+            return Ok(false);
+        };
+        if self.liveness.count(Kind::Work) > 0 {
+            return Ok(false);
+        }
+        let end = self.clock.read().saturating_add(nanoseconds(timeout));
+        let first = self.timers.next().map_or(end, |next| next.deadline);
+        self.clock.advance_to(end.min(first.max(self.clock.now())));
+        Ok(true)
+    }
+
+    /// Dispatches the events of the last wait; returns how many callbacks that made.
+    fn run_events(&self) -> usize {
+        let mut dispatched = 0;
+        loop {
+            let Some(event) = self.events.borrow_mut().pop() else {
+                return dispatched;
+            };
+            // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
+            let Some(source) = self.sources.get(event.key) else {
+                continue;
+            };
+            for (happened, direction) in [
+                (event.readable, Direction::Read),
+                (event.writable, Direction::Write),
+            ] {
+                if happened {
+                    dispatched += self.run_ready(&source, direction);
+                }
+            }
+        }
+    }
+
+    /// One direction of a source has become ready: wakes those who wait for it, one callback each.
+    fn run_ready(&self, source: &SourceState, direction: Direction) -> usize {
+        let side = source.side(direction);
+        side.ready.set(true);
+        if !side.is_awaited() {
+            return 0;
+        }
+        let mut dispatched = 0;
+        let (slot, limit) = side.begin_wake();
+        let mut next = slot.or_else(|| side.next_waiter(limit));
+        while let Some(waker) = next {
+            self.set_active(&source.header, source.is_awaited());
+            self.dispatch(Phase::Poll, || waker.wake());
+            dispatched += 1;
+            next = side.next_waiter(limit);
+        }
+        dispatched
+    }
+
+    /// What other threads have sent: first the messages, then the async handles (R121).
+    fn run_messages(&self) -> usize {
+        if self.messages.borrow().is_empty() {
+            if !self.shared.inbox.unpark() {
+                return 0;
+            }
+            let mut messages = self.messages.borrow_mut();
+            self.shared.inbox.take(&mut messages);
+            messages.reverse();
+        }
+        let mut dispatched = 0;
+        loop {
+            let Some(message) = self.messages.borrow_mut().pop() else {
+                break;
+            };
+            self.dispatch(Phase::Poll, || self.receive(message));
+            dispatched += 1;
+        }
+        let mut walk = self.asyncs.walk();
+        while let Some(handle) = self.asyncs.next(&mut walk) {
+            self.dispatch(Phase::Poll, || handle.callback.call());
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    fn receive(&self, message: Message) {
+        match message {
+            Message::Wake(runnable) => self.lane.push_microtask(Microtask::Task(runnable)),
+            Message::WakeRoot => self.lane.push_microtask(Microtask::Root),
+            Message::Call(call) => call(),
+        }
+    }
+}

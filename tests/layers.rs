@@ -1,0 +1,208 @@
+//! The layers of the crate, checked on its source text: who may name whom, and where the operating system,
+//! `unsafe`, thread-locals and clocks may appear.
+//!
+//! A module may use those of lower layers and of its own; the table is in the order of the layers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules by layer, lowest first. Modules of one layer do not know each other.
+const LAYERS: &[&[&str]] = &[
+    &["error", "kinds", "sys"],
+    &["executor"],
+    &["probe"],
+    &["event_loop"],
+    &["async_handle", "io", "phase", "time"],
+    &["task"],
+];
+
+/// A file longer than this cannot be read in one sitting.
+const LONGEST_FILE: usize = 620;
+
+/// What may appear in some files only: a word, where it may stand, and why.
+const CONFINED: &[(&str, &[&str], &str)] = &[
+    ("target_os", &["sys/"], "platform code lives under sys/"),
+    ("cfg(unix)", &["sys/"], "platform code lives under sys/"),
+    ("cfg(windows)", &["sys/"], "platform code lives under sys/"),
+    ("unsafe {", &["sys/"], "unsafe code lives under sys/"),
+    (
+        "polling::",
+        &["sys/poller/"],
+        "only the poller knows polling",
+    ),
+    ("rustix::", &["sys/"], "system calls are made under sys/"),
+    (
+        "async_task::",
+        &["sys/task.rs"],
+        "only sys/task.rs knows async-task",
+    ),
+    (
+        "Instant::now",
+        &["sys/clock.rs"],
+        "one place reads the clock",
+    ),
+    (
+        "thread_local!",
+        &["event_loop/current.rs", "sys/thread.rs"],
+        "one thread-local says which loop runs, one which thread this is",
+    ),
+];
+
+#[test]
+fn modules_name_only_lower_layers() {
+    let mut faults = String::new();
+    for (path, text) in sources() {
+        let Some(from) = module_of(&path) else {
+            continue;
+        };
+        let layer = layer_of(&from)
+            .unwrap_or_else(|| panic!("{path}: module `{from}` is in no layer; add it to LAYERS"));
+        for (number, line) in code_lines(&text) {
+            if line.trim_end().ends_with("crate::{") {
+                let _ = writeln!(faults, "{path}:{number}: name the modules one by one");
+            }
+            for to in crate_paths(line) {
+                let allowed = to == from || layer_of(&to).is_some_and(|other| other < layer);
+                if !allowed {
+                    let _ = writeln!(faults, "{path}:{number}: `{from}` must not know `{to}`");
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+#[test]
+fn confined_words_stay_where_they_belong() {
+    let mut faults = String::new();
+    for (path, text) in sources() {
+        for (number, line) in code_lines(&text) {
+            for (word, places, why) in CONFINED {
+                if line.contains(word) && !places.iter().any(|place| path.starts_with(place)) {
+                    let _ = writeln!(faults, "{path}:{number}: `{word}`: {why}");
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+#[test]
+fn files_can_be_read_in_one_sitting() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST_FILE, "{path} has {lines} lines; split it");
+    }
+}
+
+/// The checks above look at text; here is what they must and must not see.
+#[test]
+fn the_checks_see_what_they_should() {
+    let paths = |line| crate_paths(line).collect::<Vec<_>>();
+    assert_eq!(paths("use crate::event_loop::core::Core;"), ["event_loop"]);
+    assert_eq!(
+        paths("let x: crate::time::Sleep = crate::io::y();"),
+        ["time", "io"]
+    );
+    assert_eq!(
+        paths("use crate::{kinds::Kind, task::{Id, Info}, error};"),
+        ["kinds", "task", "error"]
+    );
+    assert_eq!(paths("use std::rc::Rc;"), Vec::<String>::new());
+    let text = "//! crate::time\nuse a; // crate::io\n/// [`x`](crate::task::x)\nb();\n";
+    let lines: Vec<_> = code_lines(text).collect();
+    assert_eq!(lines, [(2, "use a; "), (4, "b();")]);
+}
+
+/// All files under `src`, by their path there.
+fn sources() -> BTreeMap<String, String> {
+    fn visit(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).expect("the sources are there") {
+            let path = entry.expect("the sources can be listed").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    visit(&root, &mut found);
+    assert!(found.len() > 30, "the walk has missed something");
+    let name = |path: &Path| {
+        let relative = path.strip_prefix(&root).expect("found below the root");
+        relative.to_string_lossy().replace('\\', "/")
+    };
+    found
+        .iter()
+        .map(|path| {
+            (
+                name(path),
+                fs::read_to_string(path).expect("sources are text"),
+            )
+        })
+        .collect()
+}
+
+/// The top module of a file; `None` for the crate's root.
+fn module_of(path: &str) -> Option<String> {
+    let top = path.split('/').next()?.trim_end_matches(".rs");
+    (top != "lib").then(|| top.to_owned())
+}
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// Lines with their numbers, without comments, up to the tests at the end of a file.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.starts_with("#[cfg(all(test") && *line != "#[cfg(test)]")
+        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or(line)))
+        .filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// The top modules that a line reaches by `crate::`, also in a list of several.
+fn crate_paths(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.match_indices("crate::").flat_map(|(start, word)| {
+        let rest = &line[start + word.len()..];
+        if let Some(list) = rest.strip_prefix('{') {
+            top_level_names(list)
+        } else {
+            vec![identifier(rest)]
+        }
+    })
+}
+
+/// The first name of each member of a `{…}` list, whose opening brace is gone.
+fn top_level_names(list: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut depth = 0;
+    let mut start = 0;
+    for (index, character) in list.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                names.push(identifier(list[start..index].trim()));
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                names.push(identifier(list[start..index].trim()));
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> String {
+    text.chars()
+        .take_while(|character| character.is_alphanumeric() || *character == '_')
+        .collect()
+}
