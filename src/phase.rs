@@ -7,7 +7,7 @@
 //! | prepare | [`Prepare`] | [`prepare()`] |
 //! | poll | I/O, other threads | – |
 //! | check | [`Check`] | [`check()`], [`yield_now_immediate()`], [`set_immediate`](crate::set_immediate) |
-//! | closing | – | [`closing()`], [`Handle::close`](crate::Handle::close) |
+//! | closing | – | [`closing()`], [`Close`](crate::Close) |
 //! | timers | [`Timer`](crate::time::Timer) | [`sleep`](crate::time::sleep) |
 
 mod awaited;

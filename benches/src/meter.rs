@@ -1,0 +1,89 @@
+//! What is read before and after the measured part of a workload.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Allocations since the start of the process; counted by the `allocs` binary only.
+pub static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that are allocated now; counted by the `allocs` binary only.
+pub static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// What the measured part took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading {
+    /// CPU time of the process, or what the workload measured itself.
+    pub time: Duration,
+    pub allocations: u64,
+    /// How much more is allocated than before.
+    pub live_bytes: u64,
+    /// How much more memory is resident than before.
+    pub resident_bytes: u64,
+}
+
+/// A measurement under way.
+pub(crate) struct Meter {
+    cpu: Duration,
+    allocations: u64,
+    live_bytes: u64,
+    resident_bytes: u64,
+}
+
+impl Meter {
+    pub(crate) fn start() -> Self {
+        Self {
+            resident_bytes: resident_bytes(),
+            allocations: ALLOCATIONS.load(Ordering::Relaxed),
+            live_bytes: LIVE_BYTES.load(Ordering::Relaxed),
+            cpu: cpu_time(),
+        }
+    }
+
+    pub(crate) fn stop(self) -> Reading {
+        let time = cpu_time() - self.cpu;
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - self.allocations;
+        let live_bytes = LIVE_BYTES.load(Ordering::Relaxed);
+        Reading {
+            time,
+            allocations,
+            live_bytes: live_bytes.saturating_sub(self.live_bytes),
+            resident_bytes: resident_bytes().saturating_sub(self.resident_bytes),
+        }
+    }
+}
+
+/// CPU time, all threads: waiting for a deadline, or for another process, does not count.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The resident memory of the process; zero where the system does not say.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kilobytes.and_then(|kilobytes| kilobytes.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// A wall clock for what is waited for, not worked.
+pub(crate) struct Stopwatch {
+    total: Duration,
+}
+
+impl Stopwatch {
+    pub(crate) fn new() -> Self {
+        Self { total: Duration::ZERO }
+    }
+
+    pub(crate) fn measure(&mut self, part: impl FnOnce()) {
+        let start = Instant::now();
+        part();
+        self.total += start.elapsed();
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.total
+    }
+}
