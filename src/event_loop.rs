@@ -50,7 +50,7 @@ use crate::sys::poller::BackendFd;
 const PENDING_PASSES: usize = 8;
 
 /// The longest wait in one system call (R34); a longer one is several of them.
-const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
+const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 
 /// How far [`EventLoop::run`] goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,8 +128,7 @@ impl EventLoop {
     /// Calls `f` as if on the running loop, so that [`spawn`](crate::spawn), [`sleep`](crate::time::sleep) and the
     /// like work in it. What it puts into the lanes runs at the start of the next run.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _current = current::enter(&self.core);
-        f()
+        current::enter(&self.core, f)
     }
 
     /// Runs the loop and says whether it is still alive afterwards: after [`RunMode::Default`], that it was stopped.
@@ -200,31 +199,34 @@ impl Core {
     }
 
     fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
-        let _running = self.start_running();
-        if self.begin_run() {
-            if mode == RunMode::Default {
-                self.run_timers();
+        self.running(|| {
+            if self.begin_run() {
+                if mode == RunMode::Default {
+                    self.run_timers();
+                }
+                // Not asked again before the first turn: timers that were the only thing alive are followed by one whole
+                // turn (R16).
+                let mut alive = true;
+                while alive && !self.stop.get() {
+                    self.turn(mode, None)?;
+                    alive = mode == RunMode::Default && self.is_alive();
+                }
             }
-            // Not asked again before the first turn: timers that were the only thing alive are followed by one
-            // whole turn (R16).
-            let mut alive = true;
-            while alive && !self.stop.get() {
-                self.turn(mode, None)?;
-                alive = mode == RunMode::Default && self.is_alive();
-            }
-        }
-        self.end_run();
-        Ok(self.is_alive())
+            self.end_run();
+            Ok(self.is_alive())
+        })
     }
 
     fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> io::Result<bool> {
-        let _running = self.start_running();
-        if self.begin_run() {
-            let until = max_wait.map(|wait| self.clock.read().saturating_add(nanoseconds(wait)));
-            self.turn(RunMode::Default, until)?;
-        }
-        self.end_run();
-        Ok(self.is_alive())
+        self.running(|| {
+            if self.begin_run() {
+                let until =
+                    max_wait.map(|wait| self.clock.read().saturating_add(nanoseconds(wait)));
+                self.turn(RunMode::Default, until)?;
+            }
+            self.end_run();
+            Ok(self.is_alive())
+        })
     }
 
     /// What every run starts with: the lanes, the time. `false`: stopped, or nothing to do.
@@ -237,11 +239,11 @@ impl Core {
         self.is_alive() && !self.stop.get()
     }
 
-    /// How long the poll phase may sleep: not at all if there is something to do, else until the earliest timer;
-    /// `None` stands for ever (R32).
-    pub(crate) fn next_timeout(&self) -> Option<Duration> {
+    /// How long the poll phase may sleep, in nanoseconds: not at all if there is something to do, else until the earliest
+    /// timer; `None` stands for ever (R32).
+    pub(crate) fn next_timeout(&self) -> Option<u64> {
         if self.has_work_now() {
-            return Some(Duration::ZERO);
+            return Some(0);
         }
         let next = self.timers.next()?;
         let now = if next.by_real_clock {
@@ -249,21 +251,17 @@ impl Core {
         } else {
             self.clock.now()
         };
-        let wait = Duration::from_nanos(next.deadline.saturating_sub(now));
-        Some(wait.min(LONGEST_WAIT))
+        Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
     }
 
     fn has_work_now(&self) -> bool {
         self.stop.get()
             || !self.liveness.any()
+            || self.liveness.count(Kind::Queued) > 0
+            || self.liveness.count(Kind::Closing) > 0
+            || !self.idle.is_empty()
             || !self.lane.is_empty()
             || self.shared.inbox.is_pending()
-            || self.has_pending()
-            || self.has_idle()
-            || !self.prepare_queue.is_empty()
-            || !self.check_queue.is_empty()
-            || !self.closing_queue.is_empty()
-            || !self.closing.is_empty()
     }
 
     fn has_pending(&self) -> bool {

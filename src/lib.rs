@@ -6,6 +6,7 @@ mod kinds;
 mod sys;
 
 mod executor;
+pub mod pool;
 #[cfg(not(feature = "probe"))]
 mod probe;
 #[cfg(feature = "probe")]
@@ -14,12 +15,14 @@ pub mod probe;
 mod event_loop;
 
 mod async_handle;
+mod blocking;
 pub mod io;
 pub mod phase;
 pub mod task;
 pub mod time;
 
 pub use async_handle::{AsyncHandle, AsyncSender};
+pub use blocking::{spawn_blocking, spawn_blocking_as};
 pub use error::Error;
 pub use event_loop::builder::{Builder, UnhandledPanic};
 pub use event_loop::handle::{Immediate, LoopHandle};

@@ -39,14 +39,24 @@ pub enum Kind {
 
 pub const WORKLOADS: [Workload; 19] = {
     const fn workload(name: &'static str, kind: Kind, timed: u64, counted: u64) -> Workload {
-        Workload { name, kind, timed, counted }
+        Workload {
+            name,
+            kind,
+            timed,
+            counted,
+        }
     }
     const K: u64 = 1_000;
     const M: u64 = 1_000 * K;
     [
         workload("spawn_join", Kind::SpawnJoin, 2 * M, 20 * K),
         workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 5 * M, 50 * K),
-        workload("self_wake/1000", Kind::SelfWake { tasks: K }, 5 * M, 100 * K),
+        workload(
+            "self_wake/1000",
+            Kind::SelfWake { tasks: K },
+            5 * M,
+            100 * K,
+        ),
         workload("yield", Kind::Yield, 2 * M, 20 * K),
         workload("ping_pong", Kind::PingPong, 5 * M, 50 * K),
         workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200),
@@ -54,13 +64,48 @@ pub const WORKLOADS: [Workload; 19] = {
         workload("yield_immediate", Kind::YieldImmediate, M, 20 * K),
         workload("next_tick", Kind::NextTick, 5 * M, 50 * K),
         workload("timer_drop/1000", Kind::TimerDrop { live: K }, M, 50 * K),
-        workload("timer_drop/100000", Kind::TimerDrop { live: 100 * K }, M, 100 * K),
-        workload("timer_drop/1000000", Kind::TimerDrop { live: M }, M, 200 * K),
-        workload("timer_drop_all/1000", Kind::TimerDropAll { live: K }, M, 50 * K),
-        workload("timer_drop_all/100000", Kind::TimerDropAll { live: 100 * K }, M, 100 * K),
-        workload("timer_drop_all/1000000", Kind::TimerDropAll { live: M }, M, M),
-        workload("timer_fire/1000", Kind::TimerFire { live: K }, 50 * K, 10 * K),
-        workload("timer_fire/100000", Kind::TimerFire { live: 100 * K }, 200 * K, 100 * K),
+        workload(
+            "timer_drop/100000",
+            Kind::TimerDrop { live: 100 * K },
+            M,
+            100 * K,
+        ),
+        workload(
+            "timer_drop/1000000",
+            Kind::TimerDrop { live: M },
+            M,
+            200 * K,
+        ),
+        workload(
+            "timer_drop_all/1000",
+            Kind::TimerDropAll { live: K },
+            M,
+            50 * K,
+        ),
+        workload(
+            "timer_drop_all/100000",
+            Kind::TimerDropAll { live: 100 * K },
+            M,
+            100 * K,
+        ),
+        workload(
+            "timer_drop_all/1000000",
+            Kind::TimerDropAll { live: M },
+            M,
+            M,
+        ),
+        workload(
+            "timer_fire/1000",
+            Kind::TimerFire { live: K },
+            50 * K,
+            10 * K,
+        ),
+        workload(
+            "timer_fire/100000",
+            Kind::TimerFire { live: 100 * K },
+            200 * K,
+            100 * K,
+        ),
         workload("timer_fire/1000000", Kind::TimerFire { live: M }, M, M),
         workload("idle_task", Kind::IdleTask, 100 * K, 20 * K),
     ]
@@ -73,10 +118,25 @@ impl Workload {
         WORKLOADS.into_iter().find(|workload| workload.name == name)
     }
 
+    /// At least `n` operations, and whole batches of them.
+    #[must_use]
+    pub fn round_up(&self, n: u64) -> u64 {
+        let batch = match self.kind {
+            Kind::SelfWake { tasks } => tasks,
+            Kind::PingPong => 2,
+            Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
+            _ => 1,
+        };
+        n.max(1).next_multiple_of(batch)
+    }
+
     /// Whether the runtime has what this is about.
     #[must_use]
     pub fn exists_on(&self, runtime: &str) -> bool {
-        let ours = matches!(self.kind, Kind::Immediates | Kind::YieldImmediate | Kind::NextTick);
+        let ours = matches!(
+            self.kind,
+            Kind::Immediates | Kind::YieldImmediate | Kind::NextTick
+        );
         runtime == "phaseloop" || !ours
     }
 
@@ -129,7 +189,10 @@ pub fn main() -> ExitCode {
         }
         None => {
             eprintln!("usage: costs <workload> <runtime> <n> [slowdown]");
-            eprintln!("workloads: {}", WORKLOADS.map(|workload| workload.name).join(" "));
+            eprintln!(
+                "workloads: {}",
+                WORKLOADS.map(|workload| workload.name).join(" ")
+            );
             eprintln!("runtimes: {}", RUNTIMES.join(" "));
             ExitCode::FAILURE
         }

@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 /// Allocations since the start of the process; counted by the `allocs` binary only.
 pub static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 /// Bytes that are allocated now; counted by the `allocs` binary only.
@@ -55,7 +53,13 @@ impl Meter {
 
 /// CPU time, all threads: waiting for a deadline, or for another process, does not count.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is valid for the time of the call.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    assert_eq!(failed, 0, "every Unix has this clock");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
@@ -64,7 +68,10 @@ fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    kilobytes.and_then(|kilobytes| kilobytes.parse::<u64>().ok()).unwrap_or(0) * 1024
+    kilobytes
+        .and_then(|kilobytes| kilobytes.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
 }
 
 /// A wall clock for what is waited for, not worked.
@@ -74,7 +81,9 @@ pub(crate) struct Stopwatch {
 
 impl Stopwatch {
     pub(crate) fn new() -> Self {
-        Self { total: Duration::ZERO }
+        Self {
+            total: Duration::ZERO,
+        }
     }
 
     pub(crate) fn measure(&mut self, part: impl FnOnce()) {

@@ -151,7 +151,10 @@ pub(crate) fn cross_thread_wake<R: Runtime>(rt: R, n: u64, slowdown: u32) -> Rea
             caller.thread().unpark();
         }
         let time = caller.join().expect("it does not panic");
-        Reading { time, ..meter.stop() }
+        Reading {
+            time,
+            ..meter.stop()
+        }
     })
 }
 
@@ -328,7 +331,10 @@ impl Random {
     }
 
     fn below(&mut self, limit: Duration) -> Duration {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         let scaled = u128::from(self.0) * u128::from(limit.as_nanos() as u64);
         Duration::from_nanos((scaled >> 64) as u64)
     }
@@ -338,4 +344,3 @@ impl Random {
         Duration::from_secs(3600) + self.below(Duration::from_secs(4))
     }
 }
-

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 
 use super::EventLoop;
 use super::core::Core;
+use crate::pool::Pool;
 use crate::probe::Probe;
 
 /// What the loop does with a panic of a task that nobody awaits.
@@ -27,6 +28,8 @@ pub(crate) struct Options {
     pub(super) unhandled_panic: UnhandledPanic,
     /// How many entries of the lanes run in one drain.
     pub(super) lane_budget: u64,
+    /// `None`: the process's.
+    pub(super) pool: Option<Pool>,
 }
 
 /// Makes an [`EventLoop`] with other than the usual options.
@@ -56,6 +59,7 @@ impl Builder {
             options: Options {
                 unhandled_panic: UnhandledPanic::default(),
                 lane_budget: u64::MAX,
+                pool: None,
             },
             probe: Probe::default(),
             paused: false,
@@ -70,6 +74,12 @@ impl Builder {
     /// says how often one did not.
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();
+        self
+    }
+
+    /// Runs the loop's blocking work on `pool` instead of the process's.
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.options.pool = Some(pool);
         self
     }
 

@@ -7,12 +7,16 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::sys;
+use crate::sys::clock::Stopwatch;
 
 /// A deadline that is never reached.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Clock {
+    /// When the loop was made. Read before the stopwatch is started: an [`Instant`] becomes a time of the loop that is a
+    /// few nanoseconds late, never early.
     start: Instant,
+    stopwatch: Stopwatch,
     /// What `now` says until the next `update` (R44).
     cached: Cell<u64>,
     /// The time while the clock is paused.
@@ -25,6 +29,7 @@ impl Clock {
     pub(crate) fn new(paused: bool) -> Self {
         Self {
             start: sys::clock::monotonic(),
+            stopwatch: Stopwatch::new(),
             cached: Cell::new(0),
             paused: Cell::new(paused.then_some(0)),
             behind: Cell::new(0),
@@ -45,12 +50,11 @@ impl Clock {
     pub(crate) fn read(&self) -> u64 {
         match self.paused.get() {
             Some(now) => now,
-            None => self.real().saturating_add_signed(-self.behind.get()),
+            None => self
+                .stopwatch
+                .elapsed()
+                .saturating_add_signed(-self.behind.get()),
         }
-    }
-
-    fn real(&self) -> u64 {
-        nanoseconds(sys::clock::monotonic().saturating_duration_since(self.start))
     }
 
     pub(crate) fn instant(&self, time: u64) -> Instant {
@@ -76,7 +80,8 @@ impl Clock {
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn resume(&self) {
         if let Some(now) = self.paused.take() {
-            self.behind.set(self.real().wrapping_sub(now) as i64);
+            self.behind
+                .set(self.stopwatch.elapsed().wrapping_sub(now) as i64);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use super::asyncs::Asyncs;
 use super::builder::{Options, UnhandledPanic};
 use super::clock::Clock;
 use super::closing::Closing;
-use super::current;
 use super::handles::{Handles, Header, Stage};
 use super::hooks::Hooks;
 use super::liveness::Liveness;
@@ -21,12 +21,14 @@ use crate::executor::inbox::Inbox;
 use crate::executor::join::{JoinHandle, panic_message};
 use crate::executor::lane::{Lane, Microtask};
 use crate::executor::registry::{Info, Registry, TaskKey};
-use crate::executor::spawn::{Message, Meta, Owner, Payload, Runnable, Shared, TaskFuture};
+use crate::executor::spawn::{Message, Meta, Owner, Runnable, Shared};
 use crate::kinds::{Kind, Phase};
+use crate::pool::Pool;
 use crate::probe::Probe;
 use crate::sys;
 use crate::sys::poller::{Events, Poller};
 use crate::sys::scoped::ScopedCall;
+use crate::sys::task::Payload;
 
 pub(crate) struct Core {
     // What other threads reach, and where it arrives.
@@ -112,8 +114,9 @@ impl Core {
         }))
     }
 
-    pub(crate) fn is_home_of(&self, shared: &Arc<Shared>) -> bool {
-        Arc::ptr_eq(&self.shared, shared)
+    /// The pool for blocking work: the loop's own, or the process's.
+    pub(crate) fn pool(&self) -> Pool {
+        self.options.pool.clone().unwrap_or_else(Pool::global)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -146,9 +149,8 @@ impl Core {
             shared: self.shared.clone(),
             slot: key.slot,
         };
-        let future = TaskFuture::new(future, self.clone(), key.slot);
-        let (runnable, output) = sys::task::spawn_local(meta, future, current::schedule);
-        self.tasks.fill(key.slot, runnable.waker());
+        let (runnable, task, output) = sys::task::spawn_local(meta, future);
+        self.tasks.fill(key.slot, task);
         self.lane.push_microtask(Microtask::Task(runnable));
         JoinHandle::new(output, self.clone(), key)
     }
@@ -243,19 +245,10 @@ impl Core {
 }
 
 impl Owner for Core {
-    fn finished(&self, slot: u32) {
-        self.tasks.remove(slot);
-    }
-
-    fn info(&self, slot: u32) -> Option<Info> {
-        self.tasks.info(slot)
-    }
-
-    fn unhandled_panic(&self, task: Option<Info>, payload: Payload) {
+    fn unhandled_panic(&self, task: &dyn fmt::Display, payload: Payload) {
         match self.options.unhandled_panic {
             UnhandledPanic::Ignore => {}
             UnhandledPanic::Report => {
-                let task = task.map_or_else(|| "a task".to_owned(), |task| task.to_string());
                 let message = panic_message(&*payload).unwrap_or("no message");
                 eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
             }
@@ -267,8 +260,6 @@ impl Owner for Core {
     }
 
     fn abort(&self, key: TaskKey) {
-        if let Some(waker) = self.tasks.abort(key) {
-            waker.wake();
-        }
+        self.tasks.abort(key);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::core::Core;
 use super::queue::Entry;
-use crate::executor::lane::{Job, Microtask};
-use crate::executor::spawn::Runnable;
+use crate::executor::lane::Microtask;
+use crate::executor::spawn::{Owner, Runnable};
 use crate::kinds::Phase;
+use crate::sys::task::Outcome;
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -37,9 +38,9 @@ impl Core {
         self.lane.begin_drain();
         while let Some(job) = self.lane.next() {
             match job {
-                Job::Microtask(Microtask::Task(runnable)) => self.run_task(runnable),
-                Job::Microtask(Microtask::Root) => self.root.call(),
-                Job::Microtask(Microtask::Call(call)) | Job::Tick(call) => call(),
+                Microtask::Task(runnable) => self.run_task(runnable),
+                Microtask::Root => self.root.call(),
+                Microtask::Call(call) => call(),
             }
             budget -= 1;
             if budget == 0 {
@@ -51,14 +52,15 @@ impl Core {
 
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
-        if self.tasks.is_aborted(slot) {
-            // Drops the future and closes the task.
-            drop(runnable);
-            return;
-        }
         let _span = self.probe.poll(|| self.tasks.info(slot));
         let before = self.polled.replace(Some(slot));
-        runnable.run();
+        let outcome = runnable.run();
         self.polled.set(before);
+        if let Outcome::Closed(unseen) = outcome {
+            let info = self.tasks.remove(slot);
+            if let (Some(payload), Some(info)) = (unseen, info) {
+                self.unhandled_panic(&info, payload);
+            }
+        }
     }
 }

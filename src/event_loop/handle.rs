@@ -130,7 +130,7 @@ impl LoopHandle {
     /// Zero when the loop is stopped, has something to run at once, or is not alive.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
-        self.core.next_timeout()
+        self.core.next_timeout().map(Duration::from_nanos)
     }
 
     /// How many turns the loop has made.

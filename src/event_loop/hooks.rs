@@ -33,6 +33,8 @@ impl HookState {
 
 pub(crate) struct Hooks {
     lists: RefCell<Lists>,
+    /// How many hooks are started.
+    len: Cell<usize>,
 }
 
 struct Lists {
@@ -64,11 +66,13 @@ impl Hooks {
                 main: Ends::default(),
                 pass: Ends::default(),
             }),
+            len: Cell::new(0),
         }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.lists.borrow().nodes.is_empty()
+        self.len.get() == 0
     }
 
     /// Adds the hook in front. `false`: it was there.
@@ -86,6 +90,7 @@ impl Hooks {
         let node = u32::try_from(node).expect("fewer than 2^32 hooks are started at once");
         hook.node.set(Some(node));
         lists.push_front(node);
+        self.len.set(self.len.get() + 1);
         true
     }
 
@@ -97,6 +102,7 @@ impl Hooks {
         let lists = &mut *self.lists.borrow_mut();
         lists.unlink(node);
         lists.nodes.remove(node as usize);
+        self.len.set(self.len.get() - 1);
         true
     }
 
@@ -125,6 +131,7 @@ impl Hooks {
         let lists = &mut *self.lists.borrow_mut();
         lists.main = Ends::default();
         lists.pass = Ends::default();
+        self.len.set(0);
         let hooks: Vec<_> = lists.nodes.drain().map(|node| node.hook).collect();
         for hook in &hooks {
             hook.node.set(None);

@@ -1,10 +1,8 @@
 //! The poll phase: wait for the kernel, then hand out what it reports and what other threads have sent.
 
 use std::io;
-use std::time::Duration;
 
 use super::Wait;
-use super::clock::nanoseconds;
 use super::core::Core;
 use super::sources::{Direction, SourceState};
 use crate::executor::lane::Microtask;
@@ -14,6 +12,9 @@ use crate::sys::poller::BATCH;
 
 /// How many times one poll phase asks the kernel again because the last answer was full (R89).
 const FULL_BATCHES: usize = 48;
+
+/// How many messages one poll phase delivers, so that a flood of them leaves the timers their turn.
+const MESSAGES_PER_POLL: usize = 1024;
 
 impl Core {
     /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
@@ -31,48 +32,48 @@ impl Core {
                 if !is_full || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
-                timeout = Some(Duration::ZERO);
+                timeout = Some(0);
             } else {
                 // Nobody's event, a signal, or the end of the wait: the deadline decides (R90, R91).
                 timeout = self.poll_timeout(wait);
-                if timeout == Some(Duration::ZERO) {
+                if timeout == Some(0) {
                     return Ok(());
                 }
             }
         }
     }
 
-    fn poll_timeout(&self, wait: Wait) -> Option<Duration> {
+    fn poll_timeout(&self, wait: Wait) -> Option<u64> {
         let Wait::Until(until) = wait else {
-            return Some(Duration::ZERO);
+            return Some(0);
         };
         let next = self.next_timeout();
         let Some(until) = until else {
             return next;
         };
-        let limit = Duration::from_nanos(until.saturating_sub(self.clock.read()));
+        let limit = until.saturating_sub(self.clock.read());
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
     /// Asks the kernel for events. An interrupted wait is a wait without events.
-    fn wait(&self, mut timeout: Option<Duration>) -> io::Result<()> {
+    fn wait(&self, mut timeout: Option<u64>) -> io::Result<()> {
         if !self.events.borrow().is_empty() {
             // A panic left some; they come first.
             return Ok(());
         }
-        if self.clock.is_paused() && timeout != Some(Duration::ZERO) {
+        if self.clock.is_paused() && timeout != Some(0) {
             if self.wait_paused(timeout)? {
                 return Ok(());
             }
             timeout = None;
         }
-        if timeout != Some(Duration::ZERO) && !self.shared.inbox.park() {
-            timeout = Some(Duration::ZERO);
+        if timeout != Some(0) && !self.shared.inbox.park() {
+            timeout = Some(0);
         }
         self.ask_kernel(timeout)
     }
 
-    fn ask_kernel(&self, timeout: Option<Duration>) -> io::Result<()> {
+    fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
         match self.poller.wait(&mut self.events.borrow_mut(), timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
@@ -81,8 +82,8 @@ impl Core {
 
     /// The wait on a paused clock: what has happened already comes first, then the clock jumps to where the wait
     /// would have ended. `false`: there is no such time, or work on other threads is under way; wait for real.
-    fn wait_paused(&self, timeout: Option<Duration>) -> io::Result<bool> {
-        self.ask_kernel(Some(Duration::ZERO))?;
+    fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
+        self.ask_kernel(Some(0))?;
         if !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
             return Ok(true);
         }
@@ -92,7 +93,7 @@ impl Core {
         if self.liveness.count(Kind::Work) > 0 {
             return Ok(false);
         }
-        let end = self.clock.read().saturating_add(nanoseconds(timeout));
+        let end = self.clock.read().saturating_add(timeout);
         let first = self.timers.next().map_or(end, |next| next.deadline);
         self.clock.advance_to(end.min(first.max(self.clock.now())));
         Ok(true)
@@ -109,11 +110,12 @@ impl Core {
             let Some(source) = self.sources.get(event.key) else {
                 continue;
             };
-            for (happened, direction) in [
-                (event.readable, Direction::Read),
-                (event.writable, Direction::Write),
+            for (ready, direction) in [
+                (event.read, Direction::Read),
+                (event.write, Direction::Write),
             ] {
-                if happened {
+                if ready.now {
+                    source.side(direction).set_ready(ready);
                     dispatched += self.run_ready(&source, direction);
                 }
             }
@@ -123,7 +125,6 @@ impl Core {
     /// One direction of a source has become ready: wakes those who wait for it, one callback each.
     fn run_ready(&self, source: &SourceState, direction: Direction) -> usize {
         let side = source.side(direction);
-        side.ready.set(true);
         if !side.is_awaited() {
             return 0;
         }
@@ -150,12 +151,16 @@ impl Core {
             messages.reverse();
         }
         let mut dispatched = 0;
-        loop {
+        while dispatched < MESSAGES_PER_POLL {
             let Some(message) = self.messages.borrow_mut().pop() else {
                 break;
             };
             self.dispatch(Phase::Poll, || self.receive(message));
             dispatched += 1;
+        }
+        if !self.messages.borrow().is_empty() {
+            // The rest comes with the next turn, which does not sleep then.
+            self.shared.inbox.signal();
         }
         let mut walk = self.asyncs.walk();
         while let Some(handle) = self.asyncs.next(&mut walk) {

@@ -7,20 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use slab::Slab;
-
 /// What an entry does when its phase comes.
 pub(crate) enum Entry {
     Wake(Waker),
     Call(Box<dyn FnOnce()>),
 }
 
-/// Names one entry; the key of one that ran or was taken back matches nothing.
+/// Names one entry: its number. The key of one that ran or was taken back matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueueKey {
-    id: u64,
-    slot: u32,
-}
+pub(crate) struct QueueKey(u64);
 
 pub(crate) struct PhaseQueue {
     queue: RefCell<Queue>,
@@ -28,91 +23,75 @@ pub(crate) struct PhaseQueue {
     len: Cell<usize>,
 }
 
+/// Entries have consecutive numbers, so a key says where its entry stands.
 struct Queue {
-    slots: Slab<Slot>,
-    waiting: VecDeque<QueueKey>,
-    /// The rest of the pass that runs now, or that a panic cut short.
-    running: VecDeque<QueueKey>,
-    next_id: u64,
-}
-
-struct Slot {
-    id: u64,
-    entry: Entry,
+    /// `None` for one that was taken back.
+    entries: VecDeque<Option<Entry>>,
+    /// The number of the first entry.
+    first: u64,
+    /// The number of the first entry that the running pass leaves to the next one.
+    pass_end: u64,
 }
 
 impl PhaseQueue {
     pub(crate) fn new() -> Self {
         Self {
             queue: RefCell::new(Queue {
-                slots: Slab::new(),
-                waiting: VecDeque::new(),
-                running: VecDeque::new(),
-                next_id: 0,
+                entries: VecDeque::new(),
+                first: 0,
+                pass_end: 0,
             }),
             len: Cell::new(0),
         }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len.get() == 0
     }
 
     pub(crate) fn push(&self, entry: Entry) -> QueueKey {
         let queue = &mut *self.queue.borrow_mut();
-        let id = queue.next_id;
-        queue.next_id += 1;
-        let slot = queue.slots.insert(Slot { id, entry });
-        let slot = u32::try_from(slot).expect("fewer than 2^32 entries wait at once");
-        let key = QueueKey { id, slot };
-        queue.waiting.push_back(key);
+        let key = QueueKey(queue.next());
+        queue.entries.push_back(Some(entry));
         self.len.set(self.len.get() + 1);
         key
     }
 
     /// Takes an entry back. `None`: it has run.
     pub(crate) fn remove(&self, key: QueueKey) -> Option<Entry> {
-        let entry = self.queue.borrow_mut().remove(key)?;
+        let entry = self.queue.borrow_mut().place(key)?.take()?;
         self.len.set(self.len.get() - 1);
         Some(entry)
     }
 
     /// Makes the entry wake `waker`. `false`: it has run.
-    ///
-    /// The waker that was there before is dropped after the borrow: its drop may be anybody's code.
     pub(crate) fn set_waker(&self, key: QueueKey, waker: &Waker) -> bool {
         let before = {
             let mut queue = self.queue.borrow_mut();
-            let Some(slot) = queue.slots.get_mut(key.slot as usize) else {
-                return false;
-            };
-            if slot.id != key.id {
-                return false;
-            }
-            match &slot.entry {
-                Entry::Wake(current) if current.will_wake(waker) => return true,
-                _ => std::mem::replace(&mut slot.entry, Entry::Wake(waker.clone())),
+            match queue.place(key) {
+                Some(Some(Entry::Wake(current))) if current.will_wake(waker) => return true,
+                Some(Some(entry)) => std::mem::replace(entry, Entry::Wake(waker.clone())),
+                Some(None) | None => return false,
             }
         };
+        // Outside the borrow: the drop of a waker may be anybody's code.
         drop(before);
         true
     }
 
-    /// A pass begins: it will run what is waiting now, after what an unfinished pass left.
+    /// A pass begins: it will run what is waiting now, and before that what an unfinished pass has left.
     pub(crate) fn begin_pass(&self) {
         let queue = &mut *self.queue.borrow_mut();
-        if queue.running.is_empty() {
-            std::mem::swap(&mut queue.running, &mut queue.waiting);
-        } else {
-            queue.running.append(&mut queue.waiting);
-        }
+        queue.pass_end = queue.next();
     }
 
     /// The next entry of the pass.
     pub(crate) fn next(&self) -> Option<Entry> {
         let queue = &mut *self.queue.borrow_mut();
-        while let Some(key) = queue.running.pop_front() {
-            if let Some(entry) = queue.remove(key) {
+        while queue.first < queue.pass_end {
+            queue.first += 1;
+            if let Some(Some(entry)) = queue.entries.pop_front() {
                 self.len.set(self.len.get() - 1);
                 return Some(entry);
             }
@@ -124,16 +103,20 @@ impl PhaseQueue {
     pub(crate) fn drain(&self) -> Vec<Entry> {
         let queue = &mut *self.queue.borrow_mut();
         self.len.set(0);
-        queue.waiting.clear();
-        queue.running.clear();
-        queue.slots.drain().map(|slot| slot.entry).collect()
+        queue.first = queue.next();
+        queue.entries.drain(..).flatten().collect()
     }
 }
 
 impl Queue {
-    fn remove(&mut self, key: QueueKey) -> Option<Entry> {
-        let slot = self.slots.get(key.slot as usize)?;
-        (slot.id == key.id).then(|| self.slots.remove(key.slot as usize).entry)
+    /// The number the next entry gets.
+    fn next(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    fn place(&mut self, key: QueueKey) -> Option<&mut Option<Entry>> {
+        let index = key.0.checked_sub(self.first)?;
+        self.entries.get_mut(usize::try_from(index).ok()?)
     }
 }
 

@@ -5,15 +5,18 @@ use std::rc::Rc;
 
 use super::EventLoop;
 use super::core::Core;
-use super::current::{self, Enter};
+use super::current;
+use super::hooks::Hooks;
+use super::timers::Payload;
+use crate::executor::spawn::Owner;
 
 impl Core {
-    /// Makes this the loop that runs on this thread.
+    /// Calls `body` as the run of this loop on this thread.
     ///
     /// # Panics
     ///
-    /// If one runs already.
-    pub(super) fn start_running(self: &Rc<Self>) -> Running<'_> {
+    /// If a loop runs on this thread already.
+    pub(super) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         if let Some(other) = current::get() {
             assert!(
                 !other.running.get(),
@@ -21,13 +24,12 @@ impl Core {
                  await the future, or `spawn` it on the running loop"
             );
         }
-        let current = current::enter(self);
-        self.running.set(true);
-        self.shared.inbox.resume();
-        Running {
-            core: self,
-            _current: current,
-        }
+        current::enter(self, || {
+            self.running.set(true);
+            self.shared.inbox.resume();
+            let _running = Running { core: self };
+            body()
+        })
     }
 
     /// What a run ends with when nothing panicked: the panic of a task that nobody awaits, if it is to go on here.
@@ -39,23 +41,26 @@ impl Core {
     }
 
     /// Drops all that is left, on the loop's own thread.
-    fn shut_down(self: &Rc<Self>) {
+    fn shut_down(&self) {
         self.closed.set(true);
-        let _current = current::enter(self);
-        self.drop_tasks();
+        // Afterwards no waker can schedule anything.
+        for (info, task) in self.tasks.drain() {
+            if let Some(payload) = task.cancel() {
+                self.unhandled_panic(&info, payload);
+            }
+        }
         drop(self.shared.inbox.close());
+        drop(self.messages.take());
 
         for timer in self.timers.drain() {
-            if let super::timers::Payload::Timer(timer) = timer {
+            if let Payload::Timer(timer) = timer {
                 timer.armed.set(None);
                 timer.header.active.set(false);
                 timer.callback.clear();
             }
         }
-        for hook in [&self.idle, &self.prepare, &self.check]
-            .into_iter()
-            .flat_map(super::hooks::Hooks::drain)
-        {
+        let hooks = [&self.idle, &self.prepare, &self.check];
+        for hook in hooks.into_iter().flat_map(Hooks::drain) {
             hook.header.active.set(false);
             hook.callback.clear();
         }
@@ -82,33 +87,11 @@ impl Core {
             drop(job);
         }
     }
-
-    /// Ends every task: wakes it, then drops it instead of polling it. Afterwards no waker can schedule anything.
-    fn drop_tasks(&self) {
-        loop {
-            for waker in self.tasks.wakers() {
-                waker.wake();
-            }
-            while let Some(job) = self.lane.next() {
-                drop(job);
-            }
-            let mut messages = std::mem::take(&mut *self.messages.borrow_mut());
-            drop(messages.drain(..));
-            self.shared.inbox.take(&mut messages);
-            drop(messages);
-            if self.tasks.len() == 0 {
-                return;
-            }
-            // Another thread is between winning the wake of a task and putting it into the inbox.
-            std::thread::yield_now();
-        }
-    }
 }
 
 /// The time of a run.
-pub(super) struct Running<'a> {
+struct Running<'a> {
     core: &'a Core,
-    _current: Enter,
 }
 
 impl Drop for Running<'_> {
@@ -203,6 +186,6 @@ impl std::error::Error for Busy {}
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        self.core.shut_down();
+        current::enter(&self.core, || self.core.shut_down());
     }
 }

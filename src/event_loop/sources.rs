@@ -12,7 +12,7 @@ use std::task::Waker;
 use slab::Slab;
 
 use super::handles::Header;
-use crate::sys::poller::MAX_KEY;
+use crate::sys::poller::{MAX_KEY, REPORTS_END, Ready};
 
 /// Half of the key is the slot, the other half the generation.
 const SLOT_BITS: u32 = usize::BITS / 2;
@@ -49,7 +49,9 @@ impl SourceState {
 #[derive(Default)]
 pub(crate) struct Side {
     /// Stays set until an attempt finds the direction not ready.
-    pub(crate) ready: Cell<bool>,
+    ready: Cell<bool>,
+    /// The end or an error has come: there will be no further event, and every attempt is worth while.
+    for_good: Cell<bool>,
     waiters: RefCell<Waiters>,
 }
 
@@ -63,6 +65,31 @@ struct Waiters {
 }
 
 impl Side {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.get()
+    }
+
+    /// An event has come.
+    pub(crate) fn set_ready(&self, ready: Ready) {
+        self.ready.set(true);
+        if ready.for_good {
+            self.for_good.set(true);
+        }
+    }
+
+    /// An attempt would have blocked.
+    pub(crate) fn clear(&self) {
+        self.ready.set(false);
+        self.for_good.set(false);
+    }
+
+    /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
+    pub(crate) fn clear_after_partial(&self) {
+        if REPORTS_END && !self.for_good.get() {
+            self.ready.set(false);
+        }
+    }
+
     pub(crate) fn is_awaited(&self) -> bool {
         let waiters = self.waiters.borrow();
         waiters.slot.is_some() || !waiters.futures.is_empty()

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::registry::{Id, TaskKey};
-use super::spawn::{Output, Owner, Payload};
+use super::spawn::{Output, Owner};
+use crate::sys::task::Payload;
 
 /// Awaits the output of a spawned task.
 ///
@@ -105,15 +106,24 @@ impl<T> Future for JoinHandle<T> {
         };
         output.poll(cx).map(|output| match output {
             Some(Ok(output)) => Ok(output),
-            Some(Err(caught)) => Err(JoinError {
-                panic: Some(caught.take()),
-            }),
+            Some(Err(panic)) => Err(JoinError { panic: Some(panic) }),
             None => Err(JoinError::cancelled()),
         })
     }
 }
 
 impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if let State::Running { output, abort } = &mut self.state {
+            if let Some(payload) = output.detach() {
+                let task = format_args!("task {}", abort.key.id);
+                abort.owner.unhandled_panic(&task, payload);
+            }
+        }
+    }
+}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

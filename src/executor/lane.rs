@@ -23,12 +23,6 @@ pub(crate) enum Microtask<R> {
     Call(Call),
 }
 
-/// What a drain runs next.
-pub(crate) enum Job<R> {
-    Tick(Call),
-    Microtask(Microtask<R>),
-}
-
 /// Both lanes of one loop; `R` is what polls a task.
 pub(crate) struct Lane<R> {
     queues: RefCell<Queues<R>>,
@@ -56,10 +50,12 @@ impl<R> Lane<R> {
         self.queues.borrow_mut().ticks.push_back(call);
     }
 
+    #[inline]
     pub(crate) fn push_microtask(&self, microtask: Microtask<R>) {
         self.queues.borrow_mut().microtasks.push_back(microtask);
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let queues = self.queues.borrow();
         queues.ticks.is_empty() && queues.microtasks.is_empty()
@@ -70,38 +66,40 @@ impl<R> Lane<R> {
         self.queues.borrow_mut().in_microtasks = false;
     }
 
-    /// The next job of the drain; `None` ends it.
-    pub(crate) fn next(&self) -> Option<Job<R>> {
+    /// What the drain runs next, a tick like a queued closure; `None` ends it.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Microtask<R>> {
         let queues = &mut *self.queues.borrow_mut();
         if !queues.in_microtasks {
             if let Some(tick) = queues.ticks.pop_front() {
-                return Some(Job::Tick(tick));
+                return Some(Microtask::Call(tick));
             }
             queues.in_microtasks = true;
         }
-        if let Some(microtask) = queues.microtasks.pop_front() {
-            return Some(Job::Microtask(microtask));
+        let microtask = queues.microtasks.pop_front();
+        if microtask.is_some() {
+            return microtask;
         }
         queues.in_microtasks = false;
-        queues.ticks.pop_front().map(Job::Tick)
+        queues.ticks.pop_front().map(Microtask::Call)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Job, Lane, Microtask};
+    use super::{Lane, Microtask};
 
     type NameLane = Lane<&'static str>;
 
     /// Names of ticks are not kept: a tick shows as `tick`.
     fn next(lane: &NameLane) -> Option<&'static str> {
         lane.next().map(|job| match job {
-            Job::Tick(call) => {
+            Microtask::Call(call) => {
                 call();
                 "tick"
             }
-            Job::Microtask(Microtask::Task(name)) => name,
-            Job::Microtask(_) => "other",
+            Microtask::Task(name) => name,
+            Microtask::Root => "root",
         })
     }
 

@@ -1,12 +1,13 @@
-//! The live tasks of one loop: how to wake each of them, where it was spawned, whether it is to be aborted.
+//! The live tasks of one loop: a hold on each of them, and where it was spawned.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::Waker;
 
 use slab::Slab;
+
+use super::spawn::TaskRef;
 
 /// Names a task among all tasks its loop ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,15 +69,12 @@ pub(crate) struct TaskKey {
 pub(crate) struct Registry {
     entries: RefCell<Slab<Entry>>,
     next_id: Cell<u64>,
-    /// How many entries have `aborted` set: the one thing looked at before each poll.
-    aborts: Cell<usize>,
 }
 
 struct Entry {
     /// `None` for the moment between reserving the slot and making the task.
-    waker: Option<Waker>,
+    task: Option<TaskRef>,
     info: Info,
-    aborted: bool,
 }
 
 impl Registry {
@@ -84,7 +82,6 @@ impl Registry {
         Self {
             entries: RefCell::new(Slab::new()),
             next_id: Cell::new(1),
-            aborts: Cell::new(0),
         }
     }
 
@@ -97,62 +94,53 @@ impl Registry {
         let id = Id(self.next_id.get());
         self.next_id.set(id.0 + 1);
         let slot = self.entries.borrow_mut().insert(Entry {
-            waker: None,
+            task: None,
             info: Info { id, site, name },
-            aborted: false,
         });
         let slot = u32::try_from(slot).expect("fewer than 2^32 tasks are alive at once");
         TaskKey { slot, id }
     }
 
     /// Completes a reserved entry.
-    pub(crate) fn fill(&self, slot: u32, waker: Waker) {
+    pub(crate) fn fill(&self, slot: u32, task: TaskRef) {
         if let Some(entry) = self.entries.borrow_mut().get_mut(slot as usize) {
-            entry.waker = Some(waker);
+            entry.task = Some(task);
         }
     }
 
-    /// The task's future is gone.
-    pub(crate) fn remove(&self, slot: u32) {
-        let entry = self.entries.borrow_mut().remove(slot as usize);
-        if entry.aborted {
-            self.aborts.set(self.aborts.get() - 1);
+    /// The task is over.
+    pub(crate) fn remove(&self, slot: u32) -> Option<Info> {
+        let entry = self.entries.borrow_mut().try_remove(slot as usize);
+        entry.map(|entry| entry.info)
+    }
+
+    /// Has the task dropped in its next turn, if it is not over.
+    pub(crate) fn abort(&self, key: TaskKey) {
+        let entries = self.entries.borrow();
+        let entry = entries.get(key.slot as usize);
+        // The wake goes to the lane or the inbox, which know nothing of the registry: the borrow is in nobody's way.
+        if let Some(Entry {
+            task: Some(task),
+            info,
+        }) = entry
+        {
+            if info.id == key.id {
+                task.abort();
+            }
         }
     }
 
-    /// Marks the task; the caller wakes it with the returned waker. `None`: it is over or marked already.
-    pub(crate) fn abort(&self, key: TaskKey) -> Option<Waker> {
-        let mut entries = self.entries.borrow_mut();
-        let entry = entries.get_mut(key.slot as usize)?;
-        if entry.info.id != key.id || entry.aborted {
-            return None;
-        }
-        entry.aborted = true;
-        self.aborts.set(self.aborts.get() + 1);
-        entry.waker.clone()
-    }
-
-    /// Whether the task about to be polled is to be dropped instead.
-    pub(crate) fn is_aborted(&self, slot: u32) -> bool {
-        self.aborts.get() != 0
-            && self
-                .entries
-                .borrow()
-                .get(slot as usize)
-                .is_some_and(|entry| entry.aborted)
+    /// Takes all tasks out, to be cancelled.
+    pub(crate) fn drain(&self) -> Vec<(Info, TaskRef)> {
+        let entries = std::mem::take(&mut *self.entries.borrow_mut());
+        let entries = entries.into_iter().map(|(_, entry)| entry);
+        entries
+            .filter_map(|entry| Some((entry.info, entry.task?)))
+            .collect()
     }
 
     pub(crate) fn len(&self) -> usize {
         self.entries.borrow().len()
-    }
-
-    /// The wakers of all tasks, to end them with.
-    pub(crate) fn wakers(&self) -> Vec<Waker> {
-        let entries = self.entries.borrow();
-        entries
-            .iter()
-            .filter_map(|(_, entry)| entry.waker.clone())
-            .collect()
     }
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {

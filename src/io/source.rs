@@ -217,9 +217,54 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    /// The poll function of reads and writes of up to `asked` bytes: less than that means that the system has no more to
+    /// give or no more room, so the next attempt waits for an event without trying.
+    pub(crate) fn poll_bytes(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        asked: usize,
+        mut operation: impl FnMut(&T) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_ready(direction, cx))?;
+            if let Some(result) = self.attempt(direction, &mut operation) {
+                self.after_bytes(direction, asked, &result);
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    /// Tries once, whatever is known of the source's readiness.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
+    pub(crate) fn try_bytes(
+        &self,
+        direction: Direction,
+        asked: usize,
+        mut operation: impl FnMut(&T) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match self.attempt(direction, &mut operation) {
+            Some(result) => {
+                self.after_bytes(direction, asked, &result);
+                result
+            }
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
+        // Nothing at all is the end of a stream, which stays.
+        if matches!(result, Ok(count) if (1..asked).contains(count)) {
+            self.state.side(direction).clear_after_partial();
+        }
+    }
+
     fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let side = self.state.side(direction);
-        if side.ready.get() {
+        if side.is_ready() {
             return Poll::Ready(Ok(()));
         }
         side.wait_in_slot(cx.waker());
@@ -247,7 +292,7 @@ impl<T: AsSource> Source<T> {
             match operation(self.get_ref()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.state.side(direction).ready.set(false);
+                    self.state.side(direction).clear();
                     return None;
                 }
                 result => return Some(result),
@@ -328,7 +373,7 @@ impl<T: AsSource> Future for Readiness<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let side = self.source.state.side(self.direction);
-        if side.ready.get() {
+        if side.is_ready() {
             self.stop_waiting();
             return Poll::Ready(Ok(()));
         }

@@ -5,6 +5,7 @@
 //! | module | offers |
 //! |---|---|
 //! | [`clock`] | the monotonic clock |
+//! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | [`sync`] | the atomics and the lock of the cross-thread inbox, replaced by model-checked ones under `cfg(phaseloop_loom)` |
@@ -12,6 +13,7 @@
 //! | [`thread`] | a number for each thread that is never used twice |
 
 pub(crate) mod clock;
+pub(crate) mod current;
 pub(crate) mod poller;
 pub(crate) mod scoped;
 pub(crate) mod sync;

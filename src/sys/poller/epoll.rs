@@ -3,12 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
-use super::{BATCH, BackendFd, Event, NOTIFY_KEY};
+use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
+
+/// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
+pub(crate) const REPORTS_END: bool = true;
 
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
@@ -49,12 +51,18 @@ impl Poller {
     ///
     /// `source` must be deleted before it is dropped.
     pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        use epoll::EventFlags as Flags;
         let source = source.source();
         // SAFETY: the caller's promise.
         unsafe {
             self.poller
-                .add_with_mode(&source, polling::Event::all(key), PollMode::Edge)
+                .add_with_mode(&source, polling::Event::all(key), PollMode::Edge)?;
         }
+        // `polling` cannot ask for the peer's half-close. Without it, the end of a stream that arrived together with
+        // its last bytes would cost a read that finds nothing after every short read.
+        let data = epoll::EventData::new_u64(key as u64);
+        let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
+        Ok(epoll::modify(&self.poller, source, data, flags)?)
     }
 
     /// An edge-triggered source reports every change; there is nothing to ask for again.
@@ -71,17 +79,18 @@ impl Poller {
         self.poller.delete(source.source())
     }
 
-    /// Waits until an event, a notification or the timeout (`None`: for ever; rounded up to whole
-    /// milliseconds).
+    /// Waits until an event, a notification or the timeout in nanoseconds (`None`: for ever), rounded up to whole
+    /// milliseconds.
     ///
     /// # Errors
     ///
     /// `Interrupted` when a signal ended the wait; else what the system says of the epoll descriptor.
-    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
+            // Both fit: at most 2^64 nanoseconds.
+            tv_sec: (timeout / 1_000_000_000) as i64,
+            tv_nsec: (timeout % 1_000_000_000) as _,
         });
         let buffer = rustix::buffer::spare_capacity(&mut events.list);
         epoll::wait(&self.poller, buffer, timeout.as_ref())?;
@@ -136,12 +145,18 @@ impl Events {
             self.next += 1;
             let (key, flags) = (event.data.u64() as usize, event.flags);
             if key != NOTIFY_KEY {
+                let (failed, hung_up) = (flags.contains(Flags::ERR), flags.contains(Flags::HUP));
+                let read_ended = failed || hung_up || flags.contains(Flags::RDHUP);
                 return Some(Event {
                     key,
-                    readable: flags.intersects(
-                        Flags::IN | Flags::PRI | Flags::HUP | Flags::ERR | Flags::RDHUP,
-                    ),
-                    writable: flags.intersects(Flags::OUT | Flags::HUP | Flags::ERR),
+                    read: Ready {
+                        now: read_ended || flags.intersects(Flags::IN | Flags::PRI),
+                        for_good: read_ended,
+                    },
+                    write: Ready {
+                        now: failed || hung_up || flags.contains(Flags::OUT),
+                        for_good: failed || hung_up,
+                    },
                 });
             }
         }

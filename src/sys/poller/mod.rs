@@ -35,7 +35,7 @@ mod backend;
 use std::io;
 use std::rc::Rc;
 
-pub(crate) use backend::{Events, Notifier, Poller};
+pub(crate) use backend::{Events, Notifier, Poller, REPORTS_END};
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
 
@@ -59,8 +59,17 @@ pub(crate) const BATCH: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: usize,
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
+    pub(crate) read: Ready,
+    pub(crate) write: Ready,
+}
+
+/// What an event says of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ready {
+    /// An attempt is worth while.
+    pub(crate) now: bool,
+    /// It will stay so: the end or an error has come, and no further event will tell of it.
+    pub(crate) for_good: bool,
 }
 
 /// A source that is registered for both directions, and leaves the poller before it is closed.
@@ -122,13 +131,12 @@ impl<T: AsSource> Drop for Registration<T> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Event, Events, Poller, Registration};
+    use super::{Event, Events, Poller, REPORTS_END, Ready, Registration};
     use std::io::Write;
     use std::os::unix::net::UnixStream;
     use std::rc::Rc;
-    use std::time::Duration;
 
-    fn wait(poller: &Poller, events: &mut Events, timeout: Duration) -> Vec<Event> {
+    fn wait(poller: &Poller, events: &mut Events, timeout: u64) -> Vec<Event> {
         poller.wait(events, Some(timeout)).unwrap();
         std::iter::from_fn(|| events.pop()).collect()
     }
@@ -138,32 +146,41 @@ mod tests {
     fn events_carry_the_key_and_only_real_sources_report() {
         let poller = Rc::new(Poller::new().unwrap());
         let mut events = Events::new();
-        assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+        assert_eq!(wait(&poller, &mut events, 0), []);
 
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let key = 0x1234_5678;
         let registration = Registration::new(poller.clone(), ours, key).map_err(|(_, e)| e);
         let registration = registration.unwrap();
         registration.rearm(true, true).unwrap();
-        let first = wait(&poller, &mut events, Duration::from_secs(10));
+        let first = wait(&poller, &mut events, 10_000_000_000);
         assert_eq!(
             first,
             [Event {
                 key,
-                readable: false,
-                writable: true
+                read: Ready::default(),
+                write: Ready {
+                    now: true,
+                    for_good: false
+                },
             }],
             "a fresh socket is writable"
         );
 
         theirs.write_all(b"x").unwrap();
         registration.rearm(true, false).unwrap();
-        let second = wait(&poller, &mut events, Duration::from_secs(10));
+        let second = wait(&poller, &mut events, 10_000_000_000);
         assert_eq!(second.len(), 1);
-        assert!(second[0].readable && second[0].key == key);
+        assert!(second[0].read.now && second[0].key == key);
+
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        registration.rearm(true, false).unwrap();
+        let third = wait(&poller, &mut events, 10_000_000_000);
+        assert!(third[0].read.now);
+        assert_eq!(third[0].read.for_good, REPORTS_END);
 
         drop(registration);
-        assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+        assert_eq!(wait(&poller, &mut events, 0), []);
     }
 
     #[test]
@@ -176,7 +193,7 @@ mod tests {
             // Would hang for ever if the notification were lost.
             poller.wait(&mut events, None).unwrap();
             assert_eq!(events.pop(), None, "the notifier is nobody's source");
-            assert_eq!(wait(&poller, &mut events, Duration::ZERO), []);
+            assert_eq!(wait(&poller, &mut events, 0), []);
         }
     }
 

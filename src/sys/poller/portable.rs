@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 
-use super::{BackendFd, Event, NOTIFY_KEY};
+use super::{BackendFd, Event, NOTIFY_KEY, Ready};
+
+/// Whether the end of a stream is an event of its own, so that a short read means that nothing is left. Not in what
+/// `polling` reports.
+pub(crate) const REPORTS_END: bool = false;
 
 /// A `polling` poller, shared with its notifiers.
 pub(crate) struct Poller {
@@ -76,10 +80,11 @@ impl Poller {
         self.poller.delete(source.source())
     }
 
-    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.list.clear();
         events.next = 0;
-        self.poller.wait(&mut events.buffer, timeout)?;
+        self.poller
+            .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
         events.list.extend(events.buffer.iter());
         events.buffer.clear();
         Ok(())
@@ -130,8 +135,14 @@ impl Events {
         );
         Some(Event {
             key: event.key,
-            readable: event.readable,
-            writable: event.writable,
+            read: Ready {
+                now: event.readable,
+                for_good: false,
+            },
+            write: Ready {
+                now: event.writable,
+                for_good: false,
+            },
         })
     }
 

@@ -1,0 +1,277 @@
+//! The thread pool for what would block the loop: libuv's, and a little more.
+//!
+//! One pool serves the whole process; it starts with its first job, with 4 threads or as many as the environment variable
+//! `UV_THREADPOOL_SIZE` says. Jobs are taken in the order of submission. Jobs of a class with a limit (name lookups, by
+//! default) hold at most that many threads, so that slow ones leave room for the others. A loop can have a pool of its own:
+//! [`Builder::pool`](crate::Builder::pool).
+//!
+//! The pool knows nothing of loops: a job is a closure that reports by itself.
+
+mod queue;
+mod workers;
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_task::FallibleTask;
+
+use self::workers::Workers;
+
+/// The default number of threads, and the most there can be (R271).
+const DEFAULT_THREADS: usize = 4;
+const MOST_THREADS: usize = 1024;
+
+/// What a job does; each class can have a limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// Computing, and everything handed to [`spawn_blocking`](crate::spawn_blocking) without a class.
+    Cpu,
+    /// Files and directories.
+    Fs,
+    /// Names and addresses: slow, and waiting most of the time. At most half of the threads, rounded up.
+    Dns,
+}
+
+impl Class {
+    pub(crate) const COUNT: usize = 3;
+
+    fn index(self) -> usize {
+        match self {
+            Self::Cpu => 0,
+            Self::Fs => 1,
+            Self::Dns => 2,
+        }
+    }
+}
+
+/// A pool of threads for blocking work.
+///
+/// Cheap to clone; the threads end when the last clone, and the last loop that uses it, is gone and the queue is empty.
+/// The process-wide pool never ends.
+#[derive(Clone)]
+pub struct Pool {
+    workers: Arc<Workers>,
+}
+
+impl Pool {
+    /// The pool of the process, whose threads start with its first job.
+    #[must_use]
+    pub fn global() -> Self {
+        static GLOBAL: OnceLock<Pool> = OnceLock::new();
+        GLOBAL
+            .get_or_init(|| {
+                let size = std::env::var_os("UV_THREADPOOL_SIZE");
+                let size = size.map(|size| size.to_string_lossy().into_owned());
+                PoolBuilder::new()
+                    .threads(threads_from(size.as_deref()))
+                    .build()
+            })
+            .clone()
+    }
+
+    /// Runs `job` on one of the threads. The task that is returned ends with its output; dropped before a thread has
+    /// taken the job, it cancels it.
+    ///
+    /// # Errors
+    ///
+    /// When the pool has no thread and none can be started.
+    pub(crate) fn submit<T: Send + 'static>(
+        &self,
+        class: Class,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<FallibleTask<T>> {
+        self.workers.start_threads()?;
+        let pool = self.workers.clone();
+        let (runnable, task) = async_task::Builder::new().propagate_panic(true).spawn(
+            |()| async { job() },
+            move |runnable| pool.submit(class, runnable),
+        );
+        runnable.schedule();
+        Ok(task.fallible())
+    }
+
+    /// What the pool has done and has to do.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.workers.stats()
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+/// Figures of a [`Pool`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStats {
+    /// Threads that are running.
+    pub threads: usize,
+    /// Threads that wait for a job.
+    pub idle: usize,
+    /// Jobs that wait for a thread; cancelled ones are passed over by the next thread that reaches them.
+    pub queued: usize,
+    /// Jobs that a thread has reached, ever.
+    pub started: u64,
+    /// How long these had waited, in sum.
+    pub total_wait: Duration,
+    /// How long the one that waited longest had.
+    pub longest_wait: Duration,
+}
+
+/// Makes a [`Pool`] of its own, beside the process's.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{Builder, pool::{Class, PoolBuilder}, spawn_blocking};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let pool = PoolBuilder::new().threads(2).limit(Class::Fs, 1).name("reader").build();
+/// let mut event_loop = Builder::new().pool(pool).build()?;
+/// let name = event_loop.block_on(async {
+///     spawn_blocking(|| std::thread::current().name().map(str::to_owned)).await
+/// });
+/// assert_eq!(name.unwrap().as_deref(), Some("reader"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct PoolBuilder {
+    pub(crate) threads: usize,
+    pub(crate) name: String,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) limits: [Option<usize>; Class::COUNT],
+}
+
+impl PoolBuilder {
+    /// Four threads, named `phaseloop-worker`, and the usual limits.
+    pub fn new() -> Self {
+        Self {
+            threads: DEFAULT_THREADS,
+            name: "phaseloop-worker".to_owned(),
+            stack_size: None,
+            limits: [None; Class::COUNT],
+        }
+    }
+
+    /// How many threads: at least 1, at most 1024; other values are brought into that range.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, MOST_THREADS);
+        self
+    }
+
+    /// The name of the threads. Bytes from a NUL on are left out.
+    pub fn name(mut self, name: &str) -> Self {
+        name.split('\0')
+            .next()
+            .unwrap_or(name)
+            .clone_into(&mut self.name);
+        self
+    }
+
+    /// The size of the threads' stacks, in bytes.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// How many threads jobs of this class may hold at a time, at least 1.
+    pub fn limit(mut self, class: Class, threads: usize) -> Self {
+        self.limits[class.index()] = Some(threads.max(1));
+        self
+    }
+
+    /// Makes the pool. Its threads start with its first job.
+    #[must_use = "the pool is used by handing it to a loop's builder"]
+    pub fn build(self) -> Pool {
+        Pool {
+            workers: Workers::new(self),
+        }
+    }
+
+    /// The limit in force for a class; `None` where all threads may be used.
+    pub(crate) fn limit_of(&self, class: usize) -> Option<usize> {
+        let usual = (class == Class::Dns.index()).then(|| self.threads.div_ceil(2));
+        self.limits[class]
+            .or(usual)
+            .filter(|&limit| limit < self.threads)
+    }
+}
+
+impl Default for PoolBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What libuv makes of its environment variable (R271).
+fn threads_from(variable: Option<&str>) -> usize {
+    let Some(text) = variable.filter(|text| text.len() <= 15) else {
+        return DEFAULT_THREADS;
+    };
+    // As C's `atoi` reads it: leading space, a sign, digits, whatever follows.
+    let text = text.trim_start();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
+    match digits.parse::<u64>().unwrap_or(0) {
+        0 => 1,
+        _ if negative => MOST_THREADS,
+        number => usize::try_from(number)
+            .unwrap_or(MOST_THREADS)
+            .min(MOST_THREADS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, PoolBuilder, threads_from};
+
+    #[test]
+    fn r271_the_size_is_read_as_libuv_reads_it() {
+        for (text, threads) in [
+            (None, 4),
+            (Some("8"), 8),
+            (Some(" 16 threads"), 16),
+            (Some("0"), 1),
+            (Some("many"), 1),
+            (Some(""), 1),
+            (Some("-3"), 1024),
+            (Some("5000"), 1024),
+            (Some("0000000000000002"), 4),
+        ] {
+            assert_eq!(threads_from(text), threads, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn r275_lookups_get_half_of_the_threads_rounded_up() {
+        let limits = [1, 2, 3, 4, 5, 8].map(|threads| {
+            let builder = PoolBuilder::new().threads(threads);
+            builder.limit_of(Class::Dns.index()).unwrap_or(threads)
+        });
+        assert_eq!(limits, [1, 1, 2, 2, 3, 4]);
+    }
+
+    #[test]
+    fn bad_values_are_brought_into_range() {
+        let builder = PoolBuilder::new()
+            .threads(0)
+            .limit(Class::Cpu, 0)
+            .name("a\0b");
+        assert_eq!(builder.threads, 1);
+        assert_eq!(builder.limits[Class::Cpu.index()], Some(1));
+        assert_eq!(builder.name, "a");
+    }
+}

@@ -1,0 +1,126 @@
+//! A thread-local reference to something that lives further up the stack.
+#![allow(
+    unsafe_code,
+    reason = "a thread-local that is read at every wake must cost one load: no counting, no lazy initialisation"
+)]
+
+use std::cell::Cell;
+use std::ptr;
+use std::rc::Rc;
+use std::thread::LocalKey;
+
+/// The value of a thread-local that [`enter`] sets for the time of a call.
+pub(crate) struct Current<T> {
+    /// Null, or a pointer made by `Rc::as_ptr` whose `Rc` an `enter` on this thread's stack holds.
+    pointer: Cell<*const T>,
+}
+
+impl<T> Current<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            pointer: Cell::new(ptr::null()),
+        }
+    }
+}
+
+/// Makes `value` the current one while `body` runs.
+pub(crate) fn enter<T, R>(
+    key: &'static LocalKey<Current<T>>,
+    value: &Rc<T>,
+    body: impl FnOnce() -> R,
+) -> R {
+    struct Restore<T: 'static> {
+        key: &'static LocalKey<Current<T>>,
+        before: *const T,
+        /// Keeps what the pointer points to alive until it is replaced.
+        _value: Rc<T>,
+    }
+    impl<T> Drop for Restore<T> {
+        fn drop(&mut self) {
+            self.key.with(|current| current.pointer.set(self.before));
+        }
+    }
+
+    let before = key.with(|current| current.pointer.replace(Rc::as_ptr(value)));
+    let _restore = Restore {
+        key,
+        before,
+        _value: value.clone(),
+    };
+    body()
+}
+
+/// Calls `f` with the current value.
+#[inline]
+pub(crate) fn with<T, R>(key: &'static LocalKey<Current<T>>, f: impl FnOnce(Option<&T>) -> R) -> R {
+    key.with(|current| {
+        // SAFETY: a pointer that is not null was set by an `enter` that is still on this thread's stack: it puts the former
+        // one back on its way out, and the calls nest. That `enter` holds the `Rc`, so the value lives, and it is only
+        // ever shared.
+        f(unsafe { current.pointer.get().as_ref() })
+    })
+}
+
+/// The current value.
+#[inline]
+pub(crate) fn get<T>(key: &'static LocalKey<Current<T>>) -> Option<Rc<T>> {
+    key.with(|current| {
+        let pointer = current.pointer.get();
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: the pointer comes from the `Rc` that the `enter` on the stack holds, as in `with`: one more count is one
+        // more `Rc`.
+        unsafe {
+            Rc::increment_strong_count(pointer);
+            Some(Rc::from_raw(pointer))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Current, enter, get, with};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    thread_local! {
+        static CURRENT: Current<u32> = const { Current::new() };
+    }
+
+    fn current() -> Option<u32> {
+        with(&CURRENT, |value| value.copied())
+    }
+
+    #[test]
+    fn the_innermost_value_is_current_and_the_former_one_comes_back() {
+        let (one, two) = (Rc::new(1), Rc::new(2));
+        assert_eq!(current(), None);
+        enter(&CURRENT, &one, || {
+            assert_eq!(current(), Some(1));
+            enter(&CURRENT, &two, || assert_eq!(current(), Some(2)));
+            let unwound = catch_unwind(AssertUnwindSafe(|| {
+                enter(&CURRENT, &two, || panic!("inside"));
+            }));
+            assert!(unwound.is_err());
+            assert_eq!(current(), Some(1));
+            let kept = get(&CURRENT).unwrap();
+            assert_eq!(Rc::strong_count(&one), 3);
+            drop(kept);
+        });
+        assert_eq!(current(), None);
+        assert_eq!((Rc::strong_count(&one), Rc::strong_count(&two)), (1, 1));
+    }
+
+    #[test]
+    fn the_value_outlives_its_last_outside_owner() {
+        let mut owner = Some(Rc::new(7));
+        let value = owner.clone().unwrap();
+        enter(&CURRENT, &value, || {
+            owner = None;
+            assert_eq!(current(), Some(7));
+        });
+        assert_eq!(Rc::strong_count(&value), 1);
+        assert!(owner.is_none());
+    }
+}

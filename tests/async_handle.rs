@@ -1,0 +1,255 @@
+//! Async handles, R117–R126: coalescing, no lost send, the order of one walk, and what a close does to a send.
+//!
+//! Most sends here come from the loop's own thread: the code is the same, and the order is exact. Ours differs in R125: a
+//! send after the close says so. R121 is proven with calls of a `Remote`, which stand where finished pool work will.
+
+mod util;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use phaseloop::phase::{Check, Prepare};
+use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Kind, RunMode};
+use util::{finish, paused, turn};
+
+#[test]
+fn r117_active_from_the_start_until_closed() {
+    let (mut event_loop, handle, trace) = paused();
+    let sent = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    assert!(sent.is_active() && sent.has_ref());
+    assert_eq!(handle.keepers(), [(Kind::Async, 1)]);
+    sent.sender().send().unwrap();
+    assert!(turn(&mut event_loop), "still active");
+    drop(sent.close());
+    assert!(!sent.is_active());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "called");
+}
+
+#[test]
+fn r118_any_number_of_sends_is_one_callback() {
+    let (mut event_loop, handle, trace) = paused();
+    let sent = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    let senders = [sent.sender(), sent.sender()];
+    for _ in 0..3 {
+        senders.iter().for_each(|sender| sender.send().unwrap());
+        turn(&mut event_loop);
+        assert_eq!(trace.take(), "called");
+        turn(&mut event_loop);
+        assert_eq!(trace.take(), "");
+    }
+}
+
+#[test]
+fn r119_a_send_in_the_callback_makes_another_one() {
+    let (mut event_loop, handle, trace) = paused();
+    let own_sender: Rc<RefCell<Option<AsyncSender>>> = Rc::default();
+    let (log, own) = (trace.clone(), own_sender.clone());
+    let send_again = move |_: &AsyncHandle| {
+        log.log("called");
+        if let Some(sender) = own.take() {
+            sender.send().unwrap();
+        }
+    };
+    let sent = AsyncHandle::new(&handle, send_again).unwrap();
+    own_sender.replace(Some(sent.sender()));
+    sent.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "called");
+    assert_eq!(handle.next_timeout(), Some(util::ZERO));
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "called");
+    assert_eq!(handle.next_timeout(), None);
+}
+
+#[test]
+fn r120_the_walk_is_in_order_of_creation_in_the_poll_phase() {
+    let (mut event_loop, handle, trace) = paused();
+    let (prepare, check) = (Prepare::new(&handle), Check::new(&handle));
+    prepare.start(trace.on("prepare")).unwrap();
+    check.start(trace.on("check")).unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| AsyncHandle::new(&handle, trace.on(name)).unwrap());
+    for sent in [&c, &a, &b] {
+        sent.sender().send().unwrap();
+    }
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "prepare a b c check");
+}
+
+#[test]
+fn r121_calls_of_a_remote_come_before_async_handles() {
+    let (mut event_loop, handle, trace) = paused();
+    let order = Arc::new(AtomicUsize::new(0));
+    let (log, seen) = (trace.clone(), order.clone());
+    let look = move |_: &AsyncHandle| log.log(seen.load(Ordering::Relaxed));
+    let sent = AsyncHandle::new(&handle, look).unwrap();
+    sent.sender().send().unwrap();
+    let call = move || order.store(1, Ordering::Relaxed);
+    event_loop.remote().call(call).unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "1");
+}
+
+#[test]
+fn r122_a_send_to_a_later_handle_is_served_in_the_same_walk() {
+    let (mut event_loop, handle, trace) = paused();
+    let senders: Rc<RefCell<Vec<AsyncSender>>> = Rc::default();
+    let (log, to_both, once) = (trace.clone(), senders.clone(), Cell::new(true));
+    let first = AsyncHandle::new(&handle, trace.on("first")).unwrap();
+    let middle = AsyncHandle::new(&handle, move |_| {
+        log.log("middle");
+        if once.take() {
+            to_both
+                .borrow()
+                .iter()
+                .for_each(|sender| sender.send().unwrap());
+        }
+    })
+    .unwrap();
+    let last = AsyncHandle::new(&handle, trace.on("last")).unwrap();
+    senders.replace(vec![last.sender(), middle.sender(), first.sender()]);
+    middle.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "middle last");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "first middle");
+}
+
+#[test]
+fn r123_a_handle_made_during_the_walk_is_not_in_it() {
+    let (mut event_loop, handle, trace) = paused();
+    let (log, made) = (trace.clone(), RefCell::new(None));
+    let make = move |sent: &AsyncHandle| {
+        let new = AsyncHandle::new(&sent.event_loop(), log.on("new")).unwrap();
+        new.sender().send().unwrap();
+        made.replace(Some(new));
+        log.log("made");
+    };
+    let sent = AsyncHandle::new(&handle, make).unwrap();
+    sent.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "made");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "new");
+}
+
+/// libuv's `async`: a thread sends until the callback has run often enough, and that closes its handle.
+#[test]
+fn r124_libuv_async() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let number = Arc::new(Mutex::new(0));
+    let (seen, mut calls) = (number.clone(), 0);
+    let sent = AsyncHandle::new(&event_loop.handle(), move |sent| {
+        calls += 1;
+        // What was done before the send is visible here.
+        assert!(*seen.lock().unwrap() >= calls);
+        if calls == 3 {
+            drop(sent.close());
+        }
+    })
+    .unwrap();
+    let sender = sent.sender();
+    let other = thread::spawn(move || {
+        loop {
+            *number.lock().unwrap() += 1;
+            if sender.send().is_err() {
+                break;
+            }
+            thread::yield_now();
+        }
+    });
+    finish(&mut event_loop);
+    other.join().unwrap();
+}
+
+/// Each round the loop may be asleep, about to sleep or awake; a lost send would hang it.
+#[test]
+fn r119_r124_no_send_is_lost() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let handle = event_loop.handle();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let sent_so_far = Arc::new(AtomicUsize::new(0));
+    let (count, total) = (seen.clone(), sent_so_far.clone());
+    let sent = AsyncHandle::new(&handle, move |sent| {
+        count.store(total.load(Ordering::SeqCst), Ordering::SeqCst);
+        if count.load(Ordering::SeqCst) == 1000 {
+            sent.unref();
+        }
+    })
+    .unwrap();
+    let sender = sent.sender();
+    let other = thread::spawn(move || {
+        for n in 1..=1000 {
+            sent_so_far.store(n, Ordering::SeqCst);
+            sender.send().unwrap();
+            while seen.load(Ordering::SeqCst) < n {
+                thread::yield_now();
+            }
+        }
+    });
+    assert!(!event_loop.run(RunMode::Default).unwrap());
+    other.join().unwrap();
+}
+
+/// Ours: the sender learns of it.
+#[test]
+fn r125_a_close_takes_back_what_was_sent() {
+    let (mut event_loop, handle, trace) = paused();
+    let sent = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    let sender = sent.sender();
+    sender.send().unwrap();
+    sent.close().then(trace.call("closed"));
+    assert!(sender.send().unwrap_err().is_handle_closed());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "closed");
+    assert!(sender.send().unwrap_err().is_handle_closed());
+
+    let dropped = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    let sender = dropped.sender();
+    sender.send().unwrap();
+    drop(dropped);
+    assert!(sender.send().unwrap_err().is_handle_closed());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "");
+}
+
+/// A later handle closed by an earlier one of the same walk.
+#[test]
+fn r125_a_handle_closed_during_the_walk_is_not_called() {
+    let (mut event_loop, handle, trace) = paused();
+    let victim: Rc<RefCell<Option<AsyncHandle>>> = Rc::default();
+    let (log, other) = (trace.clone(), victim.clone());
+    let close = move |_: &AsyncHandle| {
+        log.log("first");
+        drop(other.take());
+    };
+    let first = AsyncHandle::new(&handle, close).unwrap();
+    let second = AsyncHandle::new(&handle, trace.on("second")).unwrap();
+    first.sender().send().unwrap();
+    second.sender().send().unwrap();
+    victim.replace(Some(second));
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "first");
+}
+
+/// The descriptor that a sender writes to lives as long as the sender.
+#[test]
+fn r126_a_close_races_with_senders() {
+    for _ in 0..200 {
+        let mut event_loop = EventLoop::new().unwrap();
+        let sent = AsyncHandle::new(&event_loop.handle(), |_| ()).unwrap();
+        let threads = [(); 2].map(|()| {
+            let sender = sent.sender();
+            thread::spawn(move || while sender.send().is_ok() {})
+        });
+        turn(&mut event_loop);
+        drop(sent);
+        drop(event_loop);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}
