@@ -38,9 +38,10 @@ use std::time::Duration;
 
 use self::builder::Builder;
 use self::clock::nanoseconds;
-use self::core::Core;
+use self::core::{Core, HookedPhase};
 use self::handle::LoopHandle;
 use self::handles::{OnClose, Stage};
+use self::queue::PhaseQueue;
 use self::remote::Remote;
 use self::timers::Payload;
 use crate::kinds::{Kind, Phase};
@@ -174,10 +175,10 @@ impl Core {
     /// One turn, phase by phase (R21).
     fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
         self.run_lanes();
-        let can_sleep = !self.has_pending() && !self.has_idle();
+        let can_sleep = !self.has_pending() && self.idle.is_empty();
         self.run_pending();
-        self.run_hooks(Phase::Idle);
-        self.run_hooks(Phase::Prepare);
+        self.run_hooks(Phase::Idle, &self.idle);
+        self.run_hooks(Phase::Prepare, &self.prepare);
         let wait = match mode {
             RunMode::Default => Wait::Until(until),
             RunMode::Once if can_sleep => Wait::Until(until),
@@ -191,7 +192,7 @@ impl Core {
             }
             self.run_pending();
         }
-        self.run_hooks(Phase::Check);
+        self.run_hooks(Phase::Check, &self.check);
         self.run_closing();
         self.clock.update();
         self.run_timers();
@@ -259,7 +260,7 @@ impl Core {
             || !self.liveness.any()
             || self.liveness.count(Kind::Queued) > 0
             || self.liveness.count(Kind::Closing) > 0
-            || !self.idle.is_empty()
+            || !self.idle.hooks.is_empty()
             || !self.lane.is_empty()
             || self.shared.inbox.is_pending()
     }
@@ -268,30 +269,29 @@ impl Core {
         !self.pending.is_empty()
     }
 
-    fn has_idle(&self) -> bool {
-        !self.idle.is_empty() || !self.idle_queue.is_empty()
-    }
-
     fn run_pending(&self) {
         let _span = self.probe.phase(Phase::Pending);
-        self.run_queue(Phase::Pending);
+        self.run_queue(Phase::Pending, &self.pending);
     }
 
     /// Idle, prepare and check: the hooks, then what waits for the phase once (for check, the immediates).
-    fn run_hooks(&self, phase: Phase) {
+    #[inline]
+    fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
         let _span = self.probe.phase(phase);
-        let hooks = self.hooks(phase);
-        if !hooks.is_empty() {
-            hooks.begin_pass();
-            while let Some(hook) = hooks.next() {
+        if hooked.is_empty() {
+            return;
+        }
+        if !hooked.hooks.is_empty() {
+            hooked.hooks.begin_pass();
+            while let Some(hook) = hooked.hooks.next() {
                 self.dispatch(phase, || hook.callback.call());
             }
         }
-        self.run_queue(phase);
+        self.run_queue(phase, &hooked.queue);
     }
 
-    fn run_queue(&self, phase: Phase) {
-        let queue = self.queue(phase);
+    #[inline]
+    fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
         if queue.is_empty() {
             return;
         }
@@ -320,7 +320,7 @@ impl Core {
                 }
             }
         }
-        self.run_queue(Phase::Closing);
+        self.run_queue(Phase::Closing, &self.closing_queue);
     }
 
     /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).

@@ -163,5 +163,4 @@ fn r048_started_in_a_timer_it_waits_its_whole_timeout() {
     };
     first.start(ZERO, ZERO, work).unwrap();
     finish(&mut event_loop);
-    assert_eq!(handle.turns(), 2);
 }

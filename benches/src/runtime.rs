@@ -4,7 +4,7 @@
 //! but the trait, which is gone after inlining.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_executor::LocalExecutor;
 
@@ -18,6 +18,7 @@ pub(crate) trait Runtime: Copy + 'static {
     fn detach(self, task: impl Future<Output = ()> + 'static);
     fn yield_now(self) -> impl Future;
     fn sleep(self, duration: Duration) -> impl Future + 'static;
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static;
 }
 
 /// `phaseloop::block_on`.
@@ -43,6 +44,10 @@ impl Runtime for Phaseloop {
 
     fn sleep(self, duration: Duration) -> impl Future + 'static {
         phaseloop::time::sleep(duration)
+    }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        phaseloop::time::sleep_until(deadline)
     }
 }
 
@@ -78,6 +83,10 @@ impl Runtime for TokioLocalSet {
     fn sleep(self, duration: Duration) -> impl Future + 'static {
         tokio::time::sleep(duration)
     }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        tokio::time::sleep_until(deadline.into())
+    }
 }
 
 /// tokio's `LocalRuntime`.
@@ -111,6 +120,10 @@ impl Runtime for TokioLocalRuntime {
     fn sleep(self, duration: Duration) -> impl Future + 'static {
         tokio::time::sleep(duration)
     }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        tokio::time::sleep_until(deadline.into())
+    }
 }
 
 /// smol: a `LocalExecutor` under `async_io::block_on`, which is `smol::block_on`.
@@ -142,5 +155,9 @@ impl Runtime for Smol {
 
     fn sleep(self, duration: Duration) -> impl Future + 'static {
         async_io::Timer::after(duration)
+    }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        async_io::Timer::at(deadline)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::meter::{Meter, Reading, Stopwatch};
 use crate::runtime::Runtime;
@@ -295,8 +295,9 @@ pub(crate) fn timer_fire<R: Runtime>(rt: R, live: u64, n: u64, slowdown: u32) ->
         let meter = Meter::start();
         for _ in 0..n / live {
             let mut tasks = Vec::with_capacity(live as usize);
+            let first = Instant::now() + arming;
             for _ in 0..live {
-                let sleep = rt.sleep(arming + random.below(FIRE_WITHIN));
+                let sleep = rt.sleep_until(first + random.below(FIRE_WITHIN));
                 tasks.push(rt.spawn(async move {
                     sleep.await;
                 }));

@@ -30,6 +30,9 @@ use crate::sys::poller::{Events, Poller};
 use crate::sys::scoped::ScopedCall;
 use crate::sys::task::Payload;
 
+/// No slot of the registry: there are never so many tasks.
+pub(super) const NO_TASK: u32 = u32::MAX;
+
 pub(crate) struct Core {
     // What other threads reach, and where it arrives.
     pub(crate) shared: Arc<Shared>,
@@ -39,21 +42,17 @@ pub(crate) struct Core {
     pub(crate) lane: Lane<Runnable>,
     pub(crate) tasks: Registry,
     pub(super) root: ScopedCall,
-    /// The slot of the task that is being polled.
-    pub(super) polled: Cell<Option<u32>>,
+    /// The slot of the task that is being polled, or [`NO_TASK`].
+    pub(super) polled: Cell<u32>,
     pub(super) unhandled: RefCell<Option<Payload>>,
 
     // Phases.
     pub(crate) clock: Clock,
     pub(crate) timers: Timers,
     pub(super) pending: PhaseQueue,
-    pub(super) idle: Hooks,
-    pub(super) idle_queue: PhaseQueue,
-    pub(super) prepare: Hooks,
-    pub(super) prepare_queue: PhaseQueue,
-    pub(super) check: Hooks,
-    /// Immediates.
-    pub(super) check_queue: PhaseQueue,
+    pub(super) idle: HookedPhase,
+    pub(super) prepare: HookedPhase,
+    pub(super) check: HookedPhase,
     pub(super) closing: Closing,
     pub(super) closing_queue: PhaseQueue,
     pub(crate) poller: Rc<Poller>,
@@ -73,6 +72,26 @@ pub(crate) struct Core {
     pub(super) budget_hits: Cell<u64>,
 }
 
+/// Idle, prepare or check: what runs in every turn, then what waits for the phase once (for check, the immediates).
+pub(super) struct HookedPhase {
+    pub(super) hooks: Hooks,
+    pub(super) queue: PhaseQueue,
+}
+
+impl HookedPhase {
+    fn new() -> Self {
+        Self {
+            hooks: Hooks::new(),
+            queue: PhaseQueue::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.hooks.is_empty() && self.queue.is_empty()
+    }
+}
+
 impl Core {
     pub(crate) fn new(options: Options, probe: Probe, paused: bool) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
@@ -85,17 +104,14 @@ impl Core {
             lane: Lane::new(),
             tasks: Registry::new(),
             root: ScopedCall::new(),
-            polled: Cell::new(None),
+            polled: Cell::new(NO_TASK),
             unhandled: RefCell::default(),
             clock: Clock::new(paused),
             timers: Timers::new(),
             pending: PhaseQueue::new(),
-            idle: Hooks::new(),
-            idle_queue: PhaseQueue::new(),
-            prepare: Hooks::new(),
-            prepare_queue: PhaseQueue::new(),
-            check: Hooks::new(),
-            check_queue: PhaseQueue::new(),
+            idle: HookedPhase::new(),
+            prepare: HookedPhase::new(),
+            check: HookedPhase::new(),
             closing: Closing::default(),
             closing_queue: PhaseQueue::new(),
             poller: Rc::new(poller),
@@ -144,20 +160,18 @@ impl Core {
         if self.is_closed() {
             return JoinHandle::never_started();
         }
-        let key = self.tasks.reserve(site, name);
-        let meta = Meta {
-            shared: self.shared.clone(),
-            slot: key.slot,
-        };
-        let (runnable, task, output) = sys::task::spawn_local(meta, future);
-        self.tasks.fill(key.slot, task);
+        let (key, (runnable, output)) = self.tasks.insert(site, name, |slot| {
+            let shared = self.shared.clone();
+            let (runnable, task, output) = sys::task::spawn_local(Meta { shared, slot }, future);
+            (task, (runnable, output))
+        });
         self.lane.push_microtask(Microtask::Task(runnable));
         JoinHandle::new(output, self.clone(), key)
     }
 
     /// The task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
-        self.polled.get().and_then(|slot| self.tasks.info(slot))
+        self.tasks.info(self.polled.get())
     }
 
     // Handles.
@@ -204,9 +218,9 @@ impl Core {
     /// The hooks of a phase that has some.
     pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
         match phase {
-            Phase::Idle => &self.idle,
-            Phase::Prepare => &self.prepare,
-            _ => &self.check,
+            Phase::Idle => &self.idle.hooks,
+            Phase::Prepare => &self.prepare.hooks,
+            _ => &self.check.hooks,
         }
     }
 
@@ -216,10 +230,10 @@ impl Core {
     pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
             Phase::Pending => &self.pending,
-            Phase::Idle => &self.idle_queue,
-            Phase::Prepare => &self.prepare_queue,
+            Phase::Idle => &self.idle.queue,
+            Phase::Prepare => &self.prepare.queue,
             Phase::Closing => &self.closing_queue,
-            Phase::Check | Phase::Poll | Phase::Timers => &self.check_queue,
+            Phase::Check | Phase::Poll | Phase::Timers => &self.check.queue,
         }
     }
 

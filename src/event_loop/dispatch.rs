@@ -1,11 +1,11 @@
 //! The only caller of user code, and the only place where the lanes are drained.
 
-use super::core::Core;
+use super::core::{Core, NO_TASK};
 use super::queue::Entry;
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::{Owner, Runnable};
 use crate::kinds::Phase;
-use crate::sys::task::Outcome;
+use crate::sys::task::{Outcome, Payload};
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -53,14 +53,21 @@ impl Core {
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
         let _span = self.probe.poll(|| self.tasks.info(slot));
-        let before = self.polled.replace(Some(slot));
+        self.polled.set(slot);
         let outcome = runnable.run();
-        self.polled.set(before);
+        self.polled.set(NO_TASK);
         if let Outcome::Closed(unseen) = outcome {
-            let info = self.tasks.remove(slot);
-            if let (Some(payload), Some(info)) = (unseen, info) {
-                self.unhandled_panic(&info, payload);
+            if let Some(payload) = unseen {
+                self.report_panic(slot, payload);
             }
+            self.tasks.remove(slot);
+        }
+    }
+
+    #[cold]
+    fn report_panic(&self, slot: u32, payload: Payload) {
+        if let Some(info) = self.tasks.info(slot) {
+            self.unhandled_panic(&info, payload);
         }
     }
 }

@@ -25,11 +25,14 @@ impl Core {
         loop {
             self.wait(timeout)?;
             self.clock.update();
-            let is_full = self.events.borrow().len() == BATCH;
-            let dispatched = self.run_events() + self.run_messages();
+            let reported = self.events.borrow().len();
+            let mut dispatched = self.run_messages();
+            if reported > 0 {
+                dispatched += self.run_events();
+            }
             if dispatched > 0 {
                 full_batches += 1;
-                if !is_full || full_batches == FULL_BATCHES {
+                if reported < BATCH || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
                 timeout = Some(0);

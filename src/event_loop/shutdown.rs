@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::EventLoop;
 use super::core::Core;
 use super::current;
-use super::hooks::Hooks;
 use super::timers::Payload;
 use crate::executor::spawn::Owner;
 
@@ -59,8 +58,8 @@ impl Core {
                 timer.callback.clear();
             }
         }
-        let hooks = [&self.idle, &self.prepare, &self.check];
-        for hook in hooks.into_iter().flat_map(Hooks::drain) {
+        let phases = [&self.idle, &self.prepare, &self.check];
+        for hook in phases.into_iter().flat_map(|phase| phase.hooks.drain()) {
             hook.header.active.set(false);
             hook.callback.clear();
         }
@@ -76,9 +75,9 @@ impl Core {
         }
         for queue in [
             &self.pending,
-            &self.idle_queue,
-            &self.prepare_queue,
-            &self.check_queue,
+            &self.idle.queue,
+            &self.prepare.queue,
+            &self.check.queue,
             &self.closing_queue,
         ] {
             drop(queue.drain());

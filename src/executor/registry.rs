@@ -72,8 +72,7 @@ pub(crate) struct Registry {
 }
 
 struct Entry {
-    /// `None` for the moment between reserving the slot and making the task.
-    task: Option<TaskRef>,
+    task: TaskRef,
     info: Info,
 }
 
@@ -85,33 +84,30 @@ impl Registry {
         }
     }
 
-    /// Makes an entry for a task that is about to be created.
-    pub(crate) fn reserve(
+    /// Adds the task that `make` makes for the slot it is given. `make` must not come back here: it runs no user code.
+    pub(crate) fn insert<T>(
         &self,
         site: &'static Location<'static>,
         name: Option<Rc<str>>,
-    ) -> TaskKey {
+        make: impl FnOnce(u32) -> (TaskRef, T),
+    ) -> (TaskKey, T) {
         let id = Id(self.next_id.get());
         self.next_id.set(id.0 + 1);
-        let slot = self.entries.borrow_mut().insert(Entry {
-            task: None,
+        let mut entries = self.entries.borrow_mut();
+        let vacant = entries.vacant_entry();
+        let slot = u32::try_from(vacant.key()).expect("fewer than 2^32 tasks are alive at once");
+        let (task, made) = make(slot);
+        vacant.insert(Entry {
+            task,
             info: Info { id, site, name },
         });
-        let slot = u32::try_from(slot).expect("fewer than 2^32 tasks are alive at once");
-        TaskKey { slot, id }
-    }
-
-    /// Completes a reserved entry.
-    pub(crate) fn fill(&self, slot: u32, task: TaskRef) {
-        if let Some(entry) = self.entries.borrow_mut().get_mut(slot as usize) {
-            entry.task = Some(task);
-        }
+        (TaskKey { slot, id }, made)
     }
 
     /// The task is over.
-    pub(crate) fn remove(&self, slot: u32) -> Option<Info> {
+    pub(crate) fn remove(&self, slot: u32) {
         let entry = self.entries.borrow_mut().try_remove(slot as usize);
-        entry.map(|entry| entry.info)
+        drop(entry);
     }
 
     /// Has the task dropped in its next turn, if it is not over.
@@ -119,14 +115,8 @@ impl Registry {
         let entries = self.entries.borrow();
         let entry = entries.get(key.slot as usize);
         // The wake goes to the lane or the inbox, which know nothing of the registry: the borrow is in nobody's way.
-        if let Some(Entry {
-            task: Some(task),
-            info,
-        }) = entry
-        {
-            if info.id == key.id {
-                task.abort();
-            }
+        if let Some(entry) = entry.filter(|entry| entry.info.id == key.id) {
+            entry.task.abort();
         }
     }
 
@@ -134,9 +124,7 @@ impl Registry {
     pub(crate) fn drain(&self) -> Vec<(Info, TaskRef)> {
         let entries = std::mem::take(&mut *self.entries.borrow_mut());
         let entries = entries.into_iter().map(|(_, entry)| entry);
-        entries
-            .filter_map(|entry| Some((entry.info, entry.task?)))
-            .collect()
+        entries.map(|entry| (entry.info, entry.task)).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

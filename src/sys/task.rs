@@ -141,27 +141,40 @@ impl<F: Future, M: Metadata> Task<F, M> {
             Err(payload) => Err(payload),
         };
         // SAFETY: as above; the poll is over.
-        let dropped = unsafe { task.replace(Body::Empty) };
+        unsafe { task.finish(output) };
+        true
+    }
+
+    /// Drops the future where it is and puts its output, or its panic, in its place.
+    ///
+    /// # Safety
+    ///
+    /// Home thread, the body is a future, and no reference to it is in use.
+    unsafe fn finish(&self, output: Result<F::Output, Payload>) {
+        let place = self.body.get();
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the body is initialised; whether its drop panics or not, it is overwritten next and not dropped again.
+            unsafe { place.drop_in_place() }
+        }));
         let output = match dropped {
             Ok(()) => output,
             Err(payload) => Err(payload),
         };
-        // SAFETY: as above. What is replaced is empty.
-        let _ = unsafe { task.replace(Body::Output(output)) };
-        true
+        // SAFETY: the place is valid and its old value gone.
+        unsafe { place.write(Body::Output(output)) };
     }
 
-    /// Drops the body where it is and puts another one in its place.
+    /// Drops the body where it is.
     ///
     /// # Safety
     ///
     /// Home thread, and no reference to the body is in use.
-    unsafe fn replace(&self, body: Body<F>) -> Result<(), Payload> {
+    unsafe fn empty(&self) -> Result<(), Payload> {
         let place = self.body.get();
         // SAFETY: the body is initialised; whether its drop panics or not, it is overwritten next and not dropped again.
         let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { place.drop_in_place() }));
         // SAFETY: the place is valid and its old value gone.
-        unsafe { place.write(body) };
+        unsafe { place.write(Body::Empty) };
         dropped
     }
 
@@ -184,7 +197,7 @@ impl<F: Future, M: Metadata> Task<F, M> {
             }
         }
         // SAFETY: as above.
-        match unsafe { task.replace(Body::Empty) } {
+        match unsafe { task.empty() } {
             Ok(()) => Cleared::Nothing,
             Err(payload) => Cleared::Panic(payload),
         }
