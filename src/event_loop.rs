@@ -41,6 +41,7 @@ use self::clock::nanoseconds;
 use self::core::{Core, HookedPhase};
 use self::handle::LoopHandle;
 use self::handles::{OnClose, Stage};
+use self::hooks::Hooks;
 use self::queue::PhaseQueue;
 use self::remote::Remote;
 use self::timers::Payload;
@@ -278,23 +279,27 @@ impl Core {
     #[inline]
     fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
         let _span = self.probe.phase(phase);
-        if hooked.is_empty() {
-            return;
-        }
         if !hooked.hooks.is_empty() {
-            hooked.hooks.begin_pass();
-            while let Some(hook) = hooked.hooks.next() {
-                self.dispatch(phase, || hook.callback.call());
-            }
+            self.run_hook_pass(phase, &hooked.hooks);
         }
         self.run_queue(phase, &hooked.queue);
     }
 
+    fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
+        hooks.begin_pass();
+        while let Some(hook) = hooks.next() {
+            self.dispatch(phase, || hook.callback.call());
+        }
+    }
+
     #[inline]
     fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
-        if queue.is_empty() {
-            return;
+        if !queue.is_empty() {
+            self.run_queue_pass(phase, queue);
         }
+    }
+
+    fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
         queue.begin_pass();
         while let Some(entry) = queue.next() {
             self.liveness.remove(Kind::Queued);

@@ -40,7 +40,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    LoopHandle::current().spawn(future)
+    LoopHandle::spawn_current(future, Location::caller())
 }
 
 /// Queues a closure that runs before all microtasks: in the drain after the current callback, or, called from a tick,

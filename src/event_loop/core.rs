@@ -20,8 +20,8 @@ use super::timers::Timers;
 use crate::executor::inbox::Inbox;
 use crate::executor::join::{JoinHandle, panic_message};
 use crate::executor::lane::{Lane, Microtask};
-use crate::executor::registry::{Info, Registry, TaskKey};
-use crate::executor::spawn::{Message, Meta, Owner, Runnable, Shared};
+use crate::executor::registry::{Info, Registry};
+use crate::executor::spawn::{Message, Meta, Runnable, Shared};
 use crate::kinds::{Kind, Phase};
 use crate::pool::Pool;
 use crate::probe::Probe;
@@ -148,7 +148,7 @@ impl Core {
     // Tasks.
 
     pub(crate) fn spawn<F>(
-        self: &Rc<Self>,
+        &self,
         future: F,
         site: &'static Location<'static>,
         name: Option<Rc<str>>,
@@ -160,18 +160,34 @@ impl Core {
         if self.is_closed() {
             return JoinHandle::never_started();
         }
-        let (key, (runnable, output)) = self.tasks.insert(site, name, |slot| {
+        let (runnable, output) = self.tasks.insert(site, name, |id, slot| {
             let shared = self.shared.clone();
-            let (runnable, task, output) = sys::task::spawn_local(Meta { shared, slot }, future);
+            let (runnable, task, output) =
+                sys::task::spawn_local(Meta { shared, id, slot }, future);
             (task, (runnable, output))
         });
         self.lane.push_microtask(Microtask::Task(runnable));
-        JoinHandle::new(output, self.clone(), key)
+        JoinHandle::new(output)
     }
 
     /// The task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
+    }
+
+    /// What becomes of a panic that nobody will see.
+    pub(super) fn unseen_panic(&self, task: &dyn fmt::Display, payload: Payload) {
+        match self.options.unhandled_panic {
+            UnhandledPanic::Ignore => {}
+            UnhandledPanic::Report => {
+                let message = panic_message(&*payload).unwrap_or("no message");
+                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
+            }
+            UnhandledPanic::Unwind => {
+                self.unhandled.borrow_mut().get_or_insert(payload);
+                self.stop.set(true);
+            }
+        }
     }
 
     // Handles.
@@ -255,25 +271,5 @@ impl Core {
 
     pub(crate) fn renew(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
         self.queue(phase).set_waker(key, waker)
-    }
-}
-
-impl Owner for Core {
-    fn unhandled_panic(&self, task: &dyn fmt::Display, payload: Payload) {
-        match self.options.unhandled_panic {
-            UnhandledPanic::Ignore => {}
-            UnhandledPanic::Report => {
-                let message = panic_message(&*payload).unwrap_or("no message");
-                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
-            }
-            UnhandledPanic::Unwind => {
-                self.unhandled.borrow_mut().get_or_insert(payload);
-                self.stop.set(true);
-            }
-        }
-    }
-
-    fn abort(&self, key: TaskKey) {
-        self.tasks.abort(key);
     }
 }

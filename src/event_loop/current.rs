@@ -7,7 +7,7 @@ use super::core::Core;
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::{Message, Meta, Runnable, Shared};
 use crate::sys::current::{self, Current};
-use crate::sys::task::Metadata;
+use crate::sys::task::{Metadata, Payload};
 
 thread_local! {
     /// The loop that runs, or is being set up or torn down, on this thread.
@@ -17,6 +17,12 @@ thread_local! {
 /// Makes `core` the thread's loop while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     current::enter(&CURRENT, core, body)
+}
+
+/// Calls `f` with the thread's loop.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
+    current::with(&CURRENT, f)
 }
 
 /// The thread's loop.
@@ -47,6 +53,21 @@ impl Metadata for Meta {
                 // Refused: the loop is gone, and all its tasks are closed.
                 let _ = shared.inbox.push(Message::Wake(runnable));
             }
+        });
+    }
+
+    fn unseen(&self, payload: Payload) {
+        at_home(&self.shared, |core| match core {
+            Some(core) => match core
+                .tasks
+                .info(self.slot)
+                .filter(|info| info.id() == self.id)
+            {
+                Some(info) => core.unseen_panic(&info, payload),
+                None => core.unseen_panic(&format_args!("task {}", self.id), payload),
+            },
+            // The loop does not run now, or is gone: nobody to ask for its policy. The panic hook has spoken.
+            None => drop(payload),
         });
     }
 }

@@ -3,9 +3,9 @@
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
 use crate::executor::lane::Microtask;
-use crate::executor::spawn::{Owner, Runnable};
+use crate::executor::spawn::Runnable;
 use crate::kinds::Phase;
-use crate::sys::task::{Outcome, Payload};
+use crate::sys::task::Outcome;
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -27,13 +27,14 @@ impl Core {
 
     /// What was put into the lanes outside of a callback: before the run, or beyond the budget of a drain.
     pub(super) fn run_lanes(&self) {
-        if !self.lane.is_empty() {
-            self.drain();
-        }
+        self.drain();
     }
 
     /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
     fn drain(&self) {
+        if self.lane.is_empty() {
+            return;
+        }
         let mut budget = self.options.lane_budget;
         self.lane.begin_drain();
         while let Some(job) = self.lane.next() {
@@ -56,18 +57,8 @@ impl Core {
         self.polled.set(slot);
         let outcome = runnable.run();
         self.polled.set(NO_TASK);
-        if let Outcome::Closed(unseen) = outcome {
-            if let Some(payload) = unseen {
-                self.report_panic(slot, payload);
-            }
+        if outcome == Outcome::Closed {
             self.tasks.remove(slot);
-        }
-    }
-
-    #[cold]
-    fn report_panic(&self, slot: u32, payload: Payload) {
-        if let Some(info) = self.tasks.info(slot) {
-            self.unhandled_panic(&info, payload);
         }
     }
 }

@@ -40,13 +40,7 @@ impl LoopHandle {
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
-        match Self::try_current() {
-            Some(handle) => handle,
-            None => panic!(
-                "no event loop runs on this thread: call this inside `phaseloop::block_on(async {{ .. }})` or \
-                 `EventLoop::enter`, or use the methods of a `LoopHandle`"
-            ),
-        }
+        Self::try_current().unwrap_or_else(|| no_loop())
     }
 
     /// The loop that runs on this thread, if there is one.
@@ -65,6 +59,28 @@ impl LoopHandle {
         F::Output: 'static,
     {
         self.core.spawn(future, Location::caller(), None)
+    }
+
+    /// Spawns a task on the thread's loop, without counting a handle to it.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub(crate) fn spawn_current<F>(
+        future: F,
+        site: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let mut future = Some(future);
+        let task = current::with(|core| {
+            let core = core?;
+            Some(core.spawn(future.take()?, site, None))
+        });
+        task.unwrap_or_else(|| no_loop())
     }
 
     /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
@@ -178,6 +194,15 @@ impl LoopHandle {
     pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> HandleCore {
         HandleCore::owner(self.clone(), self.core.handles.open(kind, site))
     }
+}
+
+#[cold]
+#[track_caller]
+fn no_loop() -> ! {
+    panic!(
+        "no event loop runs on this thread: call this inside `phaseloop::block_on(async {{ .. }})` or `EventLoop::enter`, or \
+         use the methods of a `LoopHandle`"
+    )
 }
 
 impl std::fmt::Debug for LoopHandle {

@@ -180,14 +180,11 @@ impl<P> TimerHeap<P> {
 
     fn remove_at(&mut self, position: usize) {
         let last = self.heap.pop().expect("the position is in the heap");
-        if position == self.heap.len() {
-            return;
-        }
-        let parent = position.wrapping_sub(1) / ARITY;
-        if position > 0 && last.is_before(&self.heap[parent]) {
-            self.sift_up(position, last);
-        } else {
-            self.sift_down(position, last);
+        if position < self.heap.len() {
+            // The free place goes all the way down first: the entry that fills it comes from the bottom and mostly belongs
+            // there, so comparing with it on every level would be wasted.
+            let leaf = self.sink(position);
+            self.sift_up(leaf, last);
         }
     }
 
@@ -205,30 +202,28 @@ impl<P> TimerHeap<P> {
         self.place(position, entry);
     }
 
-    /// Moves `entry` from the free `position` towards the leaves.
-    fn sift_down(&mut self, mut position: usize, entry: Entry) {
+    /// Fills the free `position` with the least of its children, the place of that likewise, and so on; returns the leaf that
+    /// is free in the end.
+    fn sink(&mut self, mut position: usize) -> usize {
         loop {
             let first = position * ARITY + 1;
-            let last = (first + ARITY).min(self.heap.len());
-            let Some(children) = self.heap.get(first..last) else {
-                break;
-            };
-            let mut child = first;
-            let Some(mut least) = children.first().copied() else {
-                break;
-            };
-            for (offset, candidate) in children.iter().enumerate().skip(1) {
-                if candidate.is_before(&least) {
-                    (child, least) = (first + offset, *candidate);
+            let child = if let Some(children) = self.heap.get(first..first + ARITY) {
+                // Two pairs, then the winners: half the dependencies of a scan.
+                let left = usize::from(children[1].is_before(&children[0]));
+                let right = 2 + usize::from(children[3].is_before(&children[2]));
+                let right_wins = children[right].is_before(&children[left]);
+                first + if right_wins { right } else { left }
+            } else {
+                let rest = first..self.heap.len();
+                match rest.min_by_key(|&child| self.heap[child].rank()) {
+                    Some(child) => child,
+                    None => return position,
                 }
-            }
-            if !least.is_before(&entry) {
-                break;
-            }
+            };
+            let least = self.heap[child];
             self.place(position, least);
             position = child;
         }
-        self.place(position, entry);
     }
 
     fn place(&mut self, position: usize, entry: Entry) {

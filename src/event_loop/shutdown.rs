@@ -7,7 +7,6 @@ use super::EventLoop;
 use super::core::Core;
 use super::current;
 use super::timers::Payload;
-use crate::executor::spawn::Owner;
 
 impl Core {
     /// Calls `body` as the run of this loop on this thread.
@@ -43,10 +42,8 @@ impl Core {
     fn shut_down(&self) {
         self.closed.set(true);
         // Afterwards no waker can schedule anything.
-        for (info, task) in self.tasks.drain() {
-            if let Some(payload) = task.cancel() {
-                self.unhandled_panic(&info, payload);
-            }
+        for task in self.tasks.drain() {
+            task.cancel();
         }
         drop(self.shared.inbox.close());
         drop(self.messages.take());

@@ -4,11 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::registry::{Id, TaskKey};
-use super::spawn::{Output, Owner};
+use super::registry::Id;
+use super::spawn::{Output, TaskRef};
 use crate::sys::task::Payload;
 
 /// Awaits the output of a spawned task.
@@ -32,30 +31,19 @@ use crate::sys::task::Payload;
 /// ```
 #[must_use = "dropping the handle detaches the task; `drop(handle)` says so explicitly"]
 pub struct JoinHandle<T> {
-    state: State<T>,
-}
-
-enum State<T> {
-    Running {
-        output: Output<T>,
-        abort: AbortHandle,
-    },
-    /// The loop was gone when the task was spawned.
-    NeverStarted,
+    /// `None`: the loop was gone when the task was spawned.
+    output: Option<Output<T>>,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(output: Output<T>, owner: Rc<dyn Owner>, key: TaskKey) -> Self {
-        let abort = AbortHandle { owner, key };
+    pub(crate) fn new(output: Output<T>) -> Self {
         Self {
-            state: State::Running { output, abort },
+            output: Some(output),
         }
     }
 
     pub(crate) fn never_started() -> Self {
-        Self {
-            state: State::NeverStarted,
-        }
+        Self { output: None }
     }
 
     /// Ends the task: its future is dropped when its turn in the microtask lane comes, and awaiting the
@@ -63,37 +51,28 @@ impl<T> JoinHandle<T> {
     ///
     /// A task that has finished already keeps its output. Aborting twice is the same as once.
     pub fn abort(&self) {
-        if let State::Running { abort, .. } = &self.state {
+        if let Some(abort) = self.abort_handle() {
             abort.abort();
         }
     }
 
-    /// A handle that only aborts, to be kept elsewhere. `None` if the task never started because its loop
-    /// was gone.
+    /// A handle that only aborts, to be kept elsewhere. `None` if the task never started because its loop was gone.
     #[must_use]
     pub fn abort_handle(&self) -> Option<AbortHandle> {
-        match &self.state {
-            State::Running { abort, .. } => Some(abort.clone()),
-            State::NeverStarted => None,
-        }
+        let task = self.output.as_ref()?.task();
+        Some(AbortHandle { task })
     }
 
     /// Whether the task has returned, panicked or been dropped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        match &self.state {
-            State::Running { output, .. } => output.is_finished(),
-            State::NeverStarted => true,
-        }
+        self.output.as_ref().is_none_or(Output::is_finished)
     }
 
     /// The task's number. `None` if it never started because its loop was gone.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
-        match &self.state {
-            State::Running { abort, .. } => Some(abort.key.id),
-            State::NeverStarted => None,
-        }
+        self.output.as_ref().map(|output| output.metadata().id)
     }
 }
 
@@ -101,7 +80,7 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let State::Running { output, .. } = &mut self.state else {
+        let Some(output) = &mut self.output else {
             return Poll::Ready(Err(JoinError::cancelled()));
         };
         output.poll(cx).map(|output| match output {
@@ -113,17 +92,6 @@ impl<T> Future for JoinHandle<T> {
 }
 
 impl<T> Unpin for JoinHandle<T> {}
-
-impl<T> Drop for JoinHandle<T> {
-    fn drop(&mut self) {
-        if let State::Running { output, abort } = &mut self.state {
-            if let Some(payload) = output.detach() {
-                let task = format_args!("task {}", abort.key.id);
-                abort.owner.unhandled_panic(&task, payload);
-            }
-        }
-    }
-}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,27 +105,26 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// Ends a task without waiting for it. Made by [`JoinHandle::abort_handle`].
 #[derive(Clone)]
 pub struct AbortHandle {
-    owner: Rc<dyn Owner>,
-    key: TaskKey,
+    task: TaskRef,
 }
 
 impl AbortHandle {
     /// Ends the task, as [`JoinHandle::abort`] does. Without effect once it is over.
     pub fn abort(&self) {
-        self.owner.abort(self.key);
+        self.task.abort();
     }
 
     /// The task's number.
     #[must_use]
     pub fn id(&self) -> Id {
-        self.key.id
+        self.task.metadata().id
     }
 }
 
 impl fmt::Debug for AbortHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AbortHandle")
-            .field("id", &self.key.id)
+            .field("id", &self.id())
             .finish()
     }
 }

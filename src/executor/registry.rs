@@ -59,13 +59,6 @@ impl fmt::Display for Info {
     }
 }
 
-/// Where one task of one loop is found: a slot, and the number that tells it from the slot's later tenants.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TaskKey {
-    pub(crate) slot: u32,
-    pub(crate) id: Id,
-}
-
 pub(crate) struct Registry {
     entries: RefCell<Slab<Entry>>,
     next_id: Cell<u64>,
@@ -73,7 +66,8 @@ pub(crate) struct Registry {
 
 struct Entry {
     task: TaskRef,
-    info: Info,
+    site: &'static Location<'static>,
+    name: Option<Rc<str>>,
 }
 
 impl Registry {
@@ -84,24 +78,22 @@ impl Registry {
         }
     }
 
-    /// Adds the task that `make` makes for the slot it is given. `make` must not come back here: it runs no user code.
+    /// Adds the task that `make` makes for the number and the slot it is given. `make` must not come back here: it runs no
+    /// user code.
     pub(crate) fn insert<T>(
         &self,
         site: &'static Location<'static>,
         name: Option<Rc<str>>,
-        make: impl FnOnce(u32) -> (TaskRef, T),
-    ) -> (TaskKey, T) {
+        make: impl FnOnce(Id, u32) -> (TaskRef, T),
+    ) -> T {
         let id = Id(self.next_id.get());
         self.next_id.set(id.0 + 1);
         let mut entries = self.entries.borrow_mut();
         let vacant = entries.vacant_entry();
         let slot = u32::try_from(vacant.key()).expect("fewer than 2^32 tasks are alive at once");
-        let (task, made) = make(slot);
-        vacant.insert(Entry {
-            task,
-            info: Info { id, site, name },
-        });
-        (TaskKey { slot, id }, made)
+        let (task, made) = make(id, slot);
+        vacant.insert(Entry { task, site, name });
+        made
     }
 
     /// The task is over.
@@ -110,21 +102,10 @@ impl Registry {
         drop(entry);
     }
 
-    /// Has the task dropped in its next turn, if it is not over.
-    pub(crate) fn abort(&self, key: TaskKey) {
-        let entries = self.entries.borrow();
-        let entry = entries.get(key.slot as usize);
-        // The wake goes to the lane or the inbox, which know nothing of the registry: the borrow is in nobody's way.
-        if let Some(entry) = entry.filter(|entry| entry.info.id == key.id) {
-            entry.task.abort();
-        }
-    }
-
     /// Takes all tasks out, to be cancelled.
-    pub(crate) fn drain(&self) -> Vec<(Info, TaskRef)> {
+    pub(crate) fn drain(&self) -> Vec<TaskRef> {
         let entries = std::mem::take(&mut *self.entries.borrow_mut());
-        let entries = entries.into_iter().map(|(_, entry)| entry);
-        entries.map(|entry| (entry.info, entry.task)).collect()
+        entries.into_iter().map(|(_, entry)| entry.task).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,17 +114,24 @@ impl Registry {
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
         let entries = self.entries.borrow();
-        entries.get(slot as usize).map(|entry| entry.info.clone())
+        entries.get(slot as usize).map(Entry::info)
     }
 
     /// Every task, oldest first.
     pub(crate) fn list(&self) -> Vec<Info> {
         let entries = self.entries.borrow();
-        let mut list: Vec<_> = entries
-            .iter()
-            .map(|(_, entry)| entry.info.clone())
-            .collect();
+        let mut list: Vec<_> = entries.iter().map(|(_, entry)| entry.info()).collect();
         list.sort_unstable_by_key(Info::id);
         list
+    }
+}
+
+impl Entry {
+    fn info(&self) -> Info {
+        Info {
+            id: self.task.metadata().id,
+            site: self.site,
+            name: self.name.clone(),
+        }
     }
 }

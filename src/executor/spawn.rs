@@ -1,12 +1,11 @@
 //! What a task and its loop know of each other.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::inbox::{Inbox, Notify};
-use super::registry::TaskKey;
+use super::registry::Id;
 use crate::sys::poller::Notifier;
-use crate::sys::task::{self, Payload};
+use crate::sys::task;
 
 /// A task that was woken; see [`crate::sys::task`].
 pub(crate) type Runnable = task::Runnable<Meta>;
@@ -17,9 +16,10 @@ pub(crate) type TaskRef = task::TaskRef<Meta>;
 /// Where the output of a task arrives.
 pub(crate) type Output<T> = task::Output<T, Meta>;
 
-/// What every task carries: the loop it belongs to, and its slot in the registry there.
+/// What every task carries: the loop it belongs to, its number, and its slot in the registry there.
 pub(crate) struct Meta {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) id: Id,
     pub(crate) slot: u32,
 }
 
@@ -42,12 +42,4 @@ impl Notify for Notifier {
     fn notify(&self) {
         Self::notify(self);
     }
-}
-
-/// The loop, as the handles of its tasks know it.
-pub(crate) trait Owner: 'static {
-    /// A task panicked and nobody will ever look at it.
-    fn unhandled_panic(&self, task: &dyn fmt::Display, payload: Payload);
-    /// Ends the task, if it still runs.
-    fn abort(&self, key: TaskKey);
 }

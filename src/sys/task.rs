@@ -53,6 +53,8 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 pub(crate) trait Metadata: Send + Sync + Sized + 'static {
     /// Called for each wake, on the thread of the waker.
     fn schedule(runnable: Runnable<Self>);
+    /// Called, at home, with a panic that nobody will see.
+    fn unseen(&self, payload: Payload);
 }
 
 /// The part of a task whose type does not depend on the future.
@@ -89,19 +91,13 @@ enum Body<F: Future> {
 struct VTable<M: Metadata> {
     /// Polls the future. `true`: it is over, and the output, or the panic, has taken its place. Home thread, not closed.
     poll: unsafe fn(NonNull<Header<M>>) -> bool,
-    /// Drops the future, or the output. Home thread, not while polling.
-    clear: unsafe fn(NonNull<Header<M>>) -> Cleared,
+    /// Drops the future or the output. Returns the panic of that drop, or an output that was a panic. Home thread, not while
+    /// polling.
+    clear: unsafe fn(NonNull<Header<M>>) -> Option<Payload>,
     /// Moves the output to the `Option<Result<T, Payload>>` it is given. Home thread, closed.
     take: unsafe fn(NonNull<Header<M>>, *mut ()),
     /// Frees the memory. No other reference is left, the body is empty.
     free: unsafe fn(NonNull<Header<M>>),
-}
-
-/// What [`VTable::clear`] found.
-enum Cleared {
-    Nothing,
-    /// The drop of the future or of the output panicked, or the output was a panic that nobody has seen.
-    Panic(Payload),
 }
 
 impl<F: Future, M: Metadata> Task<F, M> {
@@ -164,43 +160,29 @@ impl<F: Future, M: Metadata> Task<F, M> {
         unsafe { place.write(Body::Output(output)) };
     }
 
-    /// Drops the body where it is.
-    ///
-    /// # Safety
-    ///
-    /// Home thread, and no reference to the body is in use.
-    unsafe fn empty(&self) -> Result<(), Payload> {
-        let place = self.body.get();
-        // SAFETY: the body is initialised; whether its drop panics or not, it is overwritten next and not dropped again.
-        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { place.drop_in_place() }));
-        // SAFETY: the place is valid and its old value gone.
-        unsafe { place.write(Body::Empty) };
-        dropped
-    }
-
     /// # Safety
     ///
     /// As [`VTable::clear`].
-    unsafe fn clear(header: NonNull<Header<M>>) -> Cleared {
+    unsafe fn clear(header: NonNull<Header<M>>) -> Option<Payload> {
         // SAFETY: the caller passes a live task of this type; shared access only.
-        let task = unsafe { header.cast::<Self>().as_ref() };
+        let place = unsafe { header.cast::<Self>().as_ref() }.body.get();
         // SAFETY: on the home thread and not polling, nobody else touches the body.
-        if let Body::Output(output) = unsafe { &mut *task.body.get() } {
-            if output.is_err() {
-                let mut panic = None;
-                // SAFETY: the same task, with the type of its output.
-                unsafe { Self::take(header, (&raw mut panic).cast()) };
-                let panic: Option<Result<F::Output, Payload>> = panic;
-                if let Some(Err(payload)) = panic {
-                    return Cleared::Panic(payload);
-                }
-            }
+        match unsafe { &mut *place } {
+            Body::Empty => return None,
+            // Moving it is fine: an output is not pinned.
+            body @ Body::Output(Err(_)) => match std::mem::replace(body, Body::Empty) {
+                Body::Output(Err(payload)) => return Some(payload),
+                _ => unreachable!("matched above"),
+            },
+            Body::Future(_) | Body::Output(Ok(_)) => {}
         }
-        // SAFETY: as above.
-        match unsafe { task.empty() } {
-            Ok(()) => Cleared::Nothing,
-            Err(payload) => Cleared::Panic(payload),
-        }
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the body is initialised; whether its drop panics or not, it is overwritten next and not dropped again.
+            unsafe { place.drop_in_place() }
+        }));
+        // SAFETY: the place is valid and its old value gone.
+        unsafe { place.write(Body::Empty) };
+        dropped.err()
     }
 
     /// # Safety
@@ -322,13 +304,13 @@ unsafe fn close<M: Metadata>(pointer: NonNull<Header<M>>) {
 ///
 /// Home thread; the task is live, not closed and not being polled. The pointer may dangle afterwards unless the caller owns
 /// a reference.
-unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Payload> {
+unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) {
     // SAFETY: live by the caller's promise.
     let header = unsafe { pointer.as_ref() };
     // A drop that reaches back to this task must not begin all over.
     header.polling.set(true);
     // SAFETY: on the home thread, and not polling until just now.
-    let cleared = unsafe { (header.vtable.clear)(pointer) };
+    unsafe { clear(pointer) };
     header.polling.set(false);
     let awaiter = header.awaiter.take();
     // SAFETY: as the caller promised; the future is gone.
@@ -336,9 +318,19 @@ unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Payload> {
     if let Some(awaiter) = awaiter {
         awaiter.wake();
     }
-    match cleared {
-        Cleared::Nothing => None,
-        Cleared::Panic(payload) => Some(payload),
+}
+
+/// Drops the future or the output. A panic that nobody has seen, of the task or of this drop, is reported.
+///
+/// # Safety
+///
+/// Home thread; the task is live and its body not in use.
+unsafe fn clear<M: Metadata>(pointer: NonNull<Header<M>>) {
+    // SAFETY: live by the caller's promise.
+    let header = unsafe { pointer.as_ref() };
+    // SAFETY: the caller's promise.
+    if let Some(payload) = unsafe { (header.vtable.clear)(pointer) } {
+        header.metadata.unseen(payload);
     }
 }
 
@@ -351,10 +343,10 @@ pub(crate) struct Runnable<M: Metadata>(NonNull<Header<M>>);
 unsafe impl<M: Metadata> Send for Runnable<M> {}
 
 /// What became of a task that was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Pending,
-    /// The task is closed. A panic that will not be seen by whoever awaits it, because nobody does, comes along.
-    Closed(Option<Payload>),
+    Closed,
 }
 
 impl<M: Metadata> Runnable<M> {
@@ -384,29 +376,24 @@ impl<M: Metadata> Runnable<M> {
         assert!(!header.polling.get(), "a task is run from inside itself");
         if header.aborted.get() {
             // SAFETY: at home, live, not closed, not polling.
-            let panic = unsafe { cancel(pointer) };
-            return Outcome::Closed(panic);
+            unsafe { cancel(pointer) };
+            return Outcome::Closed;
         }
         // SAFETY: at home, live and not closed.
         if !unsafe { (header.vtable.poll)(pointer) } {
             return Outcome::Pending;
         }
-        let unseen = if header.joined.get() {
-            None
-        } else {
+        if !header.joined.get() {
             // SAFETY: at home and not polling.
-            match unsafe { (header.vtable.clear)(pointer) } {
-                Cleared::Nothing => None,
-                Cleared::Panic(payload) => Some(payload),
-            }
-        };
+            unsafe { clear(pointer) };
+        }
         let awaiter = header.awaiter.take();
         // SAFETY: at home, live, not closed until now; the poll has replaced the future.
         unsafe { close(pointer) };
         if let Some(awaiter) = awaiter {
             awaiter.wake();
         }
-        Outcome::Closed(unseen)
+        Outcome::Closed
     }
 }
 
@@ -421,7 +408,7 @@ impl<M: Metadata> Drop for Runnable<M> {
         } else if header.is_home() && !header.polling.get() {
             header.state.fetch_and(!SCHEDULED, Ordering::AcqRel);
             // SAFETY: at home, live, not closed, not polling.
-            drop(unsafe { cancel(pointer) });
+            unsafe { cancel(pointer) };
         }
         // Else it leaks: the future may not be dropped here.
     }
@@ -439,21 +426,36 @@ impl<M: Metadata> TaskRef<M> {
         unsafe { self.pointer.as_ref() }
     }
 
+    pub(crate) fn metadata(&self) -> &M {
+        &self.header().metadata
+    }
+
     /// Has the task dropped, instead of polled, in its next turn.
     pub(crate) fn abort(&self) {
-        if !self.header().is_closed() && !self.header().aborted.replace(true) {
+        let header = self.header();
+        if !header.is_closed() && !header.aborted.replace(true) {
             // SAFETY: live by this reference.
             unsafe { wake_by_ref::<M>(self.pointer.as_ptr().cast_const().cast()) };
         }
     }
 
-    /// Drops the future at once, unless it is being polled. A panic of its drop comes back.
-    pub(crate) fn cancel(&self) -> Option<Payload> {
-        if self.header().is_closed() || self.header().polling.get() {
-            return None;
+    /// Drops the future at once, unless it is being polled.
+    pub(crate) fn cancel(&self) {
+        if !self.header().is_closed() && !self.header().polling.get() {
+            // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not polling.
+            unsafe { cancel(self.pointer) };
         }
-        // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not polling.
-        unsafe { cancel(self.pointer) }
+    }
+}
+
+impl<M: Metadata> Clone for TaskRef<M> {
+    fn clone(&self) -> Self {
+        let state = &self.header().state;
+        add_reference(state);
+        Self {
+            pointer: self.pointer,
+            home_only: PhantomData,
+        }
     }
 }
 
@@ -498,28 +500,39 @@ impl<T, M: Metadata> Output<T, M> {
         self.header().is_closed()
     }
 
-    /// Lets the task go on by itself. If it has ended, its output is dropped; a panic that nobody has seen comes back.
-    pub(crate) fn detach(&mut self) -> Option<Payload> {
-        let header = self.header();
-        if !header.joined.replace(false) {
-            return None;
+    /// A hold on the task that does not await it.
+    pub(crate) fn task(&self) -> TaskRef<M> {
+        add_reference(&self.header().state);
+        TaskRef {
+            pointer: self.pointer,
+            home_only: PhantomData,
         }
-        drop(header.awaiter.take());
-        if header.is_closed() {
-            // SAFETY: at home, and a closed task is not polled.
-            if let Cleared::Panic(payload) = unsafe { (header.vtable.clear)(self.pointer) } {
-                return Some(payload);
-            }
-        }
-        None
+    }
+
+    pub(crate) fn metadata(&self) -> &M {
+        &self.header().metadata
     }
 }
 
+/// The task goes on by itself. If it has ended, its output is dropped.
 impl<T, M: Metadata> Drop for Output<T, M> {
     fn drop(&mut self) {
-        drop(self.detach());
+        let header = self.header();
+        header.joined.set(false);
+        drop(header.awaiter.take());
+        if header.is_closed() {
+            // SAFETY: at home, live by this reference, and a closed task is not polled.
+            unsafe { clear(self.pointer) };
+        }
         // SAFETY: this reference is not used afterwards.
         unsafe { release(self.pointer) };
+    }
+}
+
+fn add_reference(state: &AtomicUsize) {
+    let before = state.fetch_add(REFERENCE, Ordering::Relaxed);
+    if before > MOST_REFERENCES {
+        std::process::abort();
     }
 }
 
@@ -545,11 +558,7 @@ fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
 /// As [`waker_vtable`].
 unsafe fn clone_waker<M: Metadata>(pointer: *const ()) -> RawWaker {
     // SAFETY: live by the waker that is cloned.
-    let state = unsafe { &header_of::<M>(pointer).as_ref().state };
-    let before = state.fetch_add(REFERENCE, Ordering::Relaxed);
-    if before > MOST_REFERENCES {
-        std::process::abort();
-    }
+    add_reference(unsafe { &header_of::<M>(pointer).as_ref().state });
     RawWaker::new(pointer, waker_vtable::<M>())
 }
 
