@@ -21,6 +21,9 @@ pub mod phase;
 pub mod task;
 pub mod time;
 
+#[cfg(feature = "net")]
+pub mod net;
+
 pub use async_handle::{AsyncHandle, AsyncSender};
 pub use blocking::{spawn_blocking, spawn_blocking_as};
 pub use error::Error;

@@ -5,7 +5,7 @@
 //! | pending | – | [`pending()`] |
 //! | idle | [`Idle`] | [`idle()`] |
 //! | prepare | [`Prepare`] | [`prepare()`] |
-//! | poll | I/O, other threads | – |
+//! | poll | I/O, other threads | [`poll()`] |
 //! | check | [`Check`] | [`check()`], [`yield_now_immediate()`], [`set_immediate`](crate::set_immediate) |
 //! | closing | – | [`closing()`], [`Close`](crate::Close) |
 //! | timers | [`Timer`](crate::time::Timer) | [`sleep`](crate::time::sleep) |
@@ -13,7 +13,7 @@
 mod awaited;
 mod hook;
 
-pub use awaited::{PhaseFuture, check, closing, idle, pending, prepare, yield_now_immediate};
+pub use awaited::{PhaseFuture, check, closing, idle, pending, poll, prepare, yield_now_immediate};
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
 pub use crate::kinds::Phase;

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["event_loop"],
     &["async_handle", "blocking", "io", "phase", "time"],
     &["task"],
+    &["net"],
 ];
 
 /// A file longer than this cannot be read in one sitting.

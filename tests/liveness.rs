@@ -17,7 +17,7 @@ use phaseloop::{
 };
 use util::{ZERO, finish, ms, paused, turn, udp_pair};
 
-/// libuv's `loop_alive`, with immediates and calls for its queued work.
+/// libuv's `loop_alive`.
 #[test]
 fn r001_what_makes_a_loop_alive() {
     let (mut event_loop, handle, _) = paused();
@@ -64,6 +64,15 @@ fn r001_what_makes_a_loop_alive() {
     reading.abort();
     sleeping.abort();
     turn(&mut event_loop);
+    keepers(&[]);
+
+    let (release, wait) = std::sync::mpsc::channel();
+    let work = event_loop.enter(|| phaseloop::spawn_blocking(move || wait.recv().unwrap()));
+    turn(&mut event_loop);
+    keepers(&[(Kind::Work, 1)]);
+    release.send(()).unwrap();
+    finish(&mut event_loop);
+    assert!(work.is_finished());
     keepers(&[]);
 }
 

@@ -159,12 +159,6 @@ fn an_unhandled_panic_unwinds_out_of_the_run_at_the_end_of_the_turn() {
         "the loop is usable, the panic was one"
     );
 
-    // Unhandled is only what nobody will look at; here that is known when the handle goes.
-    let task = handle.spawn(async { panic!("late") });
-    finish(&mut event_loop);
-    assert!(task.is_finished());
-    drop(task);
-    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "late");
     let message = panic_of(|| {
         event_loop.block_on(async {
             drop(spawn(async { panic!("in block_on") }));
@@ -173,6 +167,17 @@ fn an_unhandled_panic_unwinds_out_of_the_run_at_the_end_of_the_turn() {
     });
     assert_eq!(message, "in block_on");
     finish(&mut event_loop);
+}
+
+/// Unhandled is what nobody will look at; here that is known when the handle goes, and no loop runs then.
+#[test]
+fn an_unhandled_panic_of_a_handle_dropped_between_runs_unwinds_out_of_the_next() {
+    let mut event_loop = policy(UnhandledPanic::Unwind);
+    let task = event_loop.handle().spawn(async { panic!("late") });
+    finish(&mut event_loop);
+    assert!(task.is_finished());
+    drop(task);
+    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "late");
 }
 
 /// The default policy writes one line; looked at from outside, in a process of its own.
@@ -283,6 +288,31 @@ fn an_output_whose_drop_panics_does_not_end_the_process() {
     let Some(child) = child else { return };
     let child = child.wait_with_output().unwrap();
     assert!(child.status.success(), "{}", child.status);
+}
+
+/// Whoever awaits a task may bring a waker of its own.
+#[test]
+fn a_waker_that_panics_leaves_no_task_behind() {
+    struct Bad;
+    impl std::task::Wake for Bad {
+        fn wake(self: std::sync::Arc<Self>) {
+            panic!("the waker");
+        }
+    }
+    let (mut event_loop, handle, trace) = paused();
+    let mut task = handle.spawn(yield_now());
+    let waker = std::sync::Arc::new(Bad).into();
+    let mut cx = std::task::Context::from_waker(&waker);
+    assert!(std::pin::Pin::new(&mut task).poll(&mut cx).is_pending());
+    assert_eq!(panic_of(|| turn(&mut event_loop)), "the waker");
+    assert!(task.is_finished());
+    assert_eq!(handle.tasks().len(), 0);
+    let log = trace.clone();
+    // This one takes the place of the other.
+    let _other = handle.spawn(pending::<()>());
+    drop(handle.set_immediate(move || log.log(task::current().is_some())));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "false", "in a callback no task is polled");
 }
 
 #[test]

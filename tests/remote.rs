@@ -109,6 +109,34 @@ fn a_call_from_a_call_waits_for_the_next_turn() {
     assert!(!handle.is_alive());
 }
 
+/// So that a flood of them leaves the other phases their turn.
+#[test]
+fn a_flood_of_calls_is_spread_over_turns_in_order() {
+    let (mut event_loop, handle, trace) = paused();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for n in 0..5000 {
+        let seen = seen.clone();
+        event_loop
+            .remote()
+            .call(move || seen.lock().unwrap().push(n))
+            .unwrap();
+    }
+    let sent = AsyncHandle::new(&handle, trace.on("async")).unwrap();
+    sent.unref();
+    sent.sender().send().unwrap();
+    turn(&mut event_loop);
+    let first = seen.lock().unwrap().len();
+    assert!(0 < first && first < 5000, "{first}");
+    assert_eq!(trace.take(), "async", "the flood does not keep it waiting");
+    assert_eq!(
+        handle.next_timeout(),
+        Some(util::ZERO),
+        "the rest is not slept on"
+    );
+    finish(&mut event_loop);
+    assert!(seen.lock().unwrap().iter().copied().eq(0..5000));
+}
+
 #[test]
 fn a_sleeping_loop_is_woken_by_a_call_a_stop_and_a_wake() {
     let mut event_loop = EventLoop::new().unwrap();

@@ -57,6 +57,8 @@ pub(crate) struct Core {
     pub(super) closing_queue: PhaseQueue,
     pub(crate) poller: Rc<Poller>,
     pub(super) events: RefCell<Events>,
+    /// What has to wait for the next look at the kernel without an event of its own.
+    pub(super) poll_queue: PhaseQueue,
     pub(crate) sources: Sources,
     pub(crate) asyncs: Asyncs,
 
@@ -116,6 +118,7 @@ impl Core {
             closing_queue: PhaseQueue::new(),
             poller: Rc::new(poller),
             events: RefCell::new(Events::new()),
+            poll_queue: PhaseQueue::new(),
             sources: Sources::new(),
             asyncs: Asyncs::new(),
             handles: Handles::new(),
@@ -242,14 +245,15 @@ impl Core {
 
     // Entries that wait for a phase.
 
-    /// The queue of a phase; the timers and the poll phase have none.
+    /// The queue of a phase; the timers have none.
     pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
             Phase::Pending => &self.pending,
             Phase::Idle => &self.idle.queue,
             Phase::Prepare => &self.prepare.queue,
             Phase::Closing => &self.closing_queue,
-            Phase::Check | Phase::Poll | Phase::Timers => &self.check.queue,
+            Phase::Poll => &self.poll_queue,
+            Phase::Check | Phase::Timers => &self.check.queue,
         }
     }
 

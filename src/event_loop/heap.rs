@@ -180,9 +180,17 @@ impl<P> TimerHeap<P> {
 
     fn remove_at(&mut self, position: usize) {
         let last = self.heap.pop().expect("the position is in the heap");
-        if position < self.heap.len() {
-            // The free place goes all the way down first: the entry that fills it comes from the bottom and mostly belongs
-            // there, so comparing with it on every level would be wasted.
+        if position == self.heap.len() {
+            return;
+        }
+        // The last entry takes the free place, if it belongs there or above: the usual case when a timer is cancelled, as
+        // most are near the leaves.
+        let is_leaf = position * ARITY + 1 >= self.heap.len();
+        if is_leaf {
+            self.sift_up(position, last);
+        } else {
+            // Else the free place goes all the way down first: the last entry mostly belongs to the bottom, and comparing with
+            // it on every level would be wasted.
             let leaf = self.sink(position);
             self.sift_up(leaf, last);
         }

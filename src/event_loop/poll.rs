@@ -20,6 +20,8 @@ impl Core {
     /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
     pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         let _span = self.probe.phase(Phase::Poll);
+        // What is queued from now on waits for the next turn.
+        self.poll_queue.begin_pass();
         let mut timeout = self.poll_timeout(wait);
         let mut full_batches = 0;
         loop {
@@ -29,6 +31,11 @@ impl Core {
             let mut dispatched = self.run_messages();
             if reported > 0 {
                 dispatched += self.run_events();
+            }
+            while let Some(entry) = self.poll_queue.next() {
+                self.liveness.remove(Kind::Queued);
+                self.dispatch_entry(Phase::Poll, entry);
+                dispatched += 1;
             }
             if dispatched > 0 {
                 full_batches += 1;
@@ -135,7 +142,7 @@ impl Core {
         let (slot, limit) = side.begin_wake();
         let mut next = slot.or_else(|| side.next_waiter(limit));
         while let Some(waker) = next {
-            self.set_active(&source.header, source.is_awaited());
+            source.count_waits(self);
             self.dispatch(Phase::Poll, || waker.wake());
             dispatched += 1;
             next = side.next_waiter(limit);

@@ -76,6 +76,7 @@ impl Core {
             &self.prepare.queue,
             &self.check.queue,
             &self.closing_queue,
+            &self.poll_queue,
         ] {
             drop(queue.drain());
         }

@@ -11,7 +11,9 @@ use std::task::Waker;
 
 use slab::Slab;
 
+use super::core::Core;
 use super::handles::Header;
+use crate::kinds::Kind;
 use crate::sys::poller::{MAX_KEY, REPORTS_END, Ready};
 
 /// Half of the key is the slot, the other half the generation.
@@ -30,6 +32,10 @@ pub(crate) struct SourceState {
     pub(crate) key: usize,
     read: Side,
     write: Side,
+    /// Whether who waits to write keeps the loop alive although the handle is unref'd, as libuv's write requests do (R156).
+    pub(crate) writes_are_requests: Cell<bool>,
+    /// Whether such a wait is counted.
+    request_counted: Cell<bool>,
 }
 
 impl SourceState {
@@ -40,8 +46,22 @@ impl SourceState {
         }
     }
 
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.read.is_awaited() || self.write.is_awaited()
+    /// Brings the loop's books in line with who waits.
+    pub(crate) fn count_waits(&self, core: &Core) {
+        let (read, write) = (self.read.is_awaited(), self.write.is_awaited());
+        let request = write && self.writes_are_requests.get();
+        core.set_active(&self.header, read || write && !request);
+        if self.request_counted.replace(request) != request {
+            core.count(Kind::Io, request);
+        }
+    }
+
+    /// The source is gone: nobody waits for it any more.
+    pub(crate) fn end_waits(&self, core: &Core) {
+        core.set_active(&self.header, false);
+        if self.request_counted.replace(false) {
+            core.count(Kind::Io, false);
+        }
     }
 }
 
@@ -187,6 +207,8 @@ impl Sources {
             key,
             read: Side::default(),
             write: Side::default(),
+            writes_are_requests: Cell::new(false),
+            request_counted: Cell::new(false),
         });
         vacant.insert(state.clone());
         state

@@ -86,6 +86,15 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    /// The same for a stream, whose writes and connects keep the loop alive whether it is unref'd or not.
+    #[cfg(feature = "net")]
+    #[track_caller]
+    pub(crate) fn new_stream(handle: &LoopHandle, source: T) -> io::Result<Self> {
+        let source = Self::new(handle, source)?;
+        source.state.writes_are_requests.set(true);
+        Ok(source)
+    }
+
     /// The source itself.
     #[must_use]
     pub fn get_ref(&self) -> &T {
@@ -255,6 +264,20 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    /// Tries once, whatever is known of the source's readiness to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_with<R>(
+        &self,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.attempt(Direction::Read, &mut operation)
+            .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+    }
+
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         // Nothing at all is the end of a stream, which stays.
         if matches!(result, Ok(count) if (1..asked).contains(count)) {
@@ -273,7 +296,7 @@ impl<T: AsSource> Source<T> {
 
     /// Somebody waits now: the source is active, and where events come once only they are asked for again.
     fn begin_wait(&self) -> Poll<io::Error> {
-        self.core.handle.core().set_active(&self.core.header, true);
+        self.count_waits();
         let read = self.state.side(Direction::Read).is_awaited();
         let write = self.state.side(Direction::Write).is_awaited();
         match self.registration().rearm(read, write) {
@@ -304,10 +327,15 @@ impl<T: AsSource> Source<T> {
         self.registration.as_ref().expect("present until the end")
     }
 
+    /// Brings the loop's books in line with who waits.
+    fn count_waits(&self) {
+        self.state.count_waits(self.core.handle.core());
+    }
+
     fn shut(&self) {
         let core = self.core.handle.core();
         core.sources.remove(&self.state);
-        core.set_active(&self.core.header, false);
+        self.state.end_waits(core);
     }
 }
 
@@ -359,11 +387,8 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 
     fn stop_waiting(&mut self) {
         if let Some(id) = self.waiting.take() {
-            let Source { core, state, .. } = self.source;
-            state.side(self.direction).stop_waiting(id);
-            core.handle
-                .core()
-                .set_active(&core.header, state.is_awaited());
+            self.source.state.side(self.direction).stop_waiting(id);
+            self.source.count_waits();
         }
     }
 }

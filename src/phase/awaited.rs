@@ -71,6 +71,11 @@ pub fn pending() -> PhaseFuture {
     PhaseFuture::new(Phase::Pending)
 }
 
+/// Waits for the next poll phase, and is woken after its I/O.
+pub fn poll() -> PhaseFuture {
+    PhaseFuture::new(Phase::Poll)
+}
+
 /// Waits for a phase. Made by the functions of [`phase`](crate::phase).
 ///
 /// Registered with its first poll, it keeps the loop alive and from sleeping until its phase has come. Those who wait

@@ -6,16 +6,28 @@
 //! |---|---|
 //! | [`clock`] | the monotonic clock |
 //! | [`current`] | a thread-local reference to what runs further up the stack |
+//! | `datagrams` | many datagrams with one system call |
+//! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
+//! | `socket` | sockets that do not block, accepting when descriptors run out |
 //! | [`sync`] | the atomics and the lock of the cross-thread inbox, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
+//! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |
 
 pub(crate) mod clock;
 pub(crate) mod current;
+#[cfg(feature = "net")]
+pub(crate) mod datagrams;
+#[cfg(feature = "net")]
+pub(crate) mod names;
 pub(crate) mod poller;
 pub(crate) mod scoped;
+#[cfg(feature = "net")]
+pub(crate) mod socket;
 pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod thread;
+#[cfg(all(unix, feature = "net"))]
+pub(crate) mod unix_socket;

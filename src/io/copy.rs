@@ -1,0 +1,131 @@
+//! From one stream to another.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+/// As much as libuv suggests for a read.
+const BUFFER: usize = 64 * 1024;
+
+/// Reads everything from `reader`, writes it to `writer`, flushes it, and returns how many bytes that were.
+///
+/// What has been read is written before more is read, so a slow writer slows the reader down.
+///
+/// # Errors
+///
+/// Those of reading and writing; [`WriteZero`](io::ErrorKind::WriteZero) when the writer takes nothing.
+///
+/// # Cancel safety
+///
+/// Not cancel safe: bytes that were read and not yet written are lost.
+pub async fn copy<R, W>(mut reader: R, mut writer: W) -> io::Result<u64>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut direction = Direction::new();
+    std::future::poll_fn(|cx| direction.poll(cx, Pin::new(&mut reader), Pin::new(&mut writer)))
+        .await
+}
+
+/// Copies both ways at once between two streams until both have ended, and returns how many bytes went from `a` to `b` and
+/// from `b` to `a`. When one side ends, the other is told by closing its writing direction.
+///
+/// # Errors
+///
+/// The first one of either direction.
+///
+/// # Cancel safety
+///
+/// As [`copy`].
+pub async fn copy_both_ways<A, B>(mut a: A, mut b: B) -> io::Result<(u64, u64)>
+where
+    A: AsyncRead + AsyncWrite + Unpin,
+    B: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut forth, mut back) = (Direction::new(), Direction::new());
+    forth.close_writer = true;
+    back.close_writer = true;
+    let (mut forth_done, mut back_done) = (None, None);
+    std::future::poll_fn(|cx| {
+        if forth_done.is_none() {
+            if let Poll::Ready(copied) = forth.poll(cx, Pin::new(&mut a), Pin::new(&mut b)) {
+                forth_done = Some(copied?);
+            }
+        }
+        if back_done.is_none() {
+            if let Poll::Ready(copied) = back.poll(cx, Pin::new(&mut b), Pin::new(&mut a)) {
+                back_done = Some(copied?);
+            }
+        }
+        match (forth_done, back_done) {
+            (Some(forth), Some(back)) => Poll::Ready(Ok((forth, back))),
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// One direction under way.
+struct Direction {
+    buffer: Box<[u8]>,
+    /// What of the buffer was read and not yet written.
+    start: usize,
+    end: usize,
+    copied: u64,
+    is_at_end: bool,
+    close_writer: bool,
+}
+
+impl Direction {
+    fn new() -> Self {
+        Self {
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            copied: 0,
+            is_at_end: false,
+            close_writer: false,
+        }
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut reader: Pin<&mut impl AsyncRead>,
+        mut writer: Pin<&mut impl AsyncWrite>,
+    ) -> Poll<io::Result<u64>> {
+        loop {
+            while self.start < self.end {
+                let rest = &self.buffer[self.start..self.end];
+                let written = ready!(writer.as_mut().poll_write(cx, rest))?;
+                if written == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                self.start += written;
+                self.copied += written as u64;
+            }
+            if self.is_at_end {
+                if self.close_writer {
+                    ready!(writer.as_mut().poll_close(cx))?;
+                } else {
+                    ready!(writer.as_mut().poll_flush(cx))?;
+                }
+                return Poll::Ready(Ok(self.copied));
+            }
+            match reader.as_mut().poll_read(cx, &mut self.buffer) {
+                Poll::Ready(read) => {
+                    (self.start, self.end) = (0, read?);
+                    self.is_at_end = self.end == 0;
+                }
+                Poll::Pending => {
+                    // What was written should not wait in a buffer while there is nothing to add.
+                    ready!(writer.as_mut().poll_flush(cx))?;
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}

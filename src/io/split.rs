@@ -1,0 +1,192 @@
+//! One stream as two halves.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+/// A stream whose two directions can be used at once through `&T`.
+pub trait Duplex {
+    /// Tells the peer that nothing more will be written.
+    ///
+    /// # Errors
+    ///
+    /// The system's, for example when the stream is not connected any more.
+    fn shutdown_write(&self) -> io::Result<()>;
+}
+
+/// Splits a stream into a half to read from and one to write to. For two tasks.
+///
+/// Dropping the writing half tells the peer that nothing more will come; the stream itself closes with the later of the
+/// two. [`OwnedWriteHalf::reunite`] makes them one again.
+///
+/// # Examples
+///
+/// ```
+/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let client = TcpStream::connect(listener.local_addr()?).await?;
+///     let (server, _) = listener.accept().await?;
+///     let (mut read, mut write) = phaseloop::io::split(server);
+///     let mut client_write = &client;
+///     client_write.write_all(b"ping").await?;
+///     let mut buffer = [0; 4];
+///     read.read_exact(&mut buffer).await?;
+///     write.write_all(&buffer).await?;
+///     let server = write.reunite(read).expect("halves of one stream");
+///     assert_eq!(server.peer_addr()?, client.local_addr()?);
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
+    let stream = Rc::new(stream);
+    let write = OwnedWriteHalf {
+        stream: stream.clone(),
+        shutdown_on_drop: Cell::new(true),
+    };
+    (OwnedReadHalf { stream }, write)
+}
+
+/// The half of a stream that reads.
+pub struct OwnedReadHalf<S: Duplex> {
+    stream: Rc<S>,
+}
+
+/// The half of a stream that writes. Dropping it ends that direction.
+pub struct OwnedWriteHalf<S: Duplex> {
+    stream: Rc<S>,
+    shutdown_on_drop: Cell<bool>,
+}
+
+impl<S: Duplex> OwnedReadHalf<S> {
+    /// The whole stream.
+    #[must_use]
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+}
+
+impl<S: Duplex> OwnedWriteHalf<S> {
+    /// The whole stream.
+    #[must_use]
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// Drops the half without ending its direction.
+    pub fn forget(self) {
+        self.shutdown_on_drop.set(false);
+    }
+
+    /// Puts the halves together again.
+    ///
+    /// # Errors
+    ///
+    /// Gives both back when they are of different streams.
+    pub fn reunite(self, read: OwnedReadHalf<S>) -> Result<S, ReuniteError<S>> {
+        if !Rc::ptr_eq(&self.stream, &read.stream) {
+            return Err(ReuniteError(read, self));
+        }
+        self.shutdown_on_drop.set(false);
+        drop(self);
+        Rc::try_unwrap(read.stream).map_err(|_| unreachable!("a stream has two halves"))
+    }
+}
+
+impl<S: Duplex> Drop for OwnedWriteHalf<S> {
+    fn drop(&mut self) {
+        if self.shutdown_on_drop.get() {
+            // The peer may be gone already; there is nobody to tell then.
+            let _ = self.stream.shutdown_write();
+        }
+    }
+}
+
+impl<S: Duplex> AsyncRead for OwnedReadHalf<S>
+where
+    for<'a> &'a S: AsyncRead,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self.stream).poll_read(cx, buffer)
+    }
+
+    fn poll_read_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self.stream).poll_read_vectored(cx, buffers)
+    }
+}
+
+impl<S: Duplex> AsyncWrite for OwnedWriteHalf<S>
+where
+    for<'a> &'a S: AsyncWrite,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self.stream).poll_write(cx, buffer)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self.stream).poll_write_vectored(cx, buffers)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self.stream).poll_flush(cx)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shutdown_on_drop.set(false);
+        Pin::new(&mut &*self.stream).poll_close(cx)
+    }
+}
+
+impl<S: Duplex + fmt::Debug> fmt::Debug for OwnedReadHalf<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnedReadHalf").field(&self.stream).finish()
+    }
+}
+
+impl<S: Duplex + fmt::Debug> fmt::Debug for OwnedWriteHalf<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnedWriteHalf").field(&self.stream).finish()
+    }
+}
+
+/// Two halves that are not of one stream.
+pub struct ReuniteError<S: Duplex>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
+
+impl<S: Duplex> fmt::Debug for ReuniteError<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReuniteError(..)")
+    }
+}
+
+impl<S: Duplex> fmt::Display for ReuniteError<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the two halves are not of one stream")
+    }
+}
+
+impl<S: Duplex> std::error::Error for ReuniteError<S> {}

@@ -1,0 +1,224 @@
+//! Addresses and names.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
+
+use crate::blocking::Work;
+use crate::event_loop::handle::LoopHandle;
+use crate::pool::Class;
+use crate::sys;
+
+/// What can be bound or connected to: addresses, and names with a port.
+///
+/// Addresses, also as text, are used as they are. A name is looked up on the thread pool, in its slow lane.
+///
+/// | type | example |
+/// |---|---|
+/// | [`SocketAddr`] and its kinds, `&[SocketAddr]` | `SocketAddr::from(([127, 0, 0, 1], 80))` |
+/// | `(IpAddr, u16)`, `(Ipv4Addr, u16)`, `(Ipv6Addr, u16)` | `(Ipv4Addr::LOCALHOST, 80)` |
+/// | `&str`, `String` | `"127.0.0.1:80"`, `"localhost:80"` |
+/// | `(&str, u16)`, `(String, u16)` | `("localhost", 80)` |
+pub trait ToAddresses: Resolve {}
+
+impl<T: Resolve> ToAddresses for T {}
+
+mod private {
+    #[expect(
+        unnameable_types,
+        reason = "keeps `ToAddresses` from being implemented elsewhere"
+    )]
+    pub trait Resolve {
+        fn to_target(&self) -> Target;
+    }
+
+    /// What is known without asking anybody.
+    #[derive(Debug)]
+    #[expect(
+        unnameable_types,
+        reason = "an internal of the sealed trait `ToAddresses`"
+    )]
+    pub enum Target {
+        Known(Vec<std::net::SocketAddr>),
+        /// A host name and a port.
+        Name(String, u16),
+        /// Not an address, and not a name with a port.
+        Malformed(String),
+    }
+}
+
+use private::{Resolve, Target};
+
+impl Resolve for SocketAddr {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![*self])
+    }
+}
+
+impl Resolve for SocketAddrV4 {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![(*self).into()])
+    }
+}
+
+impl Resolve for SocketAddrV6 {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![(*self).into()])
+    }
+}
+
+impl Resolve for [SocketAddr] {
+    fn to_target(&self) -> Target {
+        Target::Known(self.to_vec())
+    }
+}
+
+impl Resolve for (IpAddr, u16) {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![(*self).into()])
+    }
+}
+
+impl Resolve for (Ipv4Addr, u16) {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![(*self).into()])
+    }
+}
+
+impl Resolve for (Ipv6Addr, u16) {
+    fn to_target(&self) -> Target {
+        Target::Known(vec![(*self).into()])
+    }
+}
+
+impl Resolve for (&str, u16) {
+    fn to_target(&self) -> Target {
+        let (host, port) = *self;
+        match host.parse::<IpAddr>() {
+            Ok(address) => Target::Known(vec![(address, port).into()]),
+            Err(_) => Target::Name(host.to_owned(), port),
+        }
+    }
+}
+
+impl Resolve for (String, u16) {
+    fn to_target(&self) -> Target {
+        (self.0.as_str(), self.1).to_target()
+    }
+}
+
+impl Resolve for str {
+    fn to_target(&self) -> Target {
+        if let Ok(address) = self.parse::<SocketAddr>() {
+            return Target::Known(vec![address]);
+        }
+        match self.rsplit_once(':') {
+            Some((host, port)) => match port.parse() {
+                Ok(port) => (host, port).to_target(),
+                Err(_) => Target::Malformed(self.to_owned()),
+            },
+            None => Target::Malformed(self.to_owned()),
+        }
+    }
+}
+
+impl Resolve for String {
+    fn to_target(&self) -> Target {
+        self.as_str().to_target()
+    }
+}
+
+impl<T: Resolve + ?Sized> Resolve for &T {
+    fn to_target(&self) -> Target {
+        (**self).to_target()
+    }
+}
+
+/// The addresses behind a target; at least one.
+pub(super) async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
+    let addresses = match target.to_target() {
+        Target::Known(addresses) => addresses,
+        Target::Name(host, port) => lookup(host, port).await?,
+        Target::Malformed(text) => {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{text:?} is not an address: expected `host:port`, as in \"127.0.0.1:80\""),
+            ));
+        }
+    };
+    if addresses.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no address to use: the list is empty",
+        ));
+    }
+    Ok(addresses)
+}
+
+async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+    check_host(&host)?;
+    let handle = LoopHandle::current();
+    let question = host.clone();
+    let work = Work::submit(&handle, Class::Dns, move || {
+        (question.as_str(), port)
+            .to_socket_addrs()
+            .map(Vec::from_iter)
+    })?;
+    let answer = work.await.expect("not cancelled while it is awaited");
+    answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {host:?}: {error}")))
+}
+
+/// Refuses what no resolver could know, before anything is queued (R286).
+fn check_host(host: &str) -> io::Result<()> {
+    if host.is_empty() || host.len() > 255 || host.contains('\0') {
+        let text = format!("{host:?} is not a host name: 1 to 255 bytes, none of them zero");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
+}
+
+/// Looks a name up and returns its addresses, each with the given port, in the resolver's order.
+///
+/// Runs on the thread pool, in the slow lane; its end is delivered in the poll phase. An address is returned as it is,
+/// without asking anybody.
+///
+/// # Errors
+///
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is neither an address nor a name with a port, and what the
+/// resolver says, with the name.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes the lookup out of the pool's queue if no thread has begun it.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let addresses = phaseloop::net::lookup_host("localhost:80").await?;
+///     assert!(addresses.iter().all(|address| address.ip().is_loopback() && address.port() == 80));
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
+    resolve(host).await
+}
+
+/// Looks up the name of an address, and of the service at its port.
+///
+/// An address without a name is returned as text, as `getnameinfo` does. On the thread pool, as [`lookup_host`].
+///
+/// # Errors
+///
+/// What the resolver says, with the address.
+///
+/// # Cancel safety
+///
+/// As [`lookup_host`].
+pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
+    let handle = LoopHandle::current();
+    let work = Work::submit(&handle, Class::Dns, move || sys::names::name_of(&address))?;
+    let answer = work.await.expect("not cancelled while it is awaited");
+    answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {address}: {error}")))
+}

@@ -1,0 +1,69 @@
+//! Options of sockets.
+
+use std::io;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+
+/// When a silent connection is probed, and when it is given up.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::net::Keepalive;
+///
+/// let keepalive = Keepalive::after(Duration::from_secs(60)).interval(Duration::from_secs(5)).retries(3);
+/// # let _ = keepalive;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    idle: Duration,
+    interval: Duration,
+    retries: u32,
+}
+
+impl Keepalive {
+    /// Probes after the connection was silent for this long, then every second, ten times.
+    #[must_use]
+    pub fn after(idle: Duration) -> Self {
+        Self {
+            idle,
+            interval: Duration::from_secs(1),
+            retries: 10,
+        }
+    }
+
+    /// The time between two probes.
+    #[must_use]
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// How many probes may stay without an answer.
+    #[must_use]
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+}
+
+/// Sets keep-alive; less than a second, or no probe at all, is refused (R188).
+pub(super) fn set_keepalive(socket: &SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
+    let Some(keepalive) = keepalive else {
+        return socket.set_keepalive(false);
+    };
+    let second = Duration::from_secs(1);
+    if keepalive.idle < second || keepalive.interval < second || keepalive.retries == 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "keep-alive takes an idle time and an interval of a second or more, and at least one retry",
+        ));
+    }
+    let parameters = TcpKeepalive::new()
+        .with_time(keepalive.idle)
+        .with_interval(keepalive.interval)
+        .with_retries(keepalive.retries);
+    socket.set_tcp_keepalive(&parameters)
+}

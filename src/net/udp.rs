@@ -1,0 +1,552 @@
+//! UDP sockets.
+
+use std::fmt;
+use std::io;
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
+
+use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
+
+use super::address::{ToAddresses, resolve};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::io::{Readiness, Source};
+use crate::sys;
+pub use crate::sys::datagrams::{Batch, Datagram};
+
+/// A UDP socket.
+///
+/// All methods take `&self`: one task can receive while another sends. Sends are tried at once and wait only when the
+/// system has no room.
+///
+/// # Cancel safety
+///
+/// What was given up has not happened: no datagram is lost or sent.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::UdpSocket;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let a = UdpSocket::bind("127.0.0.1:0").await?;
+///     let b = UdpSocket::bind("127.0.0.1:0").await?;
+///     a.send_to(b"hello", b.local_addr()?).await?;
+///     let mut buffer = [0; 16];
+///     let (length, from) = b.recv_from(&mut buffer).await?;
+///     assert_eq!((&buffer[..length], from), (&b"hello"[..], a.local_addr()?));
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub struct UdpSocket {
+    source: Source<net::UdpSocket>,
+}
+
+impl UdpSocket {
+    /// Makes a socket with the first of the target's addresses that can be bound. Port 0 gets a free one.
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpListener::bind`](super::TcpListener::bind).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub async fn bind(target: impl ToAddresses) -> io::Result<Self> {
+        let mut last = None;
+        for address in resolve(target).await? {
+            match Self::bind_with(address, UdpOptions::new()) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.expect("there is at least one address"))
+    }
+
+    /// Makes a socket with options that must be set before it is bound.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(unix)]
+    /// # fn main() -> std::io::Result<()> {
+    /// use phaseloop::net::{UdpOptions, UdpSocket};
+    ///
+    /// phaseloop::block_on(async {
+    ///     let shared = UdpOptions::new().reuse_port(true);
+    ///     let first = UdpSocket::bind_with(([127, 0, 0, 1], 0).into(), shared)?;
+    ///     UdpSocket::bind_with(first.local_addr()?, shared)?;
+    ///     Ok(())
+    /// })
+    /// # }
+    /// # #[cfg(not(unix))]
+    /// # fn main() {}
+    /// ```
+    #[track_caller]
+    pub fn bind_with(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
+        let socket = sys::socket::socket(
+            Domain::for_address(address),
+            Type::DGRAM,
+            Some(Protocol::UDP),
+        )?;
+        if options.reuse_address {
+            socket.set_reuse_address(true)?;
+        }
+        if options.reuse_port {
+            sys::socket::set_reuse_port(&socket, true)?;
+        }
+        if let Some(only) = options.only_v6 {
+            socket.set_only_v6(only)?;
+        }
+        socket.bind(&SockAddr::from(address))?;
+        Self::register(&LoopHandle::current(), socket.into())
+    }
+
+    #[track_caller]
+    fn register(handle: &LoopHandle, socket: net::UdpSocket) -> io::Result<Self> {
+        let source = Source::new_stream(handle, socket)?;
+        Ok(Self { source })
+    }
+
+    /// Puts a socket of the standard library on the running loop. It is made non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Self::register(&LoopHandle::current(), socket)
+    }
+
+    /// Takes the socket off the loop. It stays non-blocking.
+    #[must_use]
+    pub fn into_std(self) -> net::UdpSocket {
+        self.source.into_inner()
+    }
+
+    /// Sets the peer for [`send`](Self::send) and [`recv`](Self::recv): the first of the target's addresses that the system
+    /// takes. Datagrams of others are not received any more.
+    ///
+    /// # Errors
+    ///
+    /// The system's; as [`TcpListener::bind`](super::TcpListener::bind) for the target.
+    pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
+        let mut last = None;
+        for address in resolve(target).await? {
+            match self.get_ref().connect(address) {
+                Ok(()) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.expect("there is at least one address"))
+    }
+
+    /// Sends a datagram to the peer.
+    ///
+    /// # Errors
+    ///
+    /// The system's: that there is no peer, that the datagram is too long, or, of a peer that is not there,
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) for an earlier one.
+    pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.source.write_with(|socket| socket.send(datagram)).await
+    }
+
+    /// Sends a datagram to an address.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+        self.source
+            .write_with(|socket| socket.send_to(datagram, address))
+            .await
+    }
+
+    /// Receives a datagram from the peer. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read_with(|socket| socket.recv(buffer)).await
+    }
+
+    /// Receives a datagram and says where it came from. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.source
+            .read_with(|socket| socket.recv_from(buffer))
+            .await
+    }
+
+    /// Receives without taking: the next receive gets the same datagram.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.source
+            .read_with(|socket| socket.peek_from(buffer))
+            .await
+    }
+
+    /// Receives as many datagrams as wait and `batch` has room for, at least one, with one system call on Linux.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let to = b.local_addr()?;
+    ///     let sent = a.send_batch(&[(b"one".as_slice(), to), (b"two".as_slice(), to)]).await?;
+    ///     assert_eq!(sent, 2);
+    ///     let mut batch = Batch::new(8, 1500);
+    ///     let mut received = 0;
+    ///     while received < sent {
+    ///         b.recv_batch(&mut batch).await?;
+    ///         received += batch.len();
+    ///     }
+    ///     assert!(batch.iter().all(|datagram| datagram.from == a.local_addr().ok()));
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
+        self.source.read_with(|socket| batch.receive(socket)).await
+    }
+
+    /// Sends the first of `datagrams`, and as many of the others as the system takes at once: with one system call on Linux.
+    /// Returns how many; none of the rest was sent.
+    ///
+    /// # Errors
+    ///
+    /// That of the first datagram, if it cannot be sent.
+    pub async fn send_batch(&self, datagrams: &[(&[u8], SocketAddr)]) -> io::Result<usize> {
+        if datagrams.is_empty() {
+            return Ok(0);
+        }
+        self.source
+            .write_with(|socket| sys::datagrams::send(socket, datagrams))
+            .await
+    }
+
+    /// Sends to the peer if there is room now.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`send`](Self::send).
+    pub fn try_send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.get_ref().send(datagram)
+    }
+
+    /// Sends to an address if there is room now.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`send_to`](Self::send_to).
+    pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+        self.get_ref().send_to(datagram, address)
+    }
+
+    /// Receives a datagram that waits.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`recv_from`](Self::recv_from).
+    pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.source.try_with(|socket| socket.recv_from(buffer))
+    }
+
+    /// The poll function of [`recv_from`](Self::recv_from), for one task at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](Self::recv_from).
+    pub fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.source
+            .poll_read_with(cx, |socket| socket.recv_from(buffer))
+    }
+
+    /// The poll function of [`send_to`](Self::send_to), for one task at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_to`](Self::send_to).
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        datagram: &[u8],
+        address: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        self.source
+            .poll_write_with(cx, |socket| socket.send_to(datagram, address))
+    }
+
+    /// Waits until a datagram or an error has come.
+    pub fn readable(&self) -> Readiness<'_, net::UdpSocket> {
+        self.source.readable()
+    }
+
+    /// Waits until there is room to send.
+    pub fn writable(&self) -> Readiness<'_, net::UdpSocket> {
+        self.source.writable()
+    }
+
+    /// The socket's own address.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().local_addr()
+    }
+
+    /// The peer set by [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// [`NotConnected`](io::ErrorKind::NotConnected) when there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().peer_addr()
+    }
+
+    /// Whether datagrams may be sent to broadcast addresses.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
+        self.get_ref().set_broadcast(broadcast)
+    }
+
+    /// How many hops datagrams may take: 1 to 255.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; the system's.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        check_range(ttl, 1, "a TTL")?;
+        self.get_ref().set_ttl(ttl)
+    }
+
+    /// How many hops multicast datagrams may take: 0 to 255.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; the system's.
+    pub fn set_multicast_ttl(&self, ttl: u32) -> io::Result<()> {
+        check_range(ttl, 0, "a multicast TTL")?;
+        let socket = self.options();
+        match self.local_addr()? {
+            SocketAddr::V4(_) => socket.set_multicast_ttl_v4(ttl),
+            SocketAddr::V6(_) => socket.set_multicast_hops_v6(ttl),
+        }
+    }
+
+    /// Whether multicast datagrams sent here are received here.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn set_multicast_loop(&self, receive_own: bool) -> io::Result<()> {
+        match self.local_addr()? {
+            SocketAddr::V4(_) => self.get_ref().set_multicast_loop_v4(receive_own),
+            SocketAddr::V6(_) => self.get_ref().set_multicast_loop_v6(receive_own),
+        }
+    }
+
+    /// Sends multicast datagrams through the interface with this address.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn set_multicast_interface_v4(&self, interface: &Ipv4Addr) -> io::Result<()> {
+        self.options().set_multicast_if_v4(interface)
+    }
+
+    /// Sends multicast datagrams through the interface with this index.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn set_multicast_interface_v6(&self, interface: u32) -> io::Result<()> {
+        self.options().set_multicast_if_v6(interface)
+    }
+
+    /// Joins a group on the interface with this address; [`Ipv4Addr::UNSPECIFIED`] leaves the choice to the system.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.get_ref().join_multicast_v4(group, interface)
+    }
+
+    /// Leaves a group.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.get_ref().leave_multicast_v4(group, interface)
+    }
+
+    /// Joins a group on the interface with this index; 0 leaves the choice to the system.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.get_ref().join_multicast_v6(group, interface)
+    }
+
+    /// Leaves a group.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.get_ref().leave_multicast_v6(group, interface)
+    }
+
+    /// Joins a group for what one sender sends to it.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn join_multicast_from_v4(
+        &self,
+        source: &Ipv4Addr,
+        group: &Ipv4Addr,
+        interface: &Ipv4Addr,
+    ) -> io::Result<()> {
+        self.options().join_ssm_v4(source, group, interface)
+    }
+
+    /// Leaves a group joined for one sender.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn leave_multicast_from_v4(
+        &self,
+        source: &Ipv4Addr,
+        group: &Ipv4Addr,
+        interface: &Ipv4Addr,
+    ) -> io::Result<()> {
+        self.options().leave_ssm_v4(source, group, interface)
+    }
+
+    /// Takes the error that the system keeps for the socket, if any.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when it cannot be asked.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.get_ref().take_error()
+    }
+
+    /// Closes the socket at once, and has that reported in the closing phase; see [`Close`].
+    pub fn close(self) -> Close {
+        self.source.close()
+    }
+
+    /// The socket itself, for options that have no method here.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::UdpSocket {
+        self.source.get_ref()
+    }
+
+    fn options(&self) -> SockRef<'_> {
+        SockRef::from(self.get_ref())
+    }
+}
+
+/// Options of a [`UdpSocket`] that must be set before it is bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "options do nothing until a socket is bound with them"]
+pub struct UdpOptions {
+    reuse_address: bool,
+    reuse_port: bool,
+    only_v6: Option<bool>,
+}
+
+impl UdpOptions {
+    /// The usual ones.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets several sockets have one address; the last one bound receives.
+    pub fn reuse_address(mut self, reuse: bool) -> Self {
+        self.reuse_address = reuse;
+        self
+    }
+
+    /// Lets several sockets have one address; the system spreads the datagrams.
+    pub fn reuse_port(mut self, reuse: bool) -> Self {
+        self.reuse_port = reuse;
+        self
+    }
+
+    /// Whether an IPv6 socket leaves IPv4 alone. For an IPv4 socket, binding fails.
+    pub fn only_v6(mut self, only: bool) -> Self {
+        self.only_v6 = Some(only);
+        self
+    }
+}
+
+fn check_range(value: u32, least: u32, what: &str) -> io::Result<()> {
+    if (least..=255).contains(&value) {
+        return Ok(());
+    }
+    let text = format!("{value} is not {what}: {least} to 255");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+}
+
+impl Handle for UdpSocket {}
+
+impl sealed::Sealed for UdpSocket {
+    fn handle_core(&self) -> &HandleCore {
+        self.source.handle_core()
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UdpSocket")
+            .field("local", &self.local_addr().ok())
+            .field("peer", &self.peer_addr().ok())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,222 @@
+//! Unix sockets: datagrams.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
+
+use socket2::{Domain, Socket, Type};
+
+use super::unix::{RemoveOnDrop, SocketName, name_of};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::io::{Readiness, Source};
+use crate::sys;
+
+/// A Unix socket for datagrams: each send is one receive, nothing is lost and nothing reordered.
+///
+/// A path that it has bound is removed when it is dropped or closed.
+///
+/// # Cancel safety
+///
+/// What was given up has not happened.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::UnixDatagram;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (a, b) = UnixDatagram::pair()?;
+///     a.send(b"one").await?;
+///     a.send(b"two").await?;
+///     let mut buffer = [0; 16];
+///     assert_eq!(b.recv(&mut buffer).await?, 3);
+///     assert_eq!(&buffer[..3], b"one");
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub struct UnixDatagram {
+    source: Source<net::UnixDatagram>,
+    /// What to remove in the end.
+    path: RemoveOnDrop,
+}
+
+impl UnixDatagram {
+    /// Makes a socket with a name.
+    ///
+    /// # Errors
+    ///
+    /// As [`UnixListener::bind`](super::UnixListener::bind).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
+        let name = name.into();
+        let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
+        socket.bind(&name.address()?)?;
+        let mut datagram = Self::register(socket)?;
+        if let SocketName::Path(path) = name {
+            datagram.path = RemoveOnDrop(Some(path));
+        }
+        Ok(datagram)
+    }
+
+    /// Makes a socket without a name; it can send, and be answered only over a connection.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn unbound() -> io::Result<Self> {
+        Self::register(sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?)
+    }
+
+    /// Two connected sockets.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) = net::UnixDatagram::pair()?;
+        Ok((Self::from_std(one)?, Self::from_std(other)?))
+    }
+
+    /// Puts a socket of the standard library on the running loop. It is made non-blocking; its path stays in the end.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Self::register(OwnedFd::from(socket).into())
+    }
+
+    #[track_caller]
+    fn register(socket: Socket) -> io::Result<Self> {
+        let socket = net::UnixDatagram::from(OwnedFd::from(socket));
+        Ok(Self {
+            source: Source::new_stream(&LoopHandle::current(), socket)?,
+            path: RemoveOnDrop(None),
+        })
+    }
+
+    /// Sets the peer for [`send`](Self::send).
+    ///
+    /// # Errors
+    ///
+    /// The system's, such as [`NotFound`](io::ErrorKind::NotFound) and
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused).
+    pub fn connect(&self, name: impl Into<SocketName>) -> io::Result<()> {
+        let address = name.into().address()?;
+        socket2::SockRef::from(self.get_ref()).connect(&address)
+    }
+
+    /// Sends a datagram to the peer.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.source.write_with(|socket| socket.send(datagram)).await
+    }
+
+    /// Sends a datagram to a name.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
+        let address = name.into().address()?;
+        let send =
+            |socket: &net::UnixDatagram| socket2::SockRef::from(socket).send_to(datagram, &address);
+        self.source.write_with(send).await
+    }
+
+    /// Receives a datagram. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read_with(|socket| socket.recv(buffer)).await
+    }
+
+    /// Receives a datagram and the sender's name, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketName>)> {
+        let (length, address) = self
+            .source
+            .read_with(|socket| socket.recv_from(buffer))
+            .await?;
+        Ok((length, name_of(Ok(address))?))
+    }
+
+    /// The socket's name; `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
+        name_of(self.get_ref().local_addr())
+    }
+
+    /// Waits until a datagram has come.
+    pub fn readable(&self) -> Readiness<'_, net::UnixDatagram> {
+        self.source.readable()
+    }
+
+    /// Waits until there is room to send.
+    pub fn writable(&self) -> Readiness<'_, net::UnixDatagram> {
+        self.source.writable()
+    }
+
+    /// Closes the socket at once, removes its path, and has that reported in the closing phase; see [`Close`].
+    pub fn close(self) -> Close {
+        drop(self.path);
+        self.source.close()
+    }
+
+    /// The socket itself, for options that have no method here.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::UnixDatagram {
+        self.source.get_ref()
+    }
+}
+
+impl Handle for UnixDatagram {}
+
+impl sealed::Sealed for UnixDatagram {
+    fn handle_core(&self) -> &HandleCore {
+        self.source.handle_core()
+    }
+}
+
+impl fmt::Debug for UnixDatagram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnixDatagram")
+            .field("local", &self.local_name().ok().flatten())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! What sockets need of the system beyond what `std` and `socket2` offer.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+/// A socket that does not block and is not inherited.
+pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return Socket::new(domain, kind.nonblocking(), protocol);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let socket = Socket::new(domain, kind, protocol)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+}
+
+/// Starts to connect. `true`: connected at once; `false`: under way.
+pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
+    match socket.connect(address) {
+        Ok(()) => Ok(true),
+        Err(error) if is_under_way(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_under_way(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let under_way = error.raw_os_error() == Some(libc::EINPROGRESS);
+    #[cfg(not(unix))]
+    let under_way = false;
+    under_way || error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Accepts a connection that does not block and is not inherited.
+pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use rustix::net::{SocketFlags, acceptfrom_with};
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (descriptor, address) = acceptfrom_with(listener, flags)?;
+        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+        let address = address.ok_or(io::ErrorKind::InvalidData)?;
+        Ok((descriptor.into(), address))
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let (stream, address) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok((stream, address))
+    }
+}
+
+/// Lets several sockets be bound to one address.
+pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
+    #[cfg(unix)]
+    return socket.set_reuse_port(reuse);
+    #[cfg(not(unix))]
+    {
+        let _ = (socket, reuse);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Allows an address whose former listener's connections linger. On Windows that is so anyway, and the option means
+/// something else.
+pub(crate) fn allow_lingering_address(socket: &Socket) -> io::Result<()> {
+    #[cfg(unix)]
+    return socket.set_reuse_address(true);
+    #[cfg(not(unix))]
+    {
+        let _ = socket;
+        Ok(())
+    }
+}
+
+/// Whether the error says that the process or the system has no descriptors left.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+    #[cfg(not(unix))]
+    {
+        // WSAEMFILE
+        error.raw_os_error() == Some(10024)
+    }
+}
+
+/// A descriptor held back for the time when none is left, shared by the loops of the process.
+#[cfg(unix)]
+mod reserve {
+    use std::fs::File;
+    use std::sync::{Mutex, PoisonError};
+
+    static RESERVE: Mutex<Option<File>> = Mutex::new(None);
+
+    /// Opens the reserve if there is none. Fails in silence: without it, connections wait instead of being turned away.
+    pub(crate) fn keep() {
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        if reserve.is_none() {
+            *reserve = File::open("/dev/null").ok();
+        }
+    }
+
+    /// Frees the reserve, calls `f`, takes it back. `None`: there was none.
+    pub(crate) fn with_spare<R>(f: impl FnOnce() -> R) -> Option<R> {
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let spare = reserve.take()?;
+        drop(spare);
+        let result = f();
+        *reserve = File::open("/dev/null").ok();
+        Some(result)
+    }
+}
+
+#[cfg(not(unix))]
+mod reserve {
+    pub(crate) fn keep() {}
+
+    pub(crate) fn with_spare<R>(_: impl FnOnce() -> R) -> Option<R> {
+        None
+    }
+}
+
+pub(crate) use reserve::{keep as keep_reserve, with_spare};

@@ -1,0 +1,94 @@
+//! What Unix sockets can do beyond streams of bytes: names without a file, credentials, passing descriptors.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::SocketAddr;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+
+/// How many descriptors one message carries at most; the system's own limit on Linux.
+pub(crate) const MOST_DESCRIPTORS: usize = 253;
+
+/// The address of an abstract name.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn abstract_address(name: &[u8]) -> io::Result<SocketAddr> {
+    use std::os::linux::net::SocketAddrExt;
+    SocketAddr::from_abstract_name(name)
+}
+
+/// There are none here.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn abstract_address(_: &[u8]) -> io::Result<SocketAddr> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "abstract socket names exist on Linux only",
+    ))
+}
+
+/// The abstract name of an address, if it has one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn abstract_name(address: &SocketAddr) -> Option<&[u8]> {
+    use std::os::linux::net::SocketAddrExt;
+    address.as_abstract_name()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn abstract_name(_: &SocketAddr) -> Option<&[u8]> {
+    None
+}
+
+/// Process, user and group of the other end.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
+    let peer = rustix::net::sockopt::socket_peercred(socket)?;
+    let process = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
+    Ok((process, peer.uid.as_raw(), peer.gid.as_raw()))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn peer_credentials(_: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Sends bytes, at least one, together with descriptors.
+pub(crate) fn send_with(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        let text = format!("at most {MOST_DESCRIPTORS} descriptors can be sent at once");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
+    Ok(sent)
+}
+
+/// Receives bytes and the descriptors that came with them; these are not inherited by child processes.
+pub(crate) fn receive_with(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let flags = RecvFlags::DONTWAIT;
+    let received =
+        rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(passed) = message {
+            descriptors.extend(passed);
+        }
+    }
+    Ok(received.bytes)
+}
