@@ -118,7 +118,9 @@ impl<T> Future for Work<T> {
 
 impl<T> Drop for Work<T> {
     fn drop(&mut self) {
-        self.handle.core().liveness.remove(Kind::Work);
+        if !self.handle.is_closed() {
+            self.handle.core().liveness.remove(Kind::Work);
+        }
     }
 }
 

@@ -313,14 +313,19 @@ impl Core {
         if !self.closing.is_empty() {
             self.closing.begin_pass();
             while let Some(header) = self.closing.next() {
-                self.liveness.remove(Kind::Closing);
-                self.set_referenced(&header, false);
-                self.handles.remove(&header);
-                debug_assert_eq!(header.stage.get(), Stage::Closed);
-                for waiter in header.on_close.take() {
+                if header.stage.get() == Stage::Closing {
+                    self.liveness.remove(Kind::Closing);
+                    self.set_referenced(&header, false);
+                    self.handles.remove(&header);
+                }
+                loop {
+                    let waiter = header.on_close.borrow_mut().pop_front();
                     match waiter {
-                        OnClose::Wake(waker) => self.dispatch(Phase::Closing, || waker.wake()),
-                        OnClose::Call(call) => self.dispatch(Phase::Closing, call),
+                        Some(OnClose::Wake(waker)) => {
+                            self.dispatch(Phase::Closing, || waker.wake())
+                        }
+                        Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
+                        None => break,
                     }
                 }
             }

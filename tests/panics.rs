@@ -76,12 +76,13 @@ fn inside_a_run(nested: impl FnOnce() + 'static) -> String {
 
 #[test]
 fn r020_a_loop_does_not_run_inside_another() {
-    let nested: [(&str, fn(EventLoop)); 4] = [
+    type Run = fn(EventLoop);
+    let nested: [(&str, Run); 4] = [
         ("run", |mut inner| drop(inner.run(RunMode::NoWait))),
         ("turn", |mut inner| drop(inner.turn(None))),
         ("block_on", |mut inner| inner.block_on(async {})),
         ("run_until_done", |mut inner| {
-            inner.run_until_done(async {}).unwrap()
+            inner.run_until_done(async {}).unwrap();
         }),
     ];
     for (name, run) in nested {

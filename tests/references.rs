@@ -280,6 +280,85 @@ fn libuv_pipe_ref() {
     });
 }
 
+/// libuv's `tcp_ref3` and `pipe_ref3`: a connect that is under way holds the loop, and there is no handle to unref yet.
+#[cfg(unix)]
+#[test]
+fn libuv_connect_holds_the_loop() {
+    use phaseloop::net::{TcpStream, UnixStream};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let path = std::env::temp_dir().join(format!("phaseloop-connect-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let unix_listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let (mut event_loop, handle, trace) = paused();
+    let (log, name) = (trace.clone(), path.clone());
+    drop(handle.spawn(async move {
+        TcpStream::connect(address).await.unwrap().unref();
+        log.log("tcp");
+        UnixStream::connect(name).await.unwrap().unref();
+        log.log("unix");
+    }));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "tcp unix");
+    drop(unix_listener);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// libuv's `tcp_ref4`, `udp_ref3` and `pipe_ref4`, and ours differs: who waits to write on an unref'd source does not
+/// hold the loop either. It is for whoever unrefs it to know.
+#[cfg(unix)]
+#[test]
+fn libuv_write_on_an_unrefd_source_does_not_hold() {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    let (mut event_loop, handle, trace) = paused();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    while (&ours).write(&[0; 4096]).is_ok() {}
+    let source = Source::new(&handle, ours).unwrap();
+    source.unref();
+    let log = trace.clone();
+    drop(handle.spawn(async move {
+        let written = source.write_with(|mut stream| stream.write(b"x")).await;
+        assert!(written.is_err(), "the peer is gone");
+        log.log("ended");
+    }));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "");
+    drop(theirs);
+    let keep = handle.set_immediate(|| ());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "ended", "it works while the loop runs");
+    drop(keep);
+}
+
+/// A running child, seen through its descriptor.
+#[cfg(target_os = "linux")]
+#[test]
+fn libuv_process_ref() {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let (mut event_loop, handle, trace) = paused();
+    // Its end is that of its input.
+    let mut cat = std::process::Command::new("cat");
+    let cat = cat.stdin(std::process::Stdio::piped()).spawn();
+    let mut child = cat.unwrap();
+    let fd = pidfd_open(Pid::from_child(&child), PidfdFlags::NONBLOCK).unwrap();
+    let source = Rc::new(Source::new(&handle, fd).unwrap());
+    source.unref();
+    let (exit, log) = (source.clone(), trace.clone());
+    drop(handle.spawn(async move {
+        exit.readable().await.unwrap();
+        log.log("exit");
+    }));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "", "it runs, and does not hold the loop");
+    child.kill().unwrap();
+    source.ref_();
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "exit");
+    assert!(!child.wait().unwrap().success());
+}
+
 #[test]
 fn n037_a_loop_entered_without_anything_refd_runs_nothing() {
     for mode in [RunMode::Default, RunMode::Once, RunMode::NoWait] {

@@ -461,8 +461,8 @@ fn wakers_outlive_the_loop() {
     waker.wake_by_ref();
     thread::spawn(move || {
         waker.wake_by_ref();
-        waker.clone().wake();
-        drop(waker);
+        drop(waker.clone());
+        waker.wake();
     })
     .join()
     .unwrap();

@@ -377,8 +377,8 @@ fn an_interval_is_a_stream() {
 /// What was left in the heap when the loop goes does not hurt later.
 #[test]
 fn a_sleep_may_outlive_its_loop() {
-    let mut event_loop = EventLoop::new().unwrap();
-    let mut one = event_loop.block_on(async { sleep(ms(10)) });
+    let event_loop = EventLoop::new().unwrap();
+    let mut one = event_loop.enter(|| sleep(ms(10)));
     assert!((&mut one).now_or_never().is_none(), "armed");
     drop(event_loop);
     one.reset(Instant::now());

@@ -5,24 +5,9 @@ use std::num::NonZeroU64;
 
 use super::EventLoop;
 use super::core::Core;
+use crate::executor::spawn::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Probe;
-
-/// What the loop does with a panic of a task that nobody awaits.
-///
-/// A task that panics keeps the panic for its [`JoinHandle`](crate::JoinHandle). Only when the handle is dropped
-/// without having delivered it does this apply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UnhandledPanic {
-    /// One line on standard error, naming the task.
-    #[default]
-    Report,
-    /// Nothing, beyond what the process's panic hook has printed.
-    Ignore,
-    /// The loop stops at the end of the turn and the panic continues out of the call that runs it.
-    Unwind,
-}
 
 pub(crate) struct Options {
     pub(super) unhandled_panic: UnhandledPanic,

@@ -15,6 +15,8 @@ struct Stacks {
     waiting: Vec<Rc<Header>>,
     /// The rest of the pass that runs now, or that a panic cut short.
     running: Vec<Rc<Header>>,
+    /// The one that is being reported.
+    current: Option<Rc<Header>>,
 }
 
 impl Closing {
@@ -24,7 +26,14 @@ impl Closing {
 
     pub(crate) fn is_empty(&self) -> bool {
         let stacks = self.stacks.borrow();
-        stacks.waiting.is_empty() && stacks.running.is_empty()
+        stacks.waiting.is_empty() && stacks.running.is_empty() && stacks.current.is_none()
+    }
+
+    /// Whether a panic has left some who were not told of a close.
+    pub(crate) fn has_rest(&self) -> bool {
+        let stacks = self.stacks.borrow();
+        let current = stacks.current.as_ref();
+        current.is_some_and(|header| !header.on_close.borrow().is_empty())
     }
 
     /// A pass begins: it reports what is waiting now, after what an unfinished pass left (R104).
@@ -33,9 +42,12 @@ impl Closing {
         let left = std::mem::take(&mut stacks.running);
         std::mem::swap(&mut stacks.running, &mut stacks.waiting);
         stacks.running.extend(left);
+        stacks.running.extend(stacks.current.take());
     }
 
     pub(crate) fn next(&self) -> Option<Rc<Header>> {
-        self.stacks.borrow_mut().running.pop()
+        let stacks = &mut *self.stacks.borrow_mut();
+        stacks.current = stacks.running.pop();
+        stacks.current.clone()
     }
 }

@@ -1,14 +1,13 @@
 //! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::asyncs::Asyncs;
-use super::builder::{Options, UnhandledPanic};
+use super::builder::Options;
 use super::clock::Clock;
 use super::closing::Closing;
 use super::handles::{Handles, Header, Stage};
@@ -17,8 +16,7 @@ use super::liveness::Liveness;
 use super::queue::{Entry, PhaseQueue, QueueKey};
 use super::sources::Sources;
 use super::timers::Timers;
-use crate::executor::inbox::Inbox;
-use crate::executor::join::{JoinHandle, panic_message};
+use crate::executor::join::JoinHandle;
 use crate::executor::lane::{Lane, Microtask};
 use crate::executor::registry::{Info, Registry};
 use crate::executor::spawn::{Message, Meta, Runnable, Shared};
@@ -28,7 +26,6 @@ use crate::probe::Probe;
 use crate::sys;
 use crate::sys::poller::{Events, Poller};
 use crate::sys::scoped::ScopedCall;
-use crate::sys::task::Payload;
 
 /// No slot of the registry: there are never so many tasks.
 pub(super) const NO_TASK: u32 = u32::MAX;
@@ -44,7 +41,6 @@ pub(crate) struct Core {
     pub(super) root: ScopedCall,
     /// The slot of the task that is being polled, or [`NO_TASK`].
     pub(super) polled: Cell<u32>,
-    pub(super) unhandled: RefCell<Option<Payload>>,
 
     // Phases.
     pub(crate) clock: Clock,
@@ -68,7 +64,6 @@ pub(crate) struct Core {
     pub(crate) probe: Probe,
     pub(super) options: Options,
     pub(super) stop: Cell<bool>,
-    pub(super) running: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
@@ -97,9 +92,7 @@ impl HookedPhase {
 impl Core {
     pub(crate) fn new(options: Options, probe: Probe, paused: bool) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
-        let shared = Arc::new(Shared {
-            inbox: Inbox::new(poller.notifier()),
-        });
+        let shared = Arc::new(Shared::new(poller.notifier(), options.unhandled_panic));
         Ok(Rc::new(Self {
             shared,
             messages: RefCell::default(),
@@ -107,7 +100,6 @@ impl Core {
             tasks: Registry::new(),
             root: ScopedCall::new(),
             polled: Cell::new(NO_TASK),
-            unhandled: RefCell::default(),
             clock: Clock::new(paused),
             timers: Timers::new(),
             pending: PhaseQueue::new(),
@@ -126,7 +118,6 @@ impl Core {
             probe,
             options,
             stop: Cell::new(false),
-            running: Cell::new(false),
             closed: Cell::new(false),
             turns: Cell::new(0),
             budget_hits: Cell::new(0),
@@ -176,21 +167,6 @@ impl Core {
     /// The task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
-    }
-
-    /// What becomes of a panic that nobody will see.
-    pub(super) fn unseen_panic(&self, task: &dyn fmt::Display, payload: Payload) {
-        match self.options.unhandled_panic {
-            UnhandledPanic::Ignore => {}
-            UnhandledPanic::Report => {
-                let message = panic_message(&*payload).unwrap_or("no message");
-                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
-            }
-            UnhandledPanic::Unwind => {
-                self.unhandled.borrow_mut().get_or_insert(payload);
-                self.stop.set(true);
-            }
-        }
     }
 
     // Handles.

@@ -1,5 +1,6 @@
 //! Which loop runs on this thread: the only thread-local of the loop, and the one branch a wake takes.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,30 @@ use crate::sys::task::{Metadata, Payload};
 thread_local! {
     /// The loop that runs, or is being set up or torn down, on this thread.
     static CURRENT: Current<Core> = const { Current::new() };
+    /// Whether a loop runs on this thread, whichever is current.
+    static RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `body` as the run of a loop on this thread.
+///
+/// # Panics
+///
+/// If one runs already.
+pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
+    struct Stopped;
+    impl Drop for Stopped {
+        fn drop(&mut self) {
+            RUNNING.set(false);
+        }
+    }
+
+    assert!(
+        !RUNNING.replace(true),
+        "cannot run an event loop from inside one that runs on this thread: await the future, or `spawn` it on the \
+         running loop"
+    );
+    let _stopped = Stopped;
+    enter(core, body)
 }
 
 /// Makes `core` the thread's loop while `body` runs.
@@ -57,17 +82,18 @@ impl Metadata for Meta {
     }
 
     fn unseen(&self, payload: Payload) {
-        at_home(&self.shared, |core| match core {
-            Some(core) => match core
-                .tasks
-                .info(self.slot)
-                .filter(|info| info.id() == self.id)
-            {
-                Some(info) => core.unseen_panic(&info, payload),
-                None => core.unseen_panic(&format_args!("task {}", self.id), payload),
-            },
-            // The loop does not run now, or is gone: nobody to ask for its policy. The panic hook has spoken.
-            None => drop(payload),
+        at_home(&self.shared, |core| {
+            let info = core.and_then(|core| core.tasks.info(self.slot));
+            let stop = match info.filter(|info| info.id() == self.id) {
+                Some(info) => self.shared.unseen_panic(&info, payload),
+                None => {
+                    let task = format_args!("task {}", self.id);
+                    self.shared.unseen_panic(&task, payload)
+                }
+            };
+            if let (true, Some(core)) = (stop, core) {
+                core.stop.set(true);
+            }
         });
     }
 }

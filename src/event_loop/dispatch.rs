@@ -53,12 +53,18 @@ impl Core {
 
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
-        let _span = self.probe.poll(|| self.tasks.info(slot));
+        let span = self
+            .probe
+            .poll(|| self.tasks.info(slot).filter(|_| !runnable.is_aborted()));
         self.polled.set(slot);
         let outcome = runnable.run();
         self.polled.set(NO_TASK);
-        if outcome == Outcome::Closed {
+        drop(span);
+        if let Outcome::Closed(awaiter) = outcome {
             self.tasks.remove(slot);
+            if let Some(awaiter) = awaiter {
+                awaiter.wake();
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
@@ -29,7 +30,7 @@ pub(crate) struct Header {
     pub(crate) referenced: Cell<bool>,
     pub(crate) stage: Cell<Stage>,
     /// Who wants to know of the close.
-    pub(crate) on_close: RefCell<Vec<OnClose>>,
+    pub(crate) on_close: RefCell<VecDeque<OnClose>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Handles {
             active: Cell::new(false),
             referenced: Cell::new(true),
             stage: Cell::new(Stage::Open),
-            on_close: RefCell::new(Vec::new()),
+            on_close: RefCell::default(),
         });
         let slot = self.list.borrow_mut().insert(header.clone());
         header
@@ -264,7 +265,7 @@ impl Close {
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
             let call = OnClose::Call(Box::new(callback));
-            self.header.on_close.borrow_mut().push(call);
+            self.header.on_close.borrow_mut().push_back(call);
         }
     }
 }
@@ -281,7 +282,7 @@ impl Future for Close {
             .iter()
             .any(|entry| matches!(entry, OnClose::Wake(waker) if waker.will_wake(cx.waker())));
         if !known {
-            on_close.push(OnClose::Wake(cx.waker().clone()));
+            on_close.push_back(OnClose::Wake(cx.waker().clone()));
         }
         Poll::Pending
     }

@@ -23,6 +23,14 @@ impl Liveness {
         self.total.set(self.total.get() - 1);
     }
 
+    /// Forgets everything: the loop is gone.
+    pub(crate) fn clear(&self) {
+        self.total.set(0);
+        for count in &self.by_kind {
+            count.set(0);
+        }
+    }
+
     pub(crate) fn any(&self) -> bool {
         self.total.get() != 0
     }

@@ -120,6 +120,8 @@ impl Core {
             let Some(source) = self.sources.get(event.key) else {
                 continue;
             };
+            // Not over before all who wait were woken: an edge is reported once.
+            let unfinished = Unfinished { core: self };
             for (ready, direction) in [
                 (event.read, Direction::Read),
                 (event.write, Direction::Write),
@@ -129,6 +131,7 @@ impl Core {
                     dispatched += self.run_ready(&source, direction);
                 }
             }
+            std::mem::forget(unfinished);
         }
     }
 
@@ -186,5 +189,16 @@ impl Core {
             Message::WakeRoot => self.lane.push_microtask(Microtask::Root),
             Message::Call(call) => call(),
         }
+    }
+}
+
+/// Puts an event back if a panic ends its dispatch.
+struct Unfinished<'a> {
+    core: &'a Core,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.core.events.borrow_mut().put_back();
     }
 }

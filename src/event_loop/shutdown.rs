@@ -15,15 +15,7 @@ impl Core {
     ///
     /// If a loop runs on this thread already.
     pub(super) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
-        if let Some(other) = current::get() {
-            assert!(
-                !other.running.get(),
-                "cannot run an event loop from inside one that runs on this thread: \
-                 await the future, or `spawn` it on the running loop"
-            );
-        }
-        current::enter(self, || {
-            self.running.set(true);
+        current::run(self, || {
             self.shared.inbox.resume();
             let _running = Running { core: self };
             body()
@@ -32,8 +24,7 @@ impl Core {
 
     /// What a run ends with when nothing panicked: the panic of a task that nobody awaits, if it is to go on here.
     pub(super) fn end_run(&self) {
-        let payload = self.unhandled.borrow_mut().take();
-        if let Some(payload) = payload {
+        if let Some(payload) = self.shared.take_unseen() {
             std::panic::resume_unwind(payload);
         }
     }
@@ -43,7 +34,9 @@ impl Core {
         self.closed.set(true);
         // Afterwards no waker can schedule anything.
         for task in self.tasks.drain() {
-            task.cancel();
+            if let Some(awaiter) = task.cancel() {
+                awaiter.wake();
+            }
         }
         drop(self.shared.inbox.close());
         drop(self.messages.take());
@@ -64,7 +57,9 @@ impl Core {
             handle.header.active.set(false);
             handle.callback.clear();
         }
-        drop(self.sources.drain());
+        for source in self.sources.drain() {
+            source.end_waits(self);
+        }
         self.closing.begin_pass();
         while let Some(header) = self.closing.next() {
             self.handles.remove(&header);
@@ -83,6 +78,8 @@ impl Core {
         while let Some(job) = self.lane.next() {
             drop(job);
         }
+        // What the drops have counted once more is of no consequence: nothing will happen here.
+        self.liveness.clear();
     }
 }
 
@@ -98,11 +95,13 @@ impl Drop for Running<'_> {
             // The rest of an interrupted phase goes on with the next run; the queues keep theirs themselves.
             core.timers
                 .put_back_ready(|payload| core.count_timer(payload, true));
-            if !core.events.borrow().is_empty() || !core.messages.borrow().is_empty() {
+            let has_rest = !core.events.borrow().is_empty()
+                || !core.messages.borrow().is_empty()
+                || core.closing.has_rest();
+            if has_rest {
                 core.shared.inbox.signal();
             }
         }
-        core.running.set(false);
         core.stop.set(false);
         core.shared.inbox.leave_parked();
     }

@@ -42,9 +42,10 @@ struct Queue<T> {
 }
 
 impl<T, N: Notify> Inbox<T, N> {
+    /// The inbox of a loop that does not run yet: what is sent makes its descriptor readable.
     pub(crate) fn new(notifier: N) -> Self {
         Self {
-            state: AtomicU8::new(IDLE),
+            state: AtomicU8::new(PARKED),
             queue: Mutex::new(Queue {
                 items: Vec::new(),
                 closed: false,
@@ -147,8 +148,18 @@ mod tests {
         }
     }
 
+    /// The inbox of a running loop.
     fn inbox() -> Inbox<u32, Counter> {
-        Inbox::new(Counter(Cell::new(0)))
+        let inbox = Inbox::new(Counter(Cell::new(0)));
+        inbox.resume();
+        inbox
+    }
+
+    #[test]
+    fn a_loop_that_never_ran_is_notified() {
+        let inbox = Inbox::new(Counter(Cell::new(0)));
+        inbox.push(1).unwrap();
+        assert_eq!(inbox.notifier.0.get(), 1);
     }
 
     #[test]
@@ -243,7 +254,9 @@ mod loom_models {
 
     fn model() -> (Model, Arc<Kernel>) {
         let kernel = Arc::new(Kernel::new());
-        (Arc::new(Inbox::new(kernel.clone())), kernel)
+        let inbox = Inbox::new(kernel.clone());
+        inbox.resume();
+        (Arc::new(inbox), kernel)
     }
 
     /// The poll phase of a loop that has nothing else to do; a lost wake would show as a deadlock.

@@ -1,11 +1,13 @@
 //! What a task and its loop know of each other.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inbox::{Inbox, Notify};
+use super::join::panic_message;
 use super::registry::Id;
 use crate::sys::poller::Notifier;
-use crate::sys::task;
+use crate::sys::task::{self, Payload};
 
 /// A task that was woken; see [`crate::sys::task`].
 pub(crate) type Runnable = task::Runnable<Meta>;
@@ -26,6 +28,59 @@ pub(crate) struct Meta {
 /// The part of a loop that any thread may touch.
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
+    policy: UnhandledPanic,
+    /// The first panic that is to come out of the call that runs the loop.
+    unseen: Mutex<Option<Payload>>,
+}
+
+impl Shared {
+    pub(crate) fn new(notifier: Notifier, policy: UnhandledPanic) -> Self {
+        Self {
+            inbox: Inbox::new(notifier),
+            policy,
+            unseen: Mutex::new(None),
+        }
+    }
+
+    /// Deals with a panic that nobody will see. `true`: the loop is to stop and let it out.
+    pub(crate) fn unseen_panic(&self, task: &dyn fmt::Display, payload: Payload) -> bool {
+        match self.policy {
+            UnhandledPanic::Ignore => {}
+            UnhandledPanic::Report => {
+                let message = panic_message(&*payload).unwrap_or("no message");
+                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
+            }
+            UnhandledPanic::Unwind => {
+                let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+                unseen.get_or_insert(payload);
+                return true;
+            }
+        }
+        false
+    }
+
+    pub(crate) fn take_unseen(&self) -> Option<Payload> {
+        self.unseen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+/// What the loop does with a panic of a task that nobody awaits.
+///
+/// A task that panics keeps the panic for its [`JoinHandle`](crate::JoinHandle). Only when the handle is dropped
+/// without having delivered it does this apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnhandledPanic {
+    /// One line on standard error, naming the task.
+    #[default]
+    Report,
+    /// Nothing, beyond what the process's panic hook has printed.
+    Ignore,
+    /// The loop stops at the end of the turn and the panic continues out of the call that runs it.
+    Unwind,
 }
 
 /// What other threads send.

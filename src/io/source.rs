@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
@@ -66,9 +67,12 @@ impl<T: AsSource> Source<T> {
     ///
     /// The system's: [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor already,
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a regular file). The source is
-    /// dropped then.
+    /// dropped then. The loop's own refusal, when it is gone.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
+        if handle.is_closed() {
+            return Err(io::Error::other(Error::LOOP_CLOSED));
+        }
         let core = handle.open(Kind::Io, Location::caller());
         let loop_core = handle.core();
         let state = loop_core.sources.insert(core.header.clone());

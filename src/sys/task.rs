@@ -298,13 +298,13 @@ unsafe fn close<M: Metadata>(pointer: NonNull<Header<M>>) {
     }
 }
 
-/// Drops the future of a task that is not closed, closes it and wakes who awaits it.
+/// Drops the future of a task that is not closed, closes it and returns the waker of who awaits it.
 ///
 /// # Safety
 ///
 /// Home thread; the task is live, not closed and not being polled. The pointer may dangle afterwards unless the caller owns
 /// a reference.
-unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) {
+unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Waker> {
     // SAFETY: live by the caller's promise.
     let header = unsafe { pointer.as_ref() };
     // A drop that reaches back to this task must not begin all over.
@@ -315,9 +315,7 @@ unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) {
     let awaiter = header.awaiter.take();
     // SAFETY: as the caller promised; the future is gone.
     unsafe { close(pointer) };
-    if let Some(awaiter) = awaiter {
-        awaiter.wake();
-    }
+    awaiter
 }
 
 /// Drops the future or the output. A panic that nobody has seen, of the task or of this drop, is reported.
@@ -343,16 +341,23 @@ pub(crate) struct Runnable<M: Metadata>(NonNull<Header<M>>);
 unsafe impl<M: Metadata> Send for Runnable<M> {}
 
 /// What became of a task that was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Pending,
-    Closed,
+    /// The task is closed. Whoever awaits it is to be woken, once the task is off the books: a waker may be anybody's code.
+    Closed(Option<Waker>),
 }
 
 impl<M: Metadata> Runnable<M> {
     pub(crate) fn metadata(&self) -> &M {
         // SAFETY: a runnable keeps its task live: the reference for being alive is given up by it, if the task is closed.
         unsafe { &self.0.as_ref().metadata }
+    }
+
+    /// Whether the task will be dropped instead of polled. Away from home nobody can tell.
+    pub(crate) fn is_aborted(&self) -> bool {
+        // SAFETY: as in `metadata`.
+        let header = unsafe { self.0.as_ref() };
+        header.is_home() && header.aborted.get()
     }
 
     /// Polls the future once, or drops it if the task was aborted.
@@ -376,8 +381,7 @@ impl<M: Metadata> Runnable<M> {
         assert!(!header.polling.get(), "a task is run from inside itself");
         if header.aborted.get() {
             // SAFETY: at home, live, not closed, not polling.
-            unsafe { cancel(pointer) };
-            return Outcome::Closed;
+            return Outcome::Closed(unsafe { cancel(pointer) });
         }
         // SAFETY: at home, live and not closed.
         if !unsafe { (header.vtable.poll)(pointer) } {
@@ -390,10 +394,7 @@ impl<M: Metadata> Runnable<M> {
         let awaiter = header.awaiter.take();
         // SAFETY: at home, live, not closed until now; the poll has replaced the future.
         unsafe { close(pointer) };
-        if let Some(awaiter) = awaiter {
-            awaiter.wake();
-        }
-        Outcome::Closed
+        Outcome::Closed(awaiter)
     }
 }
 
@@ -408,7 +409,9 @@ impl<M: Metadata> Drop for Runnable<M> {
         } else if header.is_home() && !header.polling.get() {
             header.state.fetch_and(!SCHEDULED, Ordering::AcqRel);
             // SAFETY: at home, live, not closed, not polling.
-            unsafe { cancel(pointer) };
+            if let Some(awaiter) = unsafe { cancel(pointer) } {
+                awaiter.wake();
+            }
         }
         // Else it leaks: the future may not be dropped here.
     }
@@ -439,12 +442,13 @@ impl<M: Metadata> TaskRef<M> {
         }
     }
 
-    /// Drops the future at once, unless it is being polled.
-    pub(crate) fn cancel(&self) {
-        if !self.header().is_closed() && !self.header().polling.get() {
-            // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not polling.
-            unsafe { cancel(self.pointer) };
+    /// Drops the future at once, unless it is being polled. Whoever awaits the task is to be woken.
+    pub(crate) fn cancel(&self) -> Option<Waker> {
+        if self.header().is_closed() || self.header().polling.get() {
+            return None;
         }
+        // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not polling.
+        unsafe { cancel(self.pointer) }
     }
 }
 

@@ -146,6 +146,12 @@ impl Events {
         })
     }
 
+    /// Takes the last `pop` back.
+    pub(crate) fn put_back(&mut self) {
+        self.next = self.next.saturating_sub(1);
+    }
+
+    /// Whether events wait to be popped.
     pub(crate) fn is_empty(&self) -> bool {
         self.next == self.list.len()
     }
