@@ -24,6 +24,11 @@ pub mod time;
 #[cfg(feature = "net")]
 pub mod net;
 
+#[cfg(feature = "hyper")]
+pub mod hyper;
+#[cfg(feature = "tokio-io")]
+mod tokio_io;
+
 pub use async_handle::{AsyncHandle, AsyncSender};
 pub use blocking::{spawn_blocking, spawn_blocking_as};
 pub use error::Error;

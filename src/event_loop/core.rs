@@ -154,10 +154,14 @@ impl Core {
         if self.is_closed() {
             return JoinHandle::never_started();
         }
-        let (runnable, output) = self.tasks.insert(site, name, |id, slot| {
-            let shared = self.shared.clone();
-            let (runnable, task, output) =
-                sys::task::spawn_local(Meta { shared, id, slot }, future);
+        let (runnable, output) = self.tasks.insert(name, |id, slot| {
+            let meta = Meta {
+                shared: self.shared.clone(),
+                id,
+                site,
+                slot,
+            };
+            let (runnable, task, output) = sys::task::spawn_local(meta, future);
             (task, (runnable, output))
         });
         self.lane.push_microtask(Microtask::Task(runnable));

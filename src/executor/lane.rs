@@ -10,6 +10,9 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+/// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for for ever.
+const LARGE: usize = 1 << 16;
+
 /// A closure of either lane.
 pub(crate) type Call = Box<dyn FnOnce()>;
 
@@ -79,6 +82,9 @@ impl<R> Lane<R> {
         let microtask = queues.microtasks.pop_front();
         if microtask.is_some() {
             return microtask;
+        }
+        if queues.microtasks.capacity() > LARGE {
+            queues.microtasks.shrink_to(0);
         }
         queues.in_microtasks = false;
         queues.ticks.pop_front().map(Microtask::Call)

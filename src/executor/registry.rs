@@ -1,13 +1,14 @@
 //! The live tasks of one loop: a hold on each of them, and where it was spawned.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 
 use slab::Slab;
 
-use super::spawn::TaskRef;
+use super::spawn::{Meta, TaskRef};
 
 /// Names a task among all tasks its loop ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,21 +60,19 @@ impl fmt::Display for Info {
     }
 }
 
+/// Eight bytes a task: what is known of it is in the task itself, but for its name, which few have.
 pub(crate) struct Registry {
-    entries: RefCell<Slab<Entry>>,
+    tasks: RefCell<Slab<TaskRef>>,
+    /// By slot.
+    names: RefCell<HashMap<u32, Rc<str>>>,
     next_id: Cell<u64>,
-}
-
-struct Entry {
-    task: TaskRef,
-    site: &'static Location<'static>,
-    name: Option<Rc<str>>,
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
         Self {
-            entries: RefCell::new(Slab::new()),
+            tasks: RefCell::new(Slab::new()),
+            names: RefCell::default(),
             next_id: Cell::new(1),
         }
     }
@@ -82,56 +81,61 @@ impl Registry {
     /// user code.
     pub(crate) fn insert<T>(
         &self,
-        site: &'static Location<'static>,
         name: Option<Rc<str>>,
         make: impl FnOnce(Id, u32) -> (TaskRef, T),
     ) -> T {
         let id = Id(self.next_id.get());
         self.next_id.set(id.0 + 1);
-        let mut entries = self.entries.borrow_mut();
-        let vacant = entries.vacant_entry();
+        let mut tasks = self.tasks.borrow_mut();
+        let vacant = tasks.vacant_entry();
         let slot = u32::try_from(vacant.key()).expect("fewer than 2^32 tasks are alive at once");
         let (task, made) = make(id, slot);
-        vacant.insert(Entry { task, site, name });
+        vacant.insert(task);
+        if let Some(name) = name {
+            self.names.borrow_mut().insert(slot, name);
+        }
         made
     }
 
     /// The task is over.
     pub(crate) fn remove(&self, slot: u32) {
-        let entry = self.entries.borrow_mut().try_remove(slot as usize);
-        drop(entry);
+        let task = self.tasks.borrow_mut().try_remove(slot as usize);
+        if !self.names.borrow().is_empty() {
+            self.names.borrow_mut().remove(&slot);
+        }
+        drop(task);
     }
 
     /// Takes all tasks out, to be cancelled.
     pub(crate) fn drain(&self) -> Vec<TaskRef> {
-        let entries = std::mem::take(&mut *self.entries.borrow_mut());
-        entries.into_iter().map(|(_, entry)| entry.task).collect()
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        self.names.take();
+        tasks.into_iter().map(|(_, task)| task).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.borrow().len()
+        self.tasks.borrow().len()
     }
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
-        let entries = self.entries.borrow();
-        entries.get(slot as usize).map(Entry::info)
+        let tasks = self.tasks.borrow();
+        tasks.get(slot as usize).map(|task| self.info_of(task))
     }
 
     /// Every task, oldest first.
     pub(crate) fn list(&self) -> Vec<Info> {
-        let entries = self.entries.borrow();
-        let mut list: Vec<_> = entries.iter().map(|(_, entry)| entry.info()).collect();
+        let tasks = self.tasks.borrow();
+        let mut list: Vec<_> = tasks.iter().map(|(_, task)| self.info_of(task)).collect();
         list.sort_unstable_by_key(Info::id);
         list
     }
-}
 
-impl Entry {
-    fn info(&self) -> Info {
+    fn info_of(&self, task: &TaskRef) -> Info {
+        let Meta { id, site, slot, .. } = task.metadata();
         Info {
-            id: self.task.metadata().id,
-            site: self.site,
-            name: self.name.clone(),
+            id: *id,
+            site,
+            name: self.names.borrow().get(slot).cloned(),
         }
     }
 }

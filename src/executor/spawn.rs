@@ -1,6 +1,7 @@
 //! What a task and its loop know of each other.
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inbox::{Inbox, Notify};
@@ -18,10 +19,11 @@ pub(crate) type TaskRef = task::TaskRef<Meta>;
 /// Where the output of a task arrives.
 pub(crate) type Output<T> = task::Output<T, Meta>;
 
-/// What every task carries: the loop it belongs to, its number, and its slot in the registry there.
+/// What every task carries: the loop it belongs to, its number, the line that spawned it, its slot in the registry.
 pub(crate) struct Meta {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: Id,
+    pub(crate) site: &'static Location<'static>,
     pub(crate) slot: u32,
 }
 

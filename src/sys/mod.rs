@@ -7,6 +7,7 @@
 //! | [`clock`] | the monotonic clock |
 //! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | `datagrams` | many datagrams with one system call |
+//! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
@@ -20,6 +21,8 @@ pub(crate) mod clock;
 pub(crate) mod current;
 #[cfg(feature = "net")]
 pub(crate) mod datagrams;
+#[cfg(feature = "hyper")]
+pub(crate) mod home;
 #[cfg(feature = "net")]
 pub(crate) mod names;
 pub(crate) mod poller;

@@ -1,0 +1,67 @@
+//! A value that may travel between threads, but is used and dropped on its own thread only.
+#![allow(
+    unsafe_code,
+    reason = "lets a value that is not `Send` pass through interfaces that ask for it"
+)]
+
+use std::mem::ManuallyDrop;
+
+use super::thread::{self, ThreadToken};
+
+/// Holds a value for the thread that made it.
+///
+/// On any other thread it cannot be reached, and dropping it leaks it.
+pub(crate) struct HomeBound<T> {
+    home: ThreadToken,
+    value: ManuallyDrop<T>,
+}
+
+// SAFETY: away from home the value is not touched: `get_mut` refuses, and `drop` leaves it alone. Tokens are never reused.
+unsafe impl<T> Send for HomeBound<T> {}
+// SAFETY: a shared reference gives no access to the value.
+unsafe impl<T> Sync for HomeBound<T> {}
+
+impl<T> HomeBound<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            home: thread::token(),
+            value: ManuallyDrop::new(value),
+        }
+    }
+
+    /// The value, at home.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        (self.home == thread::token()).then_some(&mut *self.value)
+    }
+}
+
+impl<T> Drop for HomeBound<T> {
+    fn drop(&mut self) {
+        if self.home == thread::token() {
+            // SAFETY: at home, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HomeBound;
+    use std::rc::Rc;
+
+    #[test]
+    fn away_from_home_the_value_is_neither_reached_nor_dropped() {
+        let value = Rc::new(());
+        let mut bound = HomeBound::new(value.clone());
+        assert!(bound.get_mut().is_some());
+        std::thread::spawn(move || {
+            assert!(bound.get_mut().is_none());
+            drop(bound);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(Rc::strong_count(&value), 2, "leaked");
+        drop(HomeBound::new(value.clone()));
+        assert_eq!(Rc::strong_count(&value), 2, "dropped at home");
+    }
+}
