@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use async_task::FallibleTask;
+use async_task::Task;
 
 use self::workers::Workers;
 
@@ -72,25 +72,22 @@ impl Pool {
             .clone()
     }
 
-    /// Runs `job` on one of the threads. The task that is returned ends with its output; dropped before a thread has
-    /// taken the job, it cancels it.
+    /// Runs `job` on one of the threads. What is returned, dropped before a thread has taken the job, cancels it.
     ///
     /// # Errors
     ///
     /// When the pool has no thread and none can be started.
-    pub(crate) fn submit<T: Send + 'static>(
+    pub(crate) fn submit(
         &self,
         class: Class,
-        job: impl FnOnce() -> T + Send + 'static,
-    ) -> io::Result<FallibleTask<T>> {
+        job: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Task<()>> {
         self.workers.start_threads()?;
         let pool = self.workers.clone();
-        let (runnable, task) = async_task::Builder::new().propagate_panic(true).spawn(
-            |()| async { job() },
-            move |runnable| pool.submit(class, runnable),
-        );
+        let schedule = move |runnable| pool.submit(class, runnable);
+        let (runnable, task) = async_task::spawn(async { job() }, schedule);
         runnable.schedule();
-        Ok(task.fallible())
+        Ok(task)
     }
 
     /// What the pool has done and has to do.

@@ -281,24 +281,21 @@ fn libuv_loop_handles() {
 fn libuv_idle_starvation() {
     let (mut event_loop, handle, trace) = paused();
     let (idle, check) = (Rc::new(Idle::new(&handle)), Rc::new(Check::new(&handle)));
-    idle.start(trace.on("idle")).unwrap();
-    check.start(trace.on("check")).unwrap();
-    let timer = Timer::new(&handle);
-    let (log, idle_too, check_too) = (trace.clone(), idle.clone(), check.clone());
-    let end = move |timer: &Timer| {
-        log.log("timer");
-        drop((idle_too.close(), check_too.close(), timer.close()));
-    };
-    // Each idle call takes a while, so the timer is due in the third turn.
     let (log, mut turns) = (trace.clone(), 0);
-    idle.stop();
-    idle.start(move |_| {
+    let work = move |_: &Idle| {
         turns += 1;
         log.log("idle");
+        // The timer is due in the third turn.
         util::busy(ms(20));
         assert!(turns <= 3, "the timer starves");
-    })
-    .unwrap();
+    };
+    idle.start(work).unwrap();
+    check.start(trace.on("check")).unwrap();
+    let (timer, log, hooks) = (Timer::new(&handle), trace.clone(), (idle, check));
+    let end = move |timer: &Timer| {
+        log.log("timer");
+        drop((hooks.0.close(), hooks.1.close(), timer.close()));
+    };
     timer.start(ms(50), ZERO, end).unwrap();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "idle check idle check idle check timer");

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 
+use futures::FutureExt;
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare, check};
 use phaseloop::time::{Timer, sleep};
@@ -348,6 +349,32 @@ fn a_source_of_a_dropped_loop_is_refused() {
     let (socket, _peer) = udp_pair();
     assert!(Source::new(&handle, socket).is_err());
     assert_eq!(handle.handles(), []);
+}
+
+/// Futures that were polled by hand, not by a task that goes with the loop.
+#[test]
+fn what_waits_for_a_dropped_loop_may_be_dropped_later() {
+    let (event_loop, handle, _) = paused();
+    let (socket, _peer) = udp_pair();
+    let source = Source::new(&handle, socket).unwrap();
+    let (timer, mut waiting) = (Timer::new(&handle), source.readable());
+    let (mut phase, mut sleep) = (check(), event_loop.enter(|| sleep(ms(1))));
+    let mut closed = timer.close();
+    event_loop.enter(|| {
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!((&mut phase).now_or_never().is_none());
+        assert!((&mut sleep).now_or_never().is_none());
+        assert!((&mut closed).now_or_never().is_none());
+    });
+    assert_eq!(handle.keepers().len(), 4);
+    drop(event_loop);
+    assert!(!handle.is_alive());
+    assert!(!source.is_active());
+    source.unref();
+    drop((waiting, phase, sleep.unref(), closed));
+    source.ref_();
+    drop((source, timer));
+    assert!(!handle.is_alive() && handle.handles().is_empty());
 }
 
 /// Drops run user code; here it uses the loop that is going.

@@ -305,7 +305,8 @@ fn a_waker_that_panics_leaves_no_task_behind() {
     let waker = std::sync::Arc::new(Bad).into();
     let mut cx = std::task::Context::from_waker(&waker);
     assert!(std::pin::Pin::new(&mut task).poll(&mut cx).is_pending());
-    assert_eq!(panic_of(|| turn(&mut event_loop)), "the waker");
+    // As a panic that nobody awaits: the task has ended, and the loop goes on.
+    turn(&mut event_loop);
     assert!(task.is_finished());
     assert_eq!(handle.tasks().len(), 0);
     let log = trace.clone();

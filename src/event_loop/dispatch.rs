@@ -2,7 +2,7 @@
 
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
-use crate::executor::lane::Microtask;
+use crate::executor::lane::{Drain, Microtask};
 use crate::executor::spawn::Runnable;
 use crate::kinds::Phase;
 use crate::sys::task::Outcome;
@@ -32,12 +32,9 @@ impl Core {
 
     /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
     fn drain(&self) {
-        if self.lane.is_empty() {
-            return;
-        }
         let mut budget = self.options.lane_budget;
-        self.lane.begin_drain();
-        while let Some(job) = self.lane.next() {
+        let mut drain = Drain::default();
+        while let Some(job) = self.lane.next(&mut drain) {
             match job {
                 Microtask::Task(runnable) => self.run_task(runnable),
                 Microtask::Root => self.root.call(),
@@ -60,11 +57,8 @@ impl Core {
         let outcome = runnable.run();
         self.polled.set(NO_TASK);
         drop(span);
-        if let Outcome::Closed(awaiter) = outcome {
+        if outcome == Outcome::Closed {
             self.tasks.remove(slot);
-            if let Some(awaiter) = awaiter {
-                awaiter.wake();
-            }
         }
     }
 }

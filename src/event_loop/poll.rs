@@ -122,14 +122,13 @@ impl Core {
             };
             // Not over before all who wait were woken: an edge is reported once.
             let unfinished = Unfinished { core: self };
-            for (ready, direction) in [
-                (event.read, Direction::Read),
-                (event.write, Direction::Write),
-            ] {
-                if ready.now {
-                    source.side(direction).set_ready(ready);
-                    dispatched += self.run_ready(&source, direction);
-                }
+            if event.read.now {
+                source.side(Direction::Read).set_ready(event.read);
+                dispatched += self.run_ready(&source, Direction::Read);
+            }
+            if event.write.now {
+                source.side(Direction::Write).set_ready(event.write);
+                dispatched += self.run_ready(&source, Direction::Write);
             }
             std::mem::forget(unfinished);
         }

@@ -7,6 +7,7 @@ use super::EventLoop;
 use super::core::Core;
 use super::current;
 use super::timers::Payload;
+use crate::executor::lane::Drain;
 
 impl Core {
     /// Calls `body` as the run of this loop on this thread.
@@ -34,9 +35,7 @@ impl Core {
         self.closed.set(true);
         // Afterwards no waker can schedule anything.
         for task in self.tasks.drain() {
-            if let Some(awaiter) = task.cancel() {
-                awaiter.wake();
-            }
+            task.cancel();
         }
         drop(self.shared.inbox.close());
         drop(self.messages.take());
@@ -75,7 +74,8 @@ impl Core {
         ] {
             drop(queue.drain());
         }
-        while let Some(job) = self.lane.next() {
+        let mut drain = Drain::default();
+        while let Some(job) = self.lane.next(&mut drain) {
             drop(job);
         }
         // What the drops have counted once more is of no consequence: nothing will happen here.

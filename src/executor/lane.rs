@@ -34,7 +34,12 @@ pub(crate) struct Lane<R> {
 struct Queues<R> {
     ticks: VecDeque<Call>,
     microtasks: VecDeque<Microtask<R>>,
-    /// Whether the drain is past the ticks of this round: then the microtasks go on to their end first.
+}
+
+/// How far a drain has come. It begins with the ticks.
+#[derive(Default)]
+pub(crate) struct Drain {
+    /// Past the ticks of this round: the microtasks go on to their end first.
     in_microtasks: bool,
 }
 
@@ -44,7 +49,6 @@ impl<R> Lane<R> {
             queues: RefCell::new(Queues {
                 ticks: VecDeque::new(),
                 microtasks: VecDeque::new(),
-                in_microtasks: false,
             }),
         }
     }
@@ -64,42 +68,44 @@ impl<R> Lane<R> {
         queues.ticks.is_empty() && queues.microtasks.is_empty()
     }
 
-    /// A drain begins, with the ticks.
-    pub(crate) fn begin_drain(&self) {
-        self.queues.borrow_mut().in_microtasks = false;
-    }
-
     /// What the drain runs next, a tick like a queued closure; `None` ends it.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Microtask<R>> {
+    pub(crate) fn next(&self, drain: &mut Drain) -> Option<Microtask<R>> {
         let queues = &mut *self.queues.borrow_mut();
-        if !queues.in_microtasks {
+        if !drain.in_microtasks {
             if let Some(tick) = queues.ticks.pop_front() {
                 return Some(Microtask::Call(tick));
             }
-            queues.in_microtasks = true;
+            drain.in_microtasks = true;
         }
         let microtask = queues.microtasks.pop_front();
         if microtask.is_some() {
             return microtask;
         }
-        if queues.microtasks.capacity() > LARGE {
-            queues.microtasks.shrink_to(0);
+        queues.next_round(drain)
+    }
+}
+
+impl<R> Queues<R> {
+    /// The microtasks are at their end; ticks that they have queued begin another round.
+    fn next_round(&mut self, drain: &mut Drain) -> Option<Microtask<R>> {
+        if self.microtasks.capacity() > LARGE {
+            self.microtasks.shrink_to(0);
         }
-        queues.in_microtasks = false;
-        queues.ticks.pop_front().map(Microtask::Call)
+        drain.in_microtasks = false;
+        self.ticks.pop_front().map(Microtask::Call)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Lane, Microtask};
+    use super::{Drain, Lane, Microtask};
 
     type NameLane = Lane<&'static str>;
 
     /// Names of ticks are not kept: a tick shows as `tick`.
-    fn next(lane: &NameLane) -> Option<&'static str> {
-        lane.next().map(|job| match job {
+    fn next(lane: &NameLane, drain: &mut Drain) -> Option<&'static str> {
+        lane.next(drain).map(|job| match job {
             Microtask::Call(call) => {
                 call();
                 "tick"
@@ -115,11 +121,11 @@ mod tests {
         lane.push_microtask(Microtask::Task("a"));
         lane.push_microtask(Microtask::Task("b"));
         lane.push_tick(Box::new(|| ()));
-        lane.begin_drain();
-        assert_eq!(next(&lane), Some("tick"));
-        assert_eq!(next(&lane), Some("a"));
-        assert_eq!(next(&lane), Some("b"));
-        assert_eq!(next(&lane), None);
+        let mut drain = Drain::default();
+        assert_eq!(next(&lane, &mut drain), Some("tick"));
+        assert_eq!(next(&lane, &mut drain), Some("a"));
+        assert_eq!(next(&lane, &mut drain), Some("b"));
+        assert_eq!(next(&lane, &mut drain), None);
         assert!(lane.is_empty());
     }
 
@@ -128,14 +134,14 @@ mod tests {
         let lane = NameLane::new();
         lane.push_microtask(Microtask::Task("a"));
         lane.push_microtask(Microtask::Task("b"));
-        lane.begin_drain();
-        assert_eq!(next(&lane), Some("a"));
+        let mut drain = Drain::default();
+        assert_eq!(next(&lane, &mut drain), Some("a"));
         lane.push_tick(Box::new(|| ()));
         lane.push_microtask(Microtask::Task("c"));
-        assert_eq!(next(&lane), Some("b"));
-        assert_eq!(next(&lane), Some("c"));
-        assert_eq!(next(&lane), Some("tick"));
-        assert_eq!(next(&lane), None);
+        assert_eq!(next(&lane, &mut drain), Some("b"));
+        assert_eq!(next(&lane, &mut drain), Some("c"));
+        assert_eq!(next(&lane, &mut drain), Some("tick"));
+        assert_eq!(next(&lane, &mut drain), None);
     }
 
     #[test]
@@ -143,12 +149,12 @@ mod tests {
         let lane = NameLane::new();
         lane.push_tick(Box::new(|| ()));
         lane.push_tick(Box::new(|| ()));
-        lane.begin_drain();
-        assert_eq!(next(&lane), Some("tick"));
+        let mut drain = Drain::default();
+        assert_eq!(next(&lane, &mut drain), Some("tick"));
         lane.push_microtask(Microtask::Task("a"));
-        assert_eq!(next(&lane), Some("tick"));
-        assert_eq!(next(&lane), Some("a"));
-        assert_eq!(next(&lane), None);
+        assert_eq!(next(&lane, &mut drain), Some("tick"));
+        assert_eq!(next(&lane, &mut drain), Some("a"));
+        assert_eq!(next(&lane, &mut drain), None);
     }
 
     #[test]
@@ -156,12 +162,12 @@ mod tests {
         let lane = NameLane::new();
         lane.push_microtask(Microtask::Task("a"));
         lane.push_microtask(Microtask::Task("b"));
-        lane.begin_drain();
-        assert_eq!(next(&lane), Some("a"));
+        let mut drain = Drain::default();
+        assert_eq!(next(&lane, &mut drain), Some("a"));
         lane.push_tick(Box::new(|| ()));
-        lane.begin_drain();
-        assert_eq!(next(&lane), Some("tick"));
-        assert_eq!(next(&lane), Some("b"));
-        assert_eq!(next(&lane), None);
+        let mut drain = Drain::default();
+        assert_eq!(next(&lane, &mut drain), Some("tick"));
+        assert_eq!(next(&lane, &mut drain), Some("b"));
+        assert_eq!(next(&lane, &mut drain), None);
     }
 }

@@ -208,7 +208,8 @@ impl UdpSocket {
             .await
     }
 
-    /// Receives as many datagrams as wait and `batch` has room for, at least one, with one system call on Linux.
+    /// Receives as many datagrams as wait and `batch` has room for, at least one and at most 64, with one system call on
+    /// Linux.
     ///
     /// # Errors
     ///
@@ -241,8 +242,8 @@ impl UdpSocket {
         self.source.read_with(|socket| batch.receive(socket)).await
     }
 
-    /// Sends the first of `datagrams`, and as many of the others as the system takes at once: with one system call on Linux.
-    /// Returns how many; none of the rest was sent.
+    /// Sends the first of `datagrams`, and as many of the others as the system takes at once, 64 in all at most: with one
+    /// system call on Linux. Returns how many; none of the rest was sent.
     ///
     /// # Errors
     ///
@@ -356,7 +357,10 @@ impl UdpSocket {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; the system's.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 1, "a TTL")?;
-        self.get_ref().set_ttl(ttl)
+        match self.local_addr()? {
+            SocketAddr::V4(_) => self.get_ref().set_ttl(ttl),
+            SocketAddr::V6(_) => self.options().set_unicast_hops_v6(ttl),
+        }
     }
 
     /// How many hops multicast datagrams may take: 0 to 255.

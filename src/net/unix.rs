@@ -1,10 +1,12 @@
 //! Unix sockets: streams and listeners.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
@@ -39,19 +41,20 @@ impl SocketName {
     /// The system's form of the name. Too long, empty, or with a zero byte in a path: refused, never cut (R195).
     pub(super) fn address(&self) -> io::Result<SockAddr> {
         match self {
-            Self::Path(path) if path.as_os_str().is_empty() => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a socket's path is not empty",
-            )),
-            Self::Path(path) => SockAddr::unix(path),
+            Self::Path(path) => {
+                let bytes = path.as_os_str().as_bytes();
+                if bytes.is_empty() || bytes.contains(&0) {
+                    let text = "a socket's path is neither empty nor has it a zero byte";
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+                }
+                SockAddr::unix(path)
+            }
             // Checked by the standard library, then in the form that `socket2` reads.
             Self::Abstract(name) => {
                 sys::unix_socket::abstract_address(name)?;
                 let mut path = vec![0];
                 path.extend_from_slice(name);
-                SockAddr::unix(Path::new(
-                    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&path),
-                ))
+                SockAddr::unix(Path::new(OsStr::from_bytes(&path)))
             }
         }
     }
@@ -384,9 +387,9 @@ impl fmt::Debug for UnixStream {
 /// A path that it has bound is removed when it is dropped or closed. At most one connection is accepted per turn, as by
 /// [`TcpListener`](super::TcpListener), which also says what happens when descriptors run out.
 pub struct UnixListener {
-    source: Source<net::UnixListener>,
-    /// What to remove in the end.
+    /// What to remove in the end; before the socket is closed, so that nobody finds the path without its listener (R193).
     path: RemoveOnDrop,
+    source: Source<net::UnixListener>,
     last_accept: Cell<Option<u64>>,
 }
 
@@ -407,12 +410,8 @@ impl UnixListener {
         let name = name.into();
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&name.address()?)?;
-        let path = match name {
-            SocketName::Path(path) => Some(path),
-            SocketName::Abstract(_) => None,
-        };
         // From here on the path is ours to remove.
-        let path = RemoveOnDrop(path);
+        let path = RemoveOnDrop::of(name);
         socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
         let mut listener = Self::register(&LoopHandle::current(), OwnedFd::from(socket).into())?;
         listener.path = path;
@@ -488,6 +487,16 @@ impl UnixListener {
 
 /// A bound path that nobody else will remove.
 pub(super) struct RemoveOnDrop(pub(super) Option<PathBuf>);
+
+impl RemoveOnDrop {
+    pub(super) fn of(name: SocketName) -> Self {
+        match name {
+            // As it is now: the process may go to another directory.
+            SocketName::Path(path) => Self(Some(std::path::absolute(&path).unwrap_or(path))),
+            SocketName::Abstract(_) => Self(None),
+        }
+    }
+}
 
 impl Drop for RemoveOnDrop {
     fn drop(&mut self) {

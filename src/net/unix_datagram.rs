@@ -39,9 +39,9 @@ use crate::sys;
 /// # }
 /// ```
 pub struct UnixDatagram {
-    source: Source<net::UnixDatagram>,
-    /// What to remove in the end.
+    /// What to remove in the end, before the socket is closed.
     path: RemoveOnDrop,
+    source: Source<net::UnixDatagram>,
 }
 
 impl UnixDatagram {
@@ -59,10 +59,10 @@ impl UnixDatagram {
         let name = name.into();
         let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
         socket.bind(&name.address()?)?;
+        // From here on the path is ours to remove.
+        let path = RemoveOnDrop::of(name);
         let mut datagram = Self::register(socket)?;
-        if let SocketName::Path(path) = name {
-            datagram.path = RemoveOnDrop(Some(path));
-        }
+        datagram.path = path;
         Ok(datagram)
     }
 

@@ -62,19 +62,19 @@ impl Queue {
         self.offer_token(class)
     }
 
-    /// The next job a thread may take.
-    pub(crate) fn pop(&mut self) -> Option<Job> {
+    /// The next job a thread may take, and whether that has given another thread something to do: the next one of a
+    /// limited class, for which nobody was notified when it was pushed.
+    pub(crate) fn pop(&mut self) -> Option<(Job, bool)> {
         loop {
             match self.common.pop_front()? {
-                Entry::Job(job) => return Some(job),
+                Entry::Job(job) => return Some((job, false)),
                 Entry::Token(class) => {
                     let lane = &mut self.lanes[class];
                     lane.has_token = false;
                     if !lane.is_full() {
                         if let Some(job) = lane.waiting.pop_front() {
                             lane.running += 1;
-                            self.offer_token(class);
-                            return Some(job);
+                            return Some((job, self.offer_token(class)));
                         }
                     }
                 }
@@ -137,7 +137,7 @@ mod tests {
     /// Pops everything a thread may take and says of which class it was.
     fn pop_all(queue: &mut Queue) -> Vec<Class> {
         std::iter::from_fn(|| queue.pop())
-            .map(|job| job.class)
+            .map(|(job, _)| job.class)
             .collect()
     }
 
@@ -145,8 +145,10 @@ mod tests {
     fn r276_limited_and_other_jobs_take_turns() {
         // The token stands where the first lookup was, then behind what was queued by the time it is taken.
         let mut waiting = queue(8, &[Dns, Dns, Dns, Cpu, Cpu, Cpu]);
-        assert_eq!(waiting.pop().unwrap().class, Dns);
-        assert_eq!(waiting.pop().unwrap().class, Cpu);
+        let (first, is_more) = waiting.pop().unwrap();
+        assert!(first.class == Dns && is_more, "another lookup has its turn");
+        let (second, is_more) = waiting.pop().unwrap();
+        assert!(second.class == Cpu && !is_more);
         push(&mut waiting, &[Cpu]);
         assert_eq!(pop_all(&mut waiting), [Cpu, Cpu, Dns, Cpu, Dns]);
     }

@@ -34,6 +34,17 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// Whether a thread sleeps that nobody has notified yet; the caller notifies it.
+    fn claim_idle(&mut self) -> bool {
+        let is_idle = self.stats.idle > self.notified;
+        if is_idle {
+            self.notified += 1;
+        }
+        is_idle
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,11 +79,7 @@ impl Workers {
             let mut state = self.shared.lock();
             let is_more = state.queue.push(job);
             state.stats.queued += 1;
-            let notify = is_more && state.stats.idle > state.notified;
-            if notify {
-                state.notified += 1;
-            }
-            notify
+            is_more && state.claim_idle()
         };
         if notify {
             self.shared.wake.notify_one();
@@ -117,13 +124,17 @@ impl Drop for Workers {
 fn work(shared: &Shared) {
     let mut state = shared.lock();
     loop {
-        if let Some(job) = state.queue.pop() {
+        if let Some((job, is_more)) = state.queue.pop() {
             let waited = sys::clock::monotonic().saturating_duration_since(job.submitted);
             state.stats.queued -= 1;
             state.stats.started += 1;
             state.stats.total_wait += waited;
             state.stats.longest_wait = state.stats.longest_wait.max(waited);
+            let notify = is_more && state.claim_idle();
             drop(state);
+            if notify {
+                shared.wake.notify_one();
+            }
             // Jobs catch their own panics; one that escapes (from a drop) must not cost the pool a thread.
             let _ = catch_unwind(AssertUnwindSafe(|| job.runnable.run()));
             state = shared.lock();

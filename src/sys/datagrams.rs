@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-/// How many datagrams one call of [`send`] takes at most.
+/// How many datagrams one call of [`send`] or [`Batch::receive`] takes at most.
 const MOST_AT_ONCE: usize = 64;
 
 /// Room for several datagrams, and those that were received last.
@@ -40,11 +40,16 @@ pub struct Datagram<'a> {
 
 impl Batch {
     /// Room for `count` datagrams, at least one, of up to `size` bytes.
+    ///
+    /// # Panics
+    ///
+    /// When that is more bytes than there can be.
     #[must_use]
     pub fn new(count: usize, size: usize) -> Self {
         let count = count.max(1);
+        let bytes = count.checked_mul(size).expect("no batch is that large");
         Self {
-            buffer: vec![0; count * size].into_boxed_slice(),
+            buffer: vec![0; bytes].into_boxed_slice(),
             size,
             received: Vec::with_capacity(count),
         }
@@ -195,7 +200,7 @@ mod many {
     impl Batch {
         pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
             self.received.clear();
-            for index in 0..self.capacity() {
+            for index in 0..self.capacity().min(MOST_AT_ONCE) {
                 let buffer = &mut self.buffer[index * self.size..][..self.size];
                 match socket.recv_from(buffer) {
                     Ok((length, from)) => self.received.push(Received {

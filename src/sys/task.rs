@@ -34,9 +34,9 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
+use crate::sys::sync::{AtomicUsize, Ordering};
 use crate::sys::thread::{self, ThreadToken};
 
 const SCHEDULED: usize = 1;
@@ -53,7 +53,7 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 pub(crate) trait Metadata: Send + Sync + Sized + 'static {
     /// Called for each wake, on the thread of the waker.
     fn schedule(runnable: Runnable<Self>);
-    /// Called, at home, with a panic that nobody will see.
+    /// Called, at home, with a panic that nobody will see. A panic of its own goes nowhere.
     fn unseen(&self, payload: Payload);
 }
 
@@ -65,8 +65,9 @@ struct Header<M: Metadata> {
     metadata: M,
 
     // The home thread only.
-    /// Whether the future is being polled, and must not be dropped.
-    polling: Cell<bool>,
+    /// Whether the body is in use: from the beginning of a poll that is not over, or of the end, until the task is closed.
+    /// Nobody else touches the body then.
+    busy: Cell<bool>,
     aborted: Cell<bool>,
     /// Whether there is an `Output`.
     joined: Cell<bool>,
@@ -89,15 +90,19 @@ enum Body<F: Future> {
 
 /// The functions that know the type of the future. All take a pointer to a live task of that type.
 struct VTable<M: Metadata> {
-    /// Polls the future. `true`: it is over, and the output, or the panic, has taken its place. Home thread, not closed.
+    /// Polls the future. `true`: it is over, the output, or the panic, has taken its place, and the task stays busy for the
+    /// caller to close. Home thread, not closed, not busy.
     poll: unsafe fn(NonNull<Header<M>>) -> bool,
-    /// Drops the future or the output. Returns the panic of that drop, or an output that was a panic. Home thread, not while
-    /// polling.
+    /// Drops the future or the output. Returns the panic of that drop, or an output that was a panic. Home thread; the task is
+    /// closed, or the caller has marked it busy.
     clear: unsafe fn(NonNull<Header<M>>) -> Option<Payload>,
     /// Moves the output to the `Option<Result<T, Payload>>` it is given. Home thread, closed.
     take: unsafe fn(NonNull<Header<M>>, *mut ()),
     /// Frees the memory. No other reference is left, the body is empty.
     free: unsafe fn(NonNull<Header<M>>),
+    /// The functions of the task's wakers; each takes the pointer of a live task, by the reference of the waker. They stand
+    /// here, and not in a constant, for the sake of one address: `will_wake` compares it, and a constant may have several.
+    waker: RawWakerVTable,
 }
 
 impl<F: Future, M: Metadata> Task<F, M> {
@@ -106,6 +111,12 @@ impl<F: Future, M: Metadata> Task<F, M> {
         clear: Self::clear,
         take: Self::take,
         free: Self::free,
+        waker: RawWakerVTable::new(
+            clone_waker::<M>,
+            wake::<M>,
+            wake_by_ref::<M>,
+            drop_waker::<M>,
+        ),
     };
 
     /// # Safety
@@ -114,47 +125,57 @@ impl<F: Future, M: Metadata> Task<F, M> {
     unsafe fn poll(header: NonNull<Header<M>>) -> bool {
         // SAFETY: the caller passes a live task of this type; shared access only.
         let task = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the vtable below treats the pointer as the header of a live task. No reference is counted for this waker,
-        // and `ManuallyDrop` gives none back; clones count for themselves.
+        let vtable = &task.header.vtable.waker;
+        // SAFETY: these functions treat the pointer as that of a live task, which it is until the poll is over. No reference
+        // is counted for this waker, and `ManuallyDrop` gives none back; clones count for themselves.
         let waker = ManuallyDrop::new(unsafe {
-            Waker::from_raw(RawWaker::new(header.as_ptr().cast(), waker_vtable::<M>()))
+            Waker::from_raw(RawWaker::new(header.as_ptr().cast(), vtable))
         });
         let mut cx = Context::from_waker(&waker);
-        task.header.polling.set(true);
+        task.header.busy.set(true);
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: on the home thread, with `polling` set, nobody else touches the body (`clear` and `take` are not
-            // called then, and a task is not run from inside its own poll).
+            // SAFETY: on the home thread, with `busy` set, nobody else touches the body (`clear` and `take` are not called
+            // then, and a task is not run from inside its own poll).
             match unsafe { &mut *task.body.get() } {
                 // SAFETY: the future is never moved: it is dropped where it is.
                 Body::Future(future) => unsafe { Pin::new_unchecked(future) }.poll(&mut cx),
                 Body::Output(_) | Body::Empty => unreachable!("a closed task is not polled"),
             }
         }));
-        task.header.polling.set(false);
         let output = match polled {
-            Ok(Poll::Pending) => return false,
+            Ok(Poll::Pending) => {
+                task.header.busy.set(false);
+                return false;
+            }
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(payload),
         };
-        // SAFETY: as above; the poll is over.
+        // SAFETY: as above; the poll is over, and the body still this caller's.
         unsafe { task.finish(output) };
         true
     }
 
-    /// Drops the future where it is and puts its output, or its panic, in its place.
+    /// Drops the future where it is and puts its output, or its panic, in its place. Of several panics the first counts.
     ///
     /// # Safety
     ///
-    /// Home thread, the body is a future, and no reference to it is in use.
+    /// Home thread, busy, the body is a future, and no reference to it is in use.
     unsafe fn finish(&self, output: Result<F::Output, Payload>) {
         let place = self.body.get();
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the body is initialised; whether its drop panics or not, it is overwritten next and not dropped again.
             unsafe { place.drop_in_place() }
         }));
-        let output = match dropped {
-            Ok(()) => output,
-            Err(payload) => Err(payload),
+        let output = match (output, dropped) {
+            (output, Ok(())) => output,
+            (Ok(value), Err(payload)) => {
+                quietly(|| drop(value));
+                Err(payload)
+            }
+            (Err(first), Err(second)) => {
+                quietly(|| drop(second));
+                Err(first)
+            }
         };
         // SAFETY: the place is valid and its old value gone.
         unsafe { place.write(Body::Output(output)) };
@@ -166,7 +187,7 @@ impl<F: Future, M: Metadata> Task<F, M> {
     unsafe fn clear(header: NonNull<Header<M>>) -> Option<Payload> {
         // SAFETY: the caller passes a live task of this type; shared access only.
         let place = unsafe { header.cast::<Self>().as_ref() }.body.get();
-        // SAFETY: on the home thread and not polling, nobody else touches the body.
+        // SAFETY: on the home thread, and busy or closed, nobody else touches the body.
         match unsafe { &mut *place } {
             Body::Empty => return None,
             // Moving it is fine: an output is not pinned.
@@ -228,7 +249,7 @@ where
             vtable: Task::<F, M>::VTABLE,
             home: thread::token(),
             metadata,
-            polling: Cell::new(false),
+            busy: Cell::new(false),
             aborted: Cell::new(false),
             joined: Cell::new(true),
             awaiter: Cell::new(None),
@@ -238,10 +259,7 @@ where
     let pointer = NonNull::from(Box::leak(task)).cast::<Header<M>>();
     (
         Runnable(pointer),
-        TaskRef {
-            pointer,
-            home_only: PhantomData,
-        },
+        TaskRef { pointer },
         Output {
             pointer,
             output: PhantomData,
@@ -260,91 +278,101 @@ impl<M: Metadata> Header<M> {
     }
 }
 
-/// Gives one reference up; the last one frees the task.
+/// Calls `f`, whose panic goes nowhere: not even its payload is dropped, as that could panic again.
+fn quietly(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        std::mem::forget(payload);
+    }
+}
+
+/// Gives references up; the last one frees the task.
 ///
 /// # Safety
 ///
-/// The caller owns one reference to the live task and does not use the pointer afterwards.
-unsafe fn release<M: Metadata>(pointer: NonNull<Header<M>>) {
-    // SAFETY: live by the caller's reference.
-    let (before, free) = unsafe {
-        let header = pointer.as_ref();
-        let free = header.vtable.free;
-        (header.state.fetch_sub(REFERENCE, Ordering::Release), free)
-    };
-    if before < 2 * REFERENCE {
-        // Pairs with the `Release` of the others: what they did with the task happened before it is freed.
-        fence(Ordering::Acquire);
+/// The caller owns so many references to the live task and does not use the pointer afterwards.
+unsafe fn release<M: Metadata>(pointer: NonNull<Header<M>>, references: usize) {
+    // SAFETY: live by the caller's references.
+    let header = unsafe { pointer.as_ref() };
+    let (free, given) = (header.vtable.free, references * REFERENCE);
+    let before = header.state.fetch_sub(given, Ordering::Release);
+    if before < given + REFERENCE {
+        // Pairs with the `Release` of the others: what they did happened before. A fence that ThreadSanitizer understands.
+        header.state.load(Ordering::Acquire);
         // SAFETY: that was the last reference. The task is closed, as being alive is a reference, and its output is gone, as
         // the `Output` is one: the body is empty.
         unsafe { free(pointer) };
     }
 }
 
-/// Marks the task closed and gives up the reference for being alive, or leaves it to the runnable there is.
+/// Marks the task closed, wakes who awaits it, and gives up the reference for being alive, or leaves it to the runnable
+/// there is.
 ///
 /// # Safety
 ///
-/// Home thread; the task is live and not closed; the future is gone. The pointer may dangle afterwards unless the caller
-/// owns a reference.
+/// Home thread; the task is live, busy and not closed; the future is gone. The pointer may dangle afterwards unless the
+/// caller owns a reference.
 unsafe fn close<M: Metadata>(pointer: NonNull<Header<M>>) {
     // SAFETY: live by the caller's promise.
-    let before = unsafe { pointer.as_ref() }
-        .state
-        .fetch_or(CLOSED, Ordering::AcqRel);
-    if before & SCHEDULED == 0 {
-        // SAFETY: the reference for being alive is nobody else's.
-        unsafe { release(pointer) };
+    let header = unsafe { pointer.as_ref() };
+    let awaiter = header.awaiter.take();
+    // With a reference for the time of this function. The flag is clear, so that adding it sets it.
+    let before = header.state.fetch_add(CLOSED + REFERENCE, Ordering::AcqRel);
+    if let Some(awaiter) = awaiter {
+        // Anybody's code, which must not keep the caller from what it does about the end of a task.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| awaiter.wake())) {
+            quietly(|| header.metadata.unseen(payload));
+        }
+    }
+    let references = if before & SCHEDULED == 0 { 2 } else { 1 };
+    // SAFETY: the reference for being alive is nobody else's, unless there is a runnable; the other one is from above.
+    unsafe { release(pointer, references) };
+}
+
+/// Drops the future of a task that is not closed, closes it and wakes who awaits it. Does not unwind.
+///
+/// # Safety
+///
+/// Home thread; the task is live, not closed and not busy. The pointer may dangle afterwards unless the caller owns a
+/// reference.
+unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) {
+    // A drop that reaches back to this task must not begin all over.
+    // SAFETY: live by the caller's promise.
+    unsafe { pointer.as_ref() }.busy.set(true);
+    // SAFETY: on the home thread, live until it is closed, and busy; then the future is gone.
+    unsafe {
+        clear(pointer);
+        close(pointer);
     }
 }
 
-/// Drops the future of a task that is not closed, closes it and returns the waker of who awaits it.
+/// Drops the future or the output. A panic that nobody has seen, of the task or of this drop, is reported. Does not unwind.
 ///
 /// # Safety
 ///
-/// Home thread; the task is live, not closed and not being polled. The pointer may dangle afterwards unless the caller owns
-/// a reference.
-unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Waker> {
-    // SAFETY: live by the caller's promise.
-    let header = unsafe { pointer.as_ref() };
-    // A drop that reaches back to this task must not begin all over.
-    header.polling.set(true);
-    // SAFETY: on the home thread, and not polling until just now.
-    unsafe { clear(pointer) };
-    header.polling.set(false);
-    let awaiter = header.awaiter.take();
-    // SAFETY: as the caller promised; the future is gone.
-    unsafe { close(pointer) };
-    awaiter
-}
-
-/// Drops the future or the output. A panic that nobody has seen, of the task or of this drop, is reported.
-///
-/// # Safety
-///
-/// Home thread; the task is live and its body not in use.
+/// Home thread; the task is live; it is closed, or the caller has marked it busy.
 unsafe fn clear<M: Metadata>(pointer: NonNull<Header<M>>) {
-    // SAFETY: live by the caller's promise.
-    let header = unsafe { pointer.as_ref() };
     // SAFETY: the caller's promise.
+    let header = unsafe { pointer.as_ref() };
+    // SAFETY: the same.
     if let Some(payload) = unsafe { (header.vtable.clear)(pointer) } {
-        header.metadata.unseen(payload);
+        quietly(|| header.metadata.unseen(payload));
     }
 }
 
 /// A task that was woken and waits to be polled. May be sent to any thread; does its work at home only.
 ///
-/// Dropping it at home drops the future and closes the task.
+/// Dropping it at home drops the future and closes the task. Dropped elsewhere, or while the future is polled or dropped, it
+/// is a wake that is lost.
 pub(crate) struct Runnable<M: Metadata>(NonNull<Header<M>>);
 
 // SAFETY: away from home only the atomic word and the metadata, which is `Send` and `Sync`, are touched.
 unsafe impl<M: Metadata> Send for Runnable<M> {}
 
 /// What became of a task that was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Pending,
-    /// The task is closed. Whoever awaits it is to be woken, once the task is off the books: a waker may be anybody's code.
-    Closed(Option<Waker>),
+    Closed,
 }
 
 impl<M: Metadata> Runnable<M> {
@@ -360,7 +388,8 @@ impl<M: Metadata> Runnable<M> {
         header.is_home() && header.aborted.get()
     }
 
-    /// Polls the future once, or drops it if the task was aborted.
+    /// Polls the future once, or drops it if the task was aborted. Does not unwind: what panics is the task's output, or
+    /// [unseen](Metadata::unseen).
     ///
     /// Away from home, and for a task that is closed, it does nothing and says `Pending`.
     pub(crate) fn run(self) -> Outcome {
@@ -375,26 +404,26 @@ impl<M: Metadata> Runnable<M> {
         let before = header.state.fetch_and(!SCHEDULED, Ordering::AcqRel);
         if before & CLOSED != 0 {
             // SAFETY: closed while scheduled: the reference for being alive is this runnable's.
-            unsafe { release(pointer) };
+            unsafe { release(pointer, 1) };
             return Outcome::Pending;
         }
-        assert!(!header.polling.get(), "a task is run from inside itself");
+        assert!(!header.busy.get(), "a task is run from inside itself");
         if header.aborted.get() {
-            // SAFETY: at home, live, not closed, not polling.
-            return Outcome::Closed(unsafe { cancel(pointer) });
+            // SAFETY: at home, live, not closed, not busy.
+            unsafe { cancel(pointer) };
+            return Outcome::Closed;
         }
-        // SAFETY: at home, live and not closed.
+        // SAFETY: at home, live, not closed, not busy.
         if !unsafe { (header.vtable.poll)(pointer) } {
             return Outcome::Pending;
         }
         if !header.joined.get() {
-            // SAFETY: at home and not polling.
+            // SAFETY: at home, live, left busy by the poll.
             unsafe { clear(pointer) };
         }
-        let awaiter = header.awaiter.take();
-        // SAFETY: at home, live, not closed until now; the poll has replaced the future.
+        // SAFETY: at home, live, not closed until now; the poll has replaced the future and left the task busy.
         unsafe { close(pointer) };
-        Outcome::Closed(awaiter)
+        Outcome::Closed
     }
 }
 
@@ -403,24 +432,23 @@ impl<M: Metadata> Drop for Runnable<M> {
         let pointer = self.0;
         // SAFETY: as in `metadata`.
         let header = unsafe { pointer.as_ref() };
-        if header.state.load(Ordering::Acquire) & CLOSED != 0 {
+        let is_home = header.is_home();
+        let before = header.state.fetch_and(!SCHEDULED, Ordering::AcqRel);
+        if before & CLOSED != 0 {
             // SAFETY: closed while scheduled: the reference for being alive is this runnable's.
-            unsafe { release(pointer) };
-        } else if header.is_home() && !header.polling.get() {
-            header.state.fetch_and(!SCHEDULED, Ordering::AcqRel);
-            // SAFETY: at home, live, not closed, not polling.
-            if let Some(awaiter) = unsafe { cancel(pointer) } {
-                awaiter.wake();
-            }
+            unsafe { release(pointer, 1) };
+        } else if is_home && !header.busy.get() {
+            // SAFETY: at home, where nobody else can have closed it, so live and not closed; not busy.
+            unsafe { cancel(pointer) };
         }
-        // Else it leaks: the future may not be dropped here.
+        // Else the future stays. Away from home the pointer may dangle by now.
     }
 }
 
 /// A hold on a task, for its home thread.
 pub(crate) struct TaskRef<M: Metadata> {
+    /// Neither `Send` nor `Sync`: stays home.
     pointer: NonNull<Header<M>>,
-    home_only: PhantomData<*const ()>,
 }
 
 impl<M: Metadata> TaskRef<M> {
@@ -442,23 +470,20 @@ impl<M: Metadata> TaskRef<M> {
         }
     }
 
-    /// Drops the future at once, unless it is being polled. Whoever awaits the task is to be woken.
-    pub(crate) fn cancel(&self) -> Option<Waker> {
-        if self.header().is_closed() || self.header().polling.get() {
-            return None;
+    /// Drops the future at once, unless it is being polled or dropped.
+    pub(crate) fn cancel(&self) {
+        if !self.header().is_closed() && !self.header().busy.get() {
+            // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not busy.
+            unsafe { cancel(self.pointer) };
         }
-        // SAFETY: at home, as a `TaskRef` does not leave it; live by this reference; not closed, not polling.
-        unsafe { cancel(self.pointer) }
     }
 }
 
 impl<M: Metadata> Clone for TaskRef<M> {
     fn clone(&self) -> Self {
-        let state = &self.header().state;
-        add_reference(state);
+        add_reference(&self.header().state);
         Self {
             pointer: self.pointer,
-            home_only: PhantomData,
         }
     }
 }
@@ -466,15 +491,15 @@ impl<M: Metadata> Clone for TaskRef<M> {
 impl<M: Metadata> Drop for TaskRef<M> {
     fn drop(&mut self) {
         // SAFETY: this reference is not used afterwards.
-        unsafe { release(self.pointer) };
+        unsafe { release(self.pointer, 1) };
     }
 }
 
 /// Where the output of a task is awaited, on its home thread.
 pub(crate) struct Output<T, M: Metadata> {
     pointer: NonNull<Header<M>>,
-    /// Holds a `T`, and stays home.
-    output: PhantomData<(T, *const ())>,
+    /// Holds a `T`; stays home, as a [`TaskRef`] does.
+    output: PhantomData<T>,
 }
 
 impl<T, M: Metadata> Output<T, M> {
@@ -489,10 +514,12 @@ impl<T, M: Metadata> Output<T, M> {
         if !header.is_closed() {
             let awaiter = header.awaiter.take();
             let awaiter = awaiter.filter(|awaiter| awaiter.will_wake(cx.waker()));
-            header
-                .awaiter
-                .set(Some(awaiter.unwrap_or_else(|| cx.waker().clone())));
-            return Poll::Pending;
+            let awaiter = awaiter.unwrap_or_else(|| cx.waker().clone());
+            // The drop of the former waker and the clone are anybody's code: has it run the task?
+            if !header.is_closed() {
+                header.awaiter.set(Some(awaiter));
+                return Poll::Pending;
+            }
         }
         let mut output: Option<Result<T, Payload>> = None;
         // SAFETY: at home and closed; `T` is the output's type, by the way an `Output` is made.
@@ -509,7 +536,6 @@ impl<T, M: Metadata> Output<T, M> {
         add_reference(&self.header().state);
         TaskRef {
             pointer: self.pointer,
-            home_only: PhantomData,
         }
     }
 
@@ -523,52 +549,41 @@ impl<T, M: Metadata> Drop for Output<T, M> {
     fn drop(&mut self) {
         let header = self.header();
         header.joined.set(false);
-        drop(header.awaiter.take());
+        // Dropped at the very end: it is anybody's code, and may panic.
+        let _awaiter = header.awaiter.take();
         if header.is_closed() {
-            // SAFETY: at home, live by this reference, and a closed task is not polled.
+            // SAFETY: at home, live by this reference, closed.
             unsafe { clear(self.pointer) };
         }
         // SAFETY: this reference is not used afterwards.
-        unsafe { release(self.pointer) };
+        unsafe { release(self.pointer, 1) };
     }
 }
 
 fn add_reference(state: &AtomicUsize) {
-    let before = state.fetch_add(REFERENCE, Ordering::Relaxed);
-    if before > MOST_REFERENCES {
+    if state.fetch_add(REFERENCE, Ordering::Relaxed) > MOST_REFERENCES {
         std::process::abort();
     }
 }
 
-/// The functions of a task's waker. The pointer is that of a live task, by the reference of the waker.
-fn waker_vtable<M: Metadata>() -> &'static RawWakerVTable {
-    const {
-        &RawWakerVTable::new(
-            clone_waker::<M>,
-            wake::<M>,
-            wake_by_ref::<M>,
-            drop_waker::<M>,
-        )
-    }
-}
-
+/// The pointer of a waker is that of a task, never null.
 fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
-    // The pointer of a waker is that of a task, never null.
     NonNull::new(pointer.cast_mut().cast()).expect("the waker of a task")
 }
 
 /// # Safety
 ///
-/// As [`waker_vtable`].
+/// As [`VTable::waker`].
 unsafe fn clone_waker<M: Metadata>(pointer: *const ()) -> RawWaker {
-    // SAFETY: live by the waker that is cloned.
-    add_reference(unsafe { &header_of::<M>(pointer).as_ref().state });
-    RawWaker::new(pointer, waker_vtable::<M>())
+    // SAFETY: live by the waker that is cloned, or, in a poll, by that.
+    let header = unsafe { header_of::<M>(pointer).as_ref() };
+    add_reference(&header.state);
+    RawWaker::new(pointer, &header.vtable.waker)
 }
 
 /// # Safety
 ///
-/// As [`waker_vtable`].
+/// As [`VTable::waker`].
 unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
     let header = header_of::<M>(pointer);
     // SAFETY: live by the waker.
@@ -581,7 +596,7 @@ unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
 
 /// # Safety
 ///
-/// As [`waker_vtable`]; the waker's reference is given up.
+/// As [`VTable::waker`]; the waker's reference is given up.
 unsafe fn wake<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
     unsafe {
@@ -592,8 +607,13 @@ unsafe fn wake<M: Metadata>(pointer: *const ()) {
 
 /// # Safety
 ///
-/// As [`waker_vtable`]; the waker's reference is given up.
+/// As [`VTable::waker`]; the waker's reference is given up.
 unsafe fn drop_waker<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
-    unsafe { release(header_of::<M>(pointer)) };
+    unsafe { release(header_of::<M>(pointer), 1) };
 }
+
+#[cfg(all(test, phaseloop_loom))]
+mod models;
+#[cfg(all(test, not(phaseloop_loom)))]
+mod tests;

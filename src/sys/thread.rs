@@ -12,9 +12,15 @@ pub(crate) struct ThreadToken(u64);
 ///
 /// A thread-local read; `std::thread::current().id()` takes about four times as long.
 pub(crate) fn token() -> ThreadToken {
+    #[cfg(not(phaseloop_loom))]
     thread_local! {
         /// Zero until the thread first asks.
         static TOKEN: Cell<u64> = const { Cell::new(0) };
+    }
+    // The threads of a model share one thread of the system.
+    #[cfg(phaseloop_loom)]
+    loom::thread_local! {
+        static TOKEN: Cell<u64> = Cell::new(0);
     }
     static NEXT: AtomicU64 = AtomicU64::new(1);
 

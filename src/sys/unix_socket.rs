@@ -62,7 +62,10 @@ pub(crate) fn send_with(
 ) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+    // With padding there may be room for one more.
+    let fits = descriptors.len() <= MOST_DESCRIPTORS;
+    let message = SendAncillaryMessage::ScmRights(descriptors);
+    if !fits || !descriptors.is_empty() && !control.push(message) {
         let text = format!("at most {MOST_DESCRIPTORS} descriptors can be sent at once");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }

@@ -62,7 +62,11 @@ impl Poller {
         // its last bytes would cost a read that finds nothing after every short read.
         let data = epoll::EventData::new_u64(key as u64);
         let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
-        Ok(epoll::modify(&self.poller, source, data, flags)?)
+        epoll::modify(&self.poller, source, data, flags).map_err(|error| {
+            // The caller hears that it is not registered, so it must not be.
+            let _ = self.poller.delete(source);
+            error.into()
+        })
     }
 
     /// An edge-triggered source reports every change; there is nothing to ask for again.

@@ -1,0 +1,55 @@
+//! A TCP echo server, and a client that tries it out.
+//!
+//! ```text
+//! cargo run --release --example tcp_echo               # serves itself, then exits
+//! cargo run --release --example tcp_echo -- 127.0.0.1:7000   # serves until it is stopped; try `nc 127.0.0.1 7000`
+//! ```
+
+use std::io;
+
+use futures::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::spawn;
+
+fn main() -> io::Result<()> {
+    let address = std::env::args().nth(1);
+    phaseloop::block_on(async {
+        let Some(address) = address else {
+            return demo().await;
+        };
+        let listener = TcpListener::bind(address).await?;
+        println!("listening on {}", listener.local_addr()?);
+        serve(listener).await
+    })
+}
+
+async fn serve(listener: TcpListener) -> io::Result<()> {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => drop(spawn(async move {
+                match phaseloop::io::copy(&stream, &stream).await {
+                    Ok(bytes) => println!("{peer}: echoed {bytes} bytes"),
+                    Err(error) => eprintln!("{peer}: {error}"),
+                }
+            })),
+            // Out of descriptors, or a connection that went away: the listener goes on.
+            Err(error) => eprintln!("accept: {error}"),
+        }
+    }
+}
+
+async fn demo() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let server = spawn(serve(listener));
+    for text in ["hello", "phase", "loop"] {
+        let mut client = TcpStream::connect(address).await?;
+        client.write_all(text.as_bytes()).await?;
+        client.close().await?;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await?;
+        println!("sent {text:?}, got {answer:?}");
+    }
+    server.abort();
+    Ok(())
+}
