@@ -31,7 +31,14 @@ impl Core {
     }
 
     /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
+    #[inline]
     fn drain(&self) {
+        if !self.lane.is_empty() {
+            self.drain_lanes();
+        }
+    }
+
+    fn drain_lanes(&self) {
         let mut budget = self.options.lane_budget;
         let mut drain = Drain::default();
         while let Some(job) = self.lane.next(&mut drain) {

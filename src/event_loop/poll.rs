@@ -21,7 +21,9 @@ impl Core {
     pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         let _span = self.probe.phase(Phase::Poll);
         // What is queued from now on waits for the next turn.
-        self.poll_queue.begin_pass();
+        if !self.poll_queue.is_empty() {
+            self.poll_queue.begin_pass();
+        }
         let mut timeout = self.poll_timeout(wait);
         let mut full_batches = 0;
         loop {
@@ -32,10 +34,8 @@ impl Core {
             if reported > 0 {
                 dispatched += self.run_events();
             }
-            while let Some(entry) = self.poll_queue.next() {
-                self.liveness.remove(Kind::Queued);
-                self.dispatch_entry(Phase::Poll, entry);
-                dispatched += 1;
+            if !self.poll_queue.is_empty() {
+                dispatched += self.run_poll_queue();
             }
             if dispatched > 0 {
                 full_batches += 1;
@@ -51,6 +51,17 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Wakes those who waited for the phase when it began.
+    fn run_poll_queue(&self) -> usize {
+        let mut dispatched = 0;
+        while let Some(entry) = self.poll_queue.next() {
+            self.liveness.remove(Kind::Queued);
+            self.dispatch_entry(Phase::Poll, entry);
+            dispatched += 1;
+        }
+        dispatched
     }
 
     fn poll_timeout(&self, wait: Wait) -> Option<u64> {

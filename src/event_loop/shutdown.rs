@@ -7,7 +7,6 @@ use super::EventLoop;
 use super::core::Core;
 use super::current;
 use super::timers::Payload;
-use crate::executor::lane::Drain;
 
 impl Core {
     /// Calls `body` as the run of this loop on this thread.
@@ -74,10 +73,7 @@ impl Core {
         ] {
             drop(queue.drain());
         }
-        let mut drain = Drain::default();
-        while let Some(job) = self.lane.next(&mut drain) {
-            drop(job);
-        }
+        drop(self.lane.take_all());
         // What the drops have counted once more is of no consequence: nothing will happen here.
         self.liveness.clear();
     }

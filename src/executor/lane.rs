@@ -68,6 +68,15 @@ impl<R> Lane<R> {
         queues.ticks.is_empty() && queues.microtasks.is_empty()
     }
 
+    /// Takes everything out.
+    pub(crate) fn take_all(&self) -> (VecDeque<Call>, VecDeque<Microtask<R>>) {
+        let queues = &mut *self.queues.borrow_mut();
+        (
+            std::mem::take(&mut queues.ticks),
+            std::mem::take(&mut queues.microtasks),
+        )
+    }
+
     /// What the drain runs next, a tick like a queued closure; `None` ends it.
     #[inline]
     pub(crate) fn next(&self, drain: &mut Drain) -> Option<Microtask<R>> {
@@ -88,6 +97,7 @@ impl<R> Lane<R> {
 
 impl<R> Queues<R> {
     /// The microtasks are at their end; ticks that they have queued begin another round.
+    #[inline(never)]
     fn next_round(&mut self, drain: &mut Drain) -> Option<Microtask<R>> {
         if self.microtasks.capacity() > LARGE {
             self.microtasks.shrink_to(0);
