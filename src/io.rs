@@ -1,5 +1,7 @@
 //! I/O: anything the system can report ready, on the loop; and what can be done with streams of any kind.
 
+#[cfg(feature = "net")]
+mod bytes;
 mod copy;
 mod source;
 mod split;

@@ -46,7 +46,7 @@ impl Builder {
                 lane_budget: u64::MAX,
                 pool: None,
             },
-            probe: Probe::default(),
+            probe: Probe::silent(),
             paused: false,
         }
     }

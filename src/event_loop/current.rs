@@ -86,10 +86,9 @@ impl Metadata for Meta {
             let info = core.and_then(|core| core.tasks.info(self.slot));
             let stop = match info.filter(|info| info.id() == self.id) {
                 Some(info) => self.shared.unseen_panic(&info, payload),
-                None => {
-                    let task = format_args!("task {}", self.id);
-                    self.shared.unseen_panic(&task, payload)
-                }
+                None => self
+                    .shared
+                    .unseen_panic(&format_args!("task {}", self.id), payload),
             };
             if let (true, Some(core)) = (stop, core) {
                 core.stop.set(true);

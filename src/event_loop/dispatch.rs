@@ -57,13 +57,13 @@ impl Core {
 
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
-        let span = self
-            .probe
-            .poll(|| self.tasks.info(slot).filter(|_| !runnable.is_aborted()));
-        self.polled.set(slot);
-        let outcome = runnable.run();
+        let outcome = {
+            let polled = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
+            let _span = self.probe.poll(polled);
+            self.polled.set(slot);
+            runnable.run()
+        };
         self.polled.set(NO_TASK);
-        drop(span);
         if outcome == Outcome::Closed {
             self.tasks.remove(slot);
         }

@@ -14,7 +14,7 @@ use slab::Slab;
 use super::core::Core;
 use super::handles::Header;
 use crate::kinds::Kind;
-use crate::sys::poller::{MAX_KEY, REPORTS_END, Ready};
+use crate::sys::poller::{MAX_KEY, Ready};
 
 /// Half of the key is the slot, the other half the generation.
 const SLOT_BITS: u32 = usize::BITS / 2;
@@ -104,8 +104,9 @@ impl Side {
     }
 
     /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
+    #[cfg(feature = "net")]
     pub(crate) fn clear_after_partial(&self) {
-        if REPORTS_END && !self.for_good.get() {
+        if crate::sys::poller::REPORTS_END && !self.for_good.get() {
             self.ready.set(false);
         }
     }

@@ -55,7 +55,7 @@ use crate::sys::poller::{AsSource, Registration};
 /// ```
 pub struct Source<T: AsSource> {
     core: HandleCore,
-    state: Rc<SourceState>,
+    pub(super) state: Rc<SourceState>,
     /// `None` only on the way out.
     registration: Option<Registration<T>>,
 }
@@ -88,15 +88,6 @@ impl<T: AsSource> Source<T> {
                 Err(error)
             }
         }
-    }
-
-    /// The same for a stream, whose writes and connects keep the loop alive whether it is unref'd or not.
-    #[cfg(feature = "net")]
-    #[track_caller]
-    pub(crate) fn new_stream(handle: &LoopHandle, source: T) -> io::Result<Self> {
-        let source = Self::new(handle, source)?;
-        source.state.writes_are_requests.set(true);
-        Ok(source)
     }
 
     /// The source itself.
@@ -230,66 +221,11 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// The poll function of reads and writes of up to `asked` bytes: less than that means that the system has no more to
-    /// give or no more room, so the next attempt waits for an event without trying.
-    pub(crate) fn poll_bytes(
+    pub(super) fn poll_ready(
         &self,
         direction: Direction,
         cx: &mut Context<'_>,
-        asked: usize,
-        mut operation: impl FnMut(&T) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_ready(direction, cx))?;
-            if let Some(result) = self.attempt(direction, &mut operation) {
-                self.after_bytes(direction, asked, &result);
-                return Poll::Ready(result);
-            }
-        }
-    }
-
-    /// Tries once, whatever is known of the source's readiness.
-    ///
-    /// # Errors
-    ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
-    pub(crate) fn try_bytes(
-        &self,
-        direction: Direction,
-        asked: usize,
-        mut operation: impl FnMut(&T) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        match self.attempt(direction, &mut operation) {
-            Some(result) => {
-                self.after_bytes(direction, asked, &result);
-                result
-            }
-            None => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    }
-
-    /// Tries once, whatever is known of the source's readiness to be read.
-    ///
-    /// # Errors
-    ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
-    #[cfg(feature = "net")]
-    pub(crate) fn try_with<R>(
-        &self,
-        mut operation: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.attempt(Direction::Read, &mut operation)
-            .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
-    }
-
-    fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
-        // Nothing at all is the end of a stream, which stays.
-        if matches!(result, Ok(count) if (1..asked).contains(count)) {
-            self.state.side(direction).clear_after_partial();
-        }
-    }
-
-    fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         let side = self.state.side(direction);
         if side.is_ready() {
             return Poll::Ready(Ok(()));
@@ -310,7 +246,7 @@ impl<T: AsSource> Source<T> {
     }
 
     /// `None`: it would have blocked, and the direction counts as not ready from now on.
-    fn attempt<R>(
+    pub(super) fn attempt<R>(
         &self,
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,

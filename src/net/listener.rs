@@ -180,10 +180,20 @@ pub(super) async fn accept_one<L: AsSource, C>(
     accept: impl Fn(&L) -> io::Result<C>,
 ) -> io::Result<C> {
     let handle = listener.event_loop();
-    if last_accept.get() == Some(handle.turns()) {
-        phase::poll().await;
-    }
-    let accepted = listener.read_with(&accept).await;
+    let accepted = loop {
+        if last_accept.get() == Some(handle.turns()) {
+            phase::poll().await;
+        }
+        listener.readable().await?;
+        // Of several who wait, the first may have had this turn's.
+        if last_accept.get() == Some(handle.turns()) {
+            continue;
+        }
+        match listener.try_with(&accept) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            accepted => break accepted,
+        }
+    };
     last_accept.set(Some(handle.turns()));
     if let Err(error) = &accepted {
         if sys::socket::is_out_of_descriptors(error) {

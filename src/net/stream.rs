@@ -100,6 +100,16 @@ pub(super) fn end_writing(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.
+const BUFFERS_PER_CALL: usize = 1024;
+
+/// How many bytes a call with these buffers moves if nothing but the stream cuts it short.
+fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
+    lengths
+        .take(BUFFERS_PER_CALL)
+        .fold(0, usize::saturating_add)
+}
+
 /// A stream source's reads and writes, for whatever kind of stream.
 pub(super) trait StreamSource {
     fn poll_read_bytes(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
@@ -133,7 +143,7 @@ where
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let asked = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
         self.poll_bytes(Direction::Read, cx, asked, |mut io| {
             io.read_vectored(buffers)
         })
@@ -150,7 +160,7 @@ where
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let asked = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
         self.poll_bytes(Direction::Write, cx, asked, |mut io| {
             io.write_vectored(buffers)
         })
@@ -161,7 +171,7 @@ where
     }
 
     fn try_read_buffers(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let asked = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
         self.try_bytes(Direction::Read, asked, |mut io| io.read_vectored(buffers))
     }
 
@@ -170,7 +180,7 @@ where
     }
 
     fn try_write_buffers(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        let asked = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
         self.try_bytes(Direction::Write, asked, |mut io| io.write_vectored(buffers))
     }
 }
@@ -403,7 +413,8 @@ impl TcpStream {
         self.options().keepalive()
     }
 
-    /// What closing does with bytes that are not yet sent: `None` leaves them to the system.
+    /// What closing does with bytes that are not yet sent: `None` leaves them to the system, zero drops them with a reset.
+    /// Any other time lets the close, and so the loop, block until they are sent or the time is over.
     ///
     /// # Errors
     ///

@@ -39,7 +39,6 @@ impl<F: Fn(&Fact)> Observer for F {
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Probe {
     observer: Option<Rc<dyn Observer>>,
 }
@@ -48,6 +47,11 @@ pub(crate) struct Probe {
 pub(crate) struct Span<'a>(Option<(&'a dyn Observer, Fact)>);
 
 impl Probe {
+    /// A probe that nobody listens to.
+    pub(crate) fn silent() -> Self {
+        Self { observer: None }
+    }
+
     pub(crate) fn new(observer: Rc<dyn Observer>) -> Self {
         Self {
             observer: Some(observer),

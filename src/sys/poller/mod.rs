@@ -35,7 +35,9 @@ mod backend;
 use std::io;
 use std::rc::Rc;
 
-pub(crate) use backend::{Events, Notifier, Poller, REPORTS_END};
+#[cfg(any(test, feature = "net"))]
+pub(crate) use backend::REPORTS_END;
+pub(crate) use backend::{Events, Notifier, Poller};
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
 
