@@ -59,6 +59,13 @@ impl Asyncs {
         self.list.borrow_mut().remove(&state.place);
     }
 
+    /// Whether something was sent that nobody was called back for.
+    pub(crate) fn any_sent(&self) -> bool {
+        let list = self.list.borrow();
+        list.values()
+            .any(|state| state.sent.pending.load(Ordering::Acquire))
+    }
+
     /// A walk over the handles there are now; those made during it are not visited (R123).
     pub(crate) fn walk(&self) -> Walk {
         Walk {

@@ -93,6 +93,7 @@ impl Drop for Running<'_> {
                 .put_back_ready(|payload| core.count_timer(payload, true));
             let has_rest = !core.events.borrow().is_empty()
                 || !core.messages.borrow().is_empty()
+                || core.asyncs.any_sent()
                 || core.closing.has_rest();
             if has_rest {
                 core.shared.inbox.signal();

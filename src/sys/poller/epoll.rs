@@ -156,7 +156,8 @@ impl Events {
                     key,
                     read: Ready {
                         now: read_ended || flags.intersects(Flags::IN | Flags::PRI),
-                        for_good: read_ended,
+                        // A read ends at urgent data although there may be more behind it.
+                        for_good: read_ended || flags.contains(Flags::PRI),
                     },
                     write: Ready {
                         now: failed || hung_up || flags.contains(Flags::OUT),

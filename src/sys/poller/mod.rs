@@ -70,7 +70,8 @@ pub(crate) struct Event {
 pub(crate) struct Ready {
     /// An attempt is worth while.
     pub(crate) now: bool,
-    /// It will stay so: the end or an error has come, and no further event will tell of it.
+    /// It stays so until an attempt would block, and a short one says nothing: the end or an error has come, of which no
+    /// further event will tell, or urgent data.
     pub(crate) for_good: bool,
 }
 
