@@ -90,6 +90,21 @@ fn ticks_and_microtasks_count_alike() {
     assert_eq!(trace.take(), "tick micro1 next micro2");
 }
 
+/// A drain that was cut short is followed by a whole one: ticks first.
+#[test]
+fn the_rest_begins_with_ticks() {
+    let (mut event_loop, handle, trace) = with_budget(1);
+    let log = trace.clone();
+    drop(handle.set_immediate(move || {
+        queue_microtask(log.call("micro1"));
+        queue_microtask(log.call("micro2"));
+    }));
+    let log = trace.clone();
+    drop(handle.set_immediate(move || next_tick(log.call("tick"))));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "micro1 tick micro2");
+}
+
 /// What is left in the lanes is work: the poll phase does not sleep on it, and the run does not end.
 #[test]
 fn the_rest_is_not_slept_on() {

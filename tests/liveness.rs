@@ -114,12 +114,14 @@ fn r003_r005_what_is_left_blocks_the_close() {
     assert!(!handle.is_alive());
     let line = timer.created_at().line();
     let busy = event_loop.close().unwrap_err();
-    let place = format!("timer made at tests/liveness.rs:{line}:");
+    let place = format!("timer made at {}:{line}:", file!());
     assert!(busy.to_string().contains(&place), "{busy}");
     drop(timer);
 
     let task = handle.spawn(pending::<()>());
-    let busy = busy.into_event_loop().close().unwrap_err();
+    let mut event_loop = busy.into_event_loop();
+    assert!(!turn(&mut event_loop), "it waits for nothing here");
+    let busy = event_loop.close().unwrap_err();
     assert!(busy.to_string().contains("task"), "{busy}");
     task.abort();
     let mut event_loop = busy.into_event_loop();

@@ -329,9 +329,9 @@ fn a_panic_of_the_main_future_leaves_the_loop_usable() {
 // Callbacks.
 
 /// The run that panics with `boom`, and the one after it.
-fn boom_then_run(event_loop: &mut EventLoop) {
+fn boom_then_run(event_loop: &mut EventLoop, mode: RunMode) {
     let handle = event_loop.handle();
-    assert_eq!(panic_of(|| event_loop.run(RunMode::Default)), "boom");
+    assert_eq!(panic_of(|| event_loop.run(mode)), "boom");
     assert!(LoopHandle::try_current().is_none());
     assert!(handle.is_alive(), "the rest of the phase keeps it alive");
     finish(event_loop);
@@ -349,7 +349,7 @@ fn after_a_panic_the_other_timers_fire_in_the_next_run() {
         sleep(ms(1)).await;
         log.log("sleep");
     }));
-    boom_then_run(&mut event_loop);
+    boom_then_run(&mut event_loop, RunMode::Default);
     assert_eq!(trace.take(), "second sleep third");
 }
 
@@ -378,7 +378,7 @@ fn after_a_panic_the_other_immediates_run_in_the_next_run() {
         panic!("boom")
     }));
     drop(handle.set_immediate(trace.call("rest")));
-    boom_then_run(&mut event_loop);
+    boom_then_run(&mut event_loop, RunMode::Default);
     assert_eq!(trace.take(), "rest new");
 }
 
@@ -422,7 +422,7 @@ fn after_a_panic_the_other_closes_are_reported_in_the_next_run() {
         c.close().then(log.call("c"));
         panic!("boom")
     });
-    boom_then_run(&mut event_loop);
+    boom_then_run(&mut event_loop, RunMode::Default);
     assert_eq!(trace.take(), "a c");
 }
 
@@ -455,7 +455,7 @@ fn after_a_panic_the_others_who_await_the_phase_are_woken() {
             awaited().await;
             log.log("rest");
         }));
-        boom_then_run(&mut event_loop);
+        boom_then_run(&mut event_loop, RunMode::Default);
         assert_eq!(trace.take(), "rest");
     }
 }
@@ -466,7 +466,7 @@ fn after_a_panic_the_lanes_go_on_with_the_next_run() {
     handle.queue_microtask(trace.call("microtask"));
     handle.next_tick(|| panic!("boom"));
     handle.next_tick(trace.call("tick"));
-    boom_then_run(&mut event_loop);
+    boom_then_run(&mut event_loop, RunMode::Default);
     assert_eq!(trace.take(), "tick microtask");
 }
 
@@ -482,7 +482,7 @@ fn after_a_panic_what_other_threads_sent_still_arrives() {
             .call(move || labels.lock().unwrap().push(label))
             .unwrap();
     }
-    boom_then_run(&mut event_loop);
+    boom_then_run(&mut event_loop, RunMode::Default);
     assert_eq!(*labels.lock().unwrap(), [1, 2]);
     assert_eq!(trace.take(), "");
 }
@@ -512,6 +512,44 @@ fn after_a_panic_of_a_message_the_async_handles_are_called() {
     assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "boom");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "rest");
+}
+
+/// What the loop sends to itself while it runs needs no notification, so nothing but the marks is left of it.
+#[test]
+fn after_a_panic_what_was_sent_during_the_turn_still_arrives() {
+    let (mut event_loop, handle, trace) = paused();
+    let prepare = Prepare::new(&handle);
+    let boom = AsyncHandle::new(&handle, |_| panic!("boom")).unwrap();
+    let rest = AsyncHandle::new(&handle, trace.on("async")).unwrap();
+    let senders = [boom.sender(), rest.sender()];
+    let send = move |prepare: &Prepare| {
+        senders.iter().for_each(|sender| sender.send().unwrap());
+        prepare.stop();
+    };
+    prepare.start(send).unwrap();
+    assert_eq!(panic_of(|| turn(&mut event_loop)), "boom");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "async");
+    rest.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "async");
+
+    let arrived = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (remote, count) = (event_loop.remote(), arrived.clone());
+    let send = move |prepare: &Prepare| {
+        remote.call(|| panic!("boom")).unwrap();
+        for _ in 0..2 {
+            let count = count.clone();
+            let call = move || _ = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            remote.call(call).unwrap();
+        }
+        prepare.stop();
+    };
+    prepare.start(send).unwrap();
+    drop((boom, rest));
+    // Nothing but those messages keeps the loop alive.
+    boom_then_run(&mut event_loop, RunMode::NoWait);
+    assert_eq!(arrived.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
 
 /// Spawns a task that waits until `source` is readable and then has the loop panic, or logs.

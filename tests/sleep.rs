@@ -75,6 +75,19 @@ fn after_long_work_a_timer_is_early_and_a_sleep_is_not() {
     assert_eq!(trace.take(), "timer@60 sleep@100");
 }
 
+/// The wait for a sleep is what is left of it, however old the cached time is; that for a timer is not (R48).
+#[test]
+fn the_wait_for_a_sleep_counts_from_the_real_clock() {
+    let (mut event_loop, handle, _) = paused();
+    let _task = handle.spawn(async { sleep(ms(40)).await });
+    turn(&mut event_loop);
+    event_loop.enter(|| busy(ms(30)));
+    assert_eq!(handle.next_timeout(), Some(ms(10)));
+    let timer = Timer::new(&handle);
+    timer.start(ms(5), ZERO, |_| ()).unwrap();
+    assert_eq!(handle.next_timeout(), Some(ms(5)));
+}
+
 #[test]
 fn a_sleep_of_zero_lets_the_turn_go_on() {
     let (mut event_loop, handle, trace) = paused();

@@ -331,10 +331,7 @@ fn two_halves_for_two_tasks() {
         (&client).close().await.unwrap();
         let (read, text) = echo.await.unwrap();
         assert_eq!(text, b"late", "the reading half outlives the other");
-        assert_eq!(
-            read.get_ref().peer_addr().unwrap(),
-            client.local_addr().unwrap()
-        );
+        assert!(read.get_ref().local_addr().is_ok(), "and holds the stream");
     });
 }
 
@@ -353,7 +350,7 @@ fn halves_come_together_again_unless_they_are_strangers() {
         server.write_all(b"x").await.unwrap();
         let (read, write) = split(server);
         write.forget();
-        (&mut &*read.get_ref()).write_all(b"y").await.unwrap();
+        (&mut read.get_ref()).write_all(b"y").await.unwrap();
         drop(read);
         let mut text = String::new();
         client.read_to_string(&mut text).await.unwrap();
@@ -434,11 +431,10 @@ fn copy_copes_with_small_steps_and_refuses_none() {
         let (client, mut theirs) = half_std_pair();
         theirs.write_all(b"ab").unwrap();
         let mut copying = Box::pin(copy(&client, Slow(&out, 8)));
-        while !out.borrow().ends_with(b"|") {
+        while !out.borrow().ends_with(b"ab|") {
             assert!(futures::poll!(&mut copying).is_pending());
             check().await;
         }
-        assert_eq!(*out.take(), b"ab|"[..]);
         drop(theirs);
         assert_eq!(copying.await.unwrap(), 2);
     });

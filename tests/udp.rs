@@ -748,6 +748,23 @@ fn libuv_udp_multicast_interface_and_udp_multicast_ttl() {
     });
 }
 
+/// Through the socket itself. Linux doubles what is set.
+#[test]
+fn libuv_socket_buffer_size() {
+    block_on(async {
+        let socket = bind();
+        let socket = socket.get_ref();
+        sockopt::set_socket_send_buffer_size(socket, 10_000).unwrap();
+        sockopt::set_socket_recv_buffer_size(socket, 20_000).unwrap();
+        let (send, receive) = (
+            sockopt::socket_send_buffer_size(socket).unwrap(),
+            sockopt::socket_recv_buffer_size(socket).unwrap(),
+        );
+        assert!([10_000, 20_000].contains(&send), "{send}");
+        assert!([20_000, 40_000].contains(&receive), "{receive}");
+    });
+}
+
 #[test]
 fn debug_says_where_it_is() {
     let (event_loop, ..) = paused();

@@ -458,7 +458,7 @@ fn shutdown_ends_a_direction() {
 /// More than the buffers hold, both ways at once over the same two streams.
 #[test]
 fn both_directions_at_once() {
-    const TOTAL: usize = 4 << 20;
+    const TOTAL: usize = 1 << 20;
     block_on(async {
         let (a, b) = UnixStream::pair().unwrap();
         let run = |stream: UnixStream| async move {
@@ -537,7 +537,7 @@ fn r206_pairs_and_accepted_streams_do_not_block_and_are_not_inherited() {
 
 #[test]
 fn r207_libuv_pipe_set_non_blocking() {
-    const TOTAL: usize = 4 << 20;
+    const TOTAL: usize = 1 << 20;
     block_on(async {
         let (ours, mut theirs) = net::UnixStream::pair().unwrap();
         let stream = UnixStream::from_std(ours).unwrap();

@@ -89,6 +89,22 @@ pub(crate) async fn fill(stream: &TcpStream) -> usize {
     total
 }
 
+/// Blocks until the system has all of these to report of the stream: the loop sees them in one event then.
+#[cfg(unix)]
+pub(crate) fn settle(stream: &TcpStream, flags: rustix::event::PollFlags) {
+    use rustix::event::{PollFd, poll};
+    let start = std::time::Instant::now();
+    loop {
+        let mut all = [PollFd::new(stream.get_ref(), flags)];
+        poll(&mut all, None).unwrap();
+        if all[0].revents().contains(flags) {
+            return;
+        }
+        assert!(start.elapsed() < HANGS, "it never is {flags:?}");
+        std::thread::yield_now();
+    }
+}
+
 /// How many sources the loop has.
 pub(crate) fn sources() -> usize {
     LoopHandle::current().handles().len()

@@ -47,7 +47,7 @@ impl Metadata for Meta {
         let text = text.unwrap_or("something").to_owned();
         self.0.unseen.lock().unwrap().push(text);
         if self.0.unseen_panics.load(Ordering::Relaxed) {
-            panic_any(PanicsWhenDropped("a report"));
+            panic_any("a report");
         }
     }
 }
