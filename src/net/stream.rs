@@ -37,7 +37,7 @@ macro_rules! impl_async_stream {
                 buffer: &mut [u8],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).poll_read_bytes(cx, buffer)
+                ($stream).source.poll_read_bytes(cx, buffer)
             }
 
             fn poll_read_vectored(
@@ -46,7 +46,7 @@ macro_rules! impl_async_stream {
                 buffers: &mut [std::io::IoSliceMut<'_>],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).poll_read_buffers(cx, buffers)
+                ($stream).source.poll_read_buffers(cx, buffers)
             }
         }
 
@@ -57,7 +57,7 @@ macro_rules! impl_async_stream {
                 buffer: &[u8],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).poll_write_bytes(cx, buffer)
+                ($stream).source.poll_write_bytes(cx, buffer)
             }
 
             fn poll_write_vectored(
@@ -66,7 +66,7 @@ macro_rules! impl_async_stream {
                 buffers: &[std::io::IoSlice<'_>],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).poll_write_buffers(cx, buffers)
+                ($stream).source.poll_write_buffers(cx, buffers)
             }
 
             /// There is no buffer between the caller and the system.
@@ -521,30 +521,6 @@ impl TcpStream {
 
     fn options(&self) -> SockRef<'_> {
         SockRef::from(self.get_ref())
-    }
-
-    fn poll_read_bytes(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.source.poll_read_bytes(cx, buffer)
-    }
-
-    fn poll_read_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.source.poll_read_buffers(cx, buffers)
-    }
-
-    fn poll_write_bytes(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        self.source.poll_write_bytes(cx, buffer)
-    }
-
-    fn poll_write_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.source.poll_write_buffers(cx, buffers)
     }
 }
 

@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
 use std::path::{Path, PathBuf};
-use std::task::{Context, Poll};
 
 use socket2::{Domain, SockAddr, Type};
 
@@ -330,30 +329,6 @@ impl UnixStream {
     #[must_use]
     pub fn get_ref(&self) -> &net::UnixStream {
         self.source.get_ref()
-    }
-
-    fn poll_read_bytes(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.source.poll_read_bytes(cx, buffer)
-    }
-
-    fn poll_read_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.source.poll_read_buffers(cx, buffers)
-    }
-
-    fn poll_write_bytes(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        self.source.poll_write_bytes(cx, buffer)
-    }
-
-    fn poll_write_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.source.poll_write_buffers(cx, buffers)
     }
 }
 
