@@ -69,7 +69,11 @@ pub(crate) fn send_with(
         let text = format!("at most {MOST_DESCRIPTORS} descriptors can be sent at once");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
+    #[cfg(not(target_vendor = "apple"))]
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    // Apple has an option of the socket for it, which the standard library sets.
+    #[cfg(target_vendor = "apple")]
+    let flags = SendFlags::DONTWAIT;
     let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
     Ok(sent)
 }

@@ -230,7 +230,8 @@ fn a_wake_during_the_poll_queues_the_task_once_more() {
     let (_, mut output) = world.spawn(poll_fn(move |cx| {
         polls += 1;
         cx.waker().wake_by_ref();
-        cx.waker().clone().wake();
+        let copy = cx.waker().clone();
+        copy.wake();
         if polls == 3 {
             Poll::Ready(polls)
         } else {
@@ -256,7 +257,8 @@ fn wakes_coalesce_and_one_after_the_end_is_lost() {
     let waker = polled();
     assert_eq!(world.queued(), 0);
     waker.wake_by_ref();
-    waker.clone().wake();
+    let copy = waker.clone();
+    copy.wake();
     let other = waker.clone();
     thread::spawn(move || other.wake()).join().unwrap();
     assert_eq!(world.run(), Outcome::Pending);
