@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Names one thread of the process for good: unlike an address or a system thread id, the number of a
 /// thread that ended is not given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadToken(u64);
+pub(crate) struct ThreadToken(u32);
 
 /// The token of the calling thread.
 ///
@@ -15,18 +15,19 @@ pub(crate) fn token() -> ThreadToken {
     #[cfg(not(phaseloop_loom))]
     thread_local! {
         /// Zero until the thread first asks.
-        static TOKEN: Cell<u64> = const { Cell::new(0) };
+        static TOKEN: Cell<u32> = const { Cell::new(0) };
     }
     // The threads of a model share one thread of the system.
     #[cfg(phaseloop_loom)]
     loom::thread_local! {
-        static TOKEN: Cell<u64> = Cell::new(0);
+        static TOKEN: Cell<u32> = Cell::new(0);
     }
     static NEXT: AtomicU64 = AtomicU64::new(1);
 
     TOKEN.with(|token| {
         if token.get() == 0 {
-            token.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            let next = NEXT.fetch_add(1, Ordering::Relaxed);
+            token.set(u32::try_from(next).expect("fewer than 2^32 threads were ever started"));
         }
         ThreadToken(token.get())
     })
