@@ -459,3 +459,16 @@ fn run_until_done_says_why_it_ended_without_an_output() {
     });
     assert!(stopped.unwrap_err().is_stopped());
 }
+
+/// Stopped by the main future itself, with nothing else to do: that is a stop, not a loop that ran dry.
+#[test]
+fn a_main_future_that_stops_the_loop_is_told_so() {
+    let (mut event_loop, handle, _) = paused();
+    let stopped = event_loop.run_until_done(async move {
+        handle.stop();
+        std::future::pending::<()>().await;
+    });
+    assert!(stopped.unwrap_err().is_stopped());
+    let dry = event_loop.run_until_done(std::future::pending::<()>());
+    assert!(dry.unwrap_err().is_ran_dry());
+}

@@ -587,3 +587,26 @@ fn libuv_timer_from_check() {
     finish(&mut event_loop);
     assert_eq!(trace.take(), "prepare timer");
 }
+
+/// The drop of a replaced callback is anybody's code: here it starts the very timer that is being started.
+#[test]
+fn a_replaced_callback_may_restart_the_timer_in_its_drop() {
+    struct Restart(std::rc::Weak<Timer>);
+    impl Drop for Restart {
+        fn drop(&mut self) {
+            if let Some(timer) = self.0.upgrade() {
+                timer.start(ms(5), ZERO, |_| ()).unwrap();
+            }
+        }
+    }
+    let (mut event_loop, handle, trace) = paused();
+    let timer = Rc::new(Timer::new(&handle));
+    let restart = Restart(Rc::downgrade(&timer));
+    let held = move |_: &Timer| _ = &restart;
+    timer.start(ms(1), ZERO, held).unwrap();
+    timer.start(ms(2), ZERO, trace.on("second")).unwrap();
+    assert_eq!(timer.due_in(), ms(5), "the last start counts");
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "");
+    assert!(!timer.is_active() && !handle.is_alive());
+}

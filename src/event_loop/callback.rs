@@ -20,19 +20,20 @@ impl CallbackSlot {
         }
     }
 
-    pub(crate) fn set(&self, callback: Box<dyn FnMut()>) {
-        self.replace(Some(callback));
+    /// Fills the slot. The callback that was in it comes back: its drop may be anybody's code, and belongs where nothing is
+    /// half done.
+    #[must_use = "drop it when everything else is done"]
+    pub(crate) fn set(&self, callback: Box<dyn FnMut()>) -> Option<Box<dyn FnMut()>> {
+        self.replace(Some(callback))
     }
 
     pub(crate) fn clear(&self) {
-        self.replace(None);
+        drop(self.replace(None));
     }
 
-    fn replace(&self, callback: Option<Box<dyn FnMut()>>) {
+    fn replace(&self, callback: Option<Box<dyn FnMut()>>) -> Option<Box<dyn FnMut()>> {
         self.version.set(self.version.get() + 1);
-        let before = std::mem::replace(&mut *self.callback.borrow_mut(), callback);
-        // Outside the borrow: what the callback captured is dropped here.
-        drop(before);
+        std::mem::replace(&mut *self.callback.borrow_mut(), callback)
     }
 
     pub(crate) fn call(&self) {
@@ -87,15 +88,16 @@ mod tests {
         let slot = Rc::new(CallbackSlot::new(None));
         let calls = Rc::new(Cell::new(0));
         let (inner, counter) = (slot.clone(), calls.clone());
-        slot.set(Box::new(move || {
+        let empty = slot.set(Box::new(move || {
             let counter = counter.clone();
-            inner.set(Box::new(move || counter.set(counter.get() + 10)));
+            drop(inner.set(Box::new(move || counter.set(counter.get() + 10))));
         }));
+        assert!(empty.is_none());
         slot.call();
         slot.call();
         assert_eq!(calls.get(), 10);
         let inner = slot.clone();
-        slot.set(Box::new(move || inner.clear()));
+        drop(slot.set(Box::new(move || inner.clear())));
         slot.call();
         slot.call();
         assert_eq!(

@@ -64,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) probe: Probe,
     pub(super) options: Options,
     pub(super) stop: Cell<bool>,
+    /// Whether the last run was stopped.
+    pub(super) was_stopped: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
@@ -118,6 +120,7 @@ impl Core {
             probe,
             options,
             stop: Cell::new(false),
+            was_stopped: Cell::new(false),
             closed: Cell::new(false),
             turns: Cell::new(0),
             budget_hits: Cell::new(0),

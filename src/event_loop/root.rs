@@ -74,11 +74,12 @@ impl EventLoop {
     /// As [`block_on`](Self::block_on).
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         let core = &self.core;
-        let (output, alive) = with_root(core, main, |_| match core.run(RunMode::Default) {
-            Ok(alive) => alive,
-            Err(error) => panic!("the event queue of the loop failed: {error}"),
+        let (output, ()) = with_root(core, main, |_| {
+            if let Err(error) = core.run(RunMode::Default) {
+                panic!("the event queue of the loop failed: {error}");
+            }
         });
-        output.ok_or(if alive {
+        output.ok_or(if core.was_stopped.get() {
             Error::STOPPED
         } else {
             Error::RAN_DRY

@@ -99,7 +99,7 @@ impl Drop for Running<'_> {
                 core.shared.inbox.signal();
             }
         }
-        core.stop.set(false);
+        core.was_stopped.set(core.stop.replace(false));
         core.shared.inbox.leave_parked();
     }
 }

@@ -121,12 +121,14 @@ impl<P: HookPhase> Hook<P> {
         if self.hooks().start(&self.state) {
             // Weak: the callback lives in what it points to.
             let state = Rc::downgrade(&self.state);
-            self.state.callback.set(Box::new(move || {
+            let before = self.state.callback.set(Box::new(move || {
                 if let Some(state) = state.upgrade() {
                     callback(&Self::view(state));
                 }
             }));
             self.loop_core().set_active(&self.state.header, true);
+            // What the old callback has captured may do anything, also to this hook.
+            drop(before);
         }
         Ok(())
     }

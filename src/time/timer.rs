@@ -84,7 +84,7 @@ impl Timer {
         self.stop();
         // Weak: the callback lives in what it points to.
         let state = Rc::downgrade(&self.state);
-        self.state.callback.set(Box::new(move || {
+        let before = self.state.callback.set(Box::new(move || {
             if let Some(state) = state.upgrade() {
                 callback(&Self {
                     core: HandleCore::view(state.header.clone()),
@@ -96,6 +96,8 @@ impl Timer {
         self.state.repeat.set(nanoseconds(repeat));
         self.loop_core()
             .arm_timer(&self.state, nanoseconds(timeout));
+        // What the old callback has captured may do anything, also to this timer.
+        drop(before);
         Ok(())
     }
 
