@@ -286,7 +286,6 @@ fn libuv_tcp_oob_with_bytes_behind_it() {
 fn r143_a_write_is_tried_at_once() {
     run(async {
         let (mut stream, mut theirs) = half_std_pair();
-        stream.writable().await.unwrap();
         for _ in 0..3 {
             let written = stream.write(b"at once").now_or_never();
             assert_eq!(written.unwrap().unwrap(), 7);

@@ -6,14 +6,22 @@ use std::task::{Context, Poll, ready};
 use super::source::Source;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::sources::Direction;
-use crate::sys::poller::AsSource;
+use crate::sys::poller::{AsSource, Ready};
 
 impl<T: AsSource> Source<T> {
-    /// The same for a stream, whose writes and connects keep the loop alive whether it is unref'd or not.
+    /// The same for a stream or a socket, whose writes and connects keep the loop alive whether it is unref'd or not.
+    ///
+    /// One that `can_write` is tried without waiting for an event that says so (R143).
     #[track_caller]
-    pub(crate) fn new_stream(handle: &LoopHandle, source: T) -> io::Result<Self> {
+    pub(crate) fn new_stream(handle: &LoopHandle, source: T, can_write: bool) -> io::Result<Self> {
         let source = Self::new(handle, source)?;
         source.state.writes_are_requests.set(true);
+        if can_write {
+            source.state.side(Direction::Write).set_ready(Ready {
+                now: true,
+                for_good: false,
+            });
+        }
         Ok(source)
     }
 

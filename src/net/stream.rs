@@ -195,7 +195,10 @@ where
 ///
 /// # Cancel safety
 ///
-/// A read or write that was given up has not happened.
+/// A read or write that was given up has not happened. Given up through the traits it cannot be told from one that is only
+/// slow: until the next event or the stream's end it still counts as somebody who waits, and keeps the loop alive.
+/// [`readable`](Self::readable) with [`try_read`](Self::try_read), and [`writable`](Self::writable) with
+/// [`try_write`](Self::try_write), leave nothing behind.
 pub struct TcpStream {
     source: Source<net::TcpStream>,
 }
@@ -252,9 +255,10 @@ impl TcpStream {
             }
             Err(error) => return Err(error),
         };
-        let stream = Self::register(handle, socket.into())?;
+        // A socket that is not connected yet is writable only when the next event says so.
+        let source = Source::new_stream(handle, socket.into(), at_once)?;
+        let stream = Self { source };
         if !at_once {
-            // A fresh socket is not connected yet: only the next event tells.
             stream.source.writable().await?;
             if let Some(error) = stream.take_error()? {
                 return Err(error);
@@ -265,7 +269,7 @@ impl TcpStream {
 
     #[track_caller]
     pub(super) fn register(handle: &LoopHandle, stream: net::TcpStream) -> io::Result<Self> {
-        let source = Source::new_stream(handle, stream)?;
+        let source = Source::new_stream(handle, stream, true)?;
         Ok(Self { source })
     }
 

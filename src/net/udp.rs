@@ -114,7 +114,7 @@ impl UdpSocket {
 
     #[track_caller]
     fn register(handle: &LoopHandle, socket: net::UdpSocket) -> io::Result<Self> {
-        let source = Source::new_stream(handle, socket)?;
+        let source = Source::new_stream(handle, socket, true)?;
         Ok(Self { source })
     }
 

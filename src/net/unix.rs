@@ -169,7 +169,7 @@ impl UnixStream {
 
     #[track_caller]
     fn register(handle: &LoopHandle, stream: net::UnixStream) -> io::Result<Self> {
-        let source = Source::new_stream(handle, stream)?;
+        let source = Source::new_stream(handle, stream, true)?;
         Ok(Self { source })
     }
 

@@ -114,7 +114,7 @@ impl UnixDatagram {
     fn register(socket: Socket) -> io::Result<Self> {
         let socket = net::UnixDatagram::from(OwnedFd::from(socket));
         Ok(Self {
-            source: Source::new_stream(&LoopHandle::current(), socket)?,
+            source: Source::new_stream(&LoopHandle::current(), socket, true)?,
             path: RemoveOnDrop(None),
         })
     }
