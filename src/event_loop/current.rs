@@ -73,11 +73,7 @@ impl Metadata for Meta {
             Some(core) if Arc::as_ptr(&core.shared) == shared => {
                 core.lane.push_microtask(Microtask::Task(runnable));
             }
-            _ => {
-                let shared = runnable.metadata().shared.clone();
-                // Refused: the loop is gone, and all its tasks are closed.
-                let _ = shared.inbox.push(Message::Wake(runnable));
-            }
+            _ => send_home(runnable),
         });
     }
 
@@ -95,6 +91,14 @@ impl Metadata for Meta {
             }
         });
     }
+}
+
+/// A wake from elsewhere. Apart, to keep the usual way short.
+#[cold]
+fn send_home(runnable: Runnable) {
+    let shared = runnable.metadata().shared.clone();
+    // Refused: the loop is gone, and all its tasks are closed.
+    let _ = shared.inbox.push(Message::Wake(runnable));
 }
 
 /// The same for the future of `block_on`.
