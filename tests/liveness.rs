@@ -428,3 +428,25 @@ fn libuv_callback_stack() {
     finish(&mut event_loop);
     assert_eq!(trace.take(), "end tick microtask task closed immediate");
 }
+
+/// A callback that owns its handle is a cycle; the loop breaks it when it goes, also if the handle is stopped.
+#[test]
+fn callbacks_that_own_their_handles_go_with_the_loop() {
+    let (event_loop, handle, _) = paused();
+    let held = Rc::new(());
+    for started in [true, false] {
+        let (timer, idle) = (Rc::new(Timer::new(&handle)), Rc::new(Idle::new(&handle)));
+        let (own, inside) = (timer.clone(), held.clone());
+        let callback = move |_: &Timer| _ = (&own, &inside);
+        timer.start(ms(1), ZERO, callback).unwrap();
+        let (own, inside) = (idle.clone(), held.clone());
+        idle.start(move |_| _ = (&own, &inside)).unwrap();
+        if !started {
+            timer.stop();
+            idle.stop();
+        }
+    }
+    assert_eq!(Rc::strong_count(&held), 5);
+    drop(event_loop);
+    assert_eq!(Rc::strong_count(&held), 1, "all callbacks were dropped");
+}

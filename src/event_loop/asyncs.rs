@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::callback::CallbackSlot;
-use super::handles::Header;
+use super::handles::{HasCallback, Header};
 
 /// What an async handle and the loop share.
 pub(crate) struct AsyncState {
@@ -23,6 +23,12 @@ pub(crate) struct Sent {
     /// Sent and not yet called back: further sends coalesce.
     pub(crate) pending: AtomicBool,
     pub(crate) closed: AtomicBool,
+}
+
+impl HasCallback for AsyncState {
+    fn callback(&self) -> &CallbackSlot {
+        &self.callback
+    }
 }
 
 pub(crate) struct Asyncs {
@@ -51,6 +57,8 @@ impl Asyncs {
     }
 
     pub(crate) fn insert(&self, state: &Rc<AsyncState>) {
+        let owner = Rc::downgrade(state);
+        state.header.belongs_to(owner);
         self.list.borrow_mut().insert(state.place, state.clone());
     }
 

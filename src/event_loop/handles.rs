@@ -5,16 +5,17 @@
 //!             └────────────── drop: gone at once, no callback ──────┘
 //! ```
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
+use super::callback::CallbackSlot;
 use super::handle::LoopHandle;
 use crate::error::Error;
 use crate::kinds::Kind;
@@ -29,8 +30,15 @@ pub(crate) struct Header {
     pub(crate) active: Cell<bool>,
     pub(crate) referenced: Cell<bool>,
     pub(crate) stage: Cell<Stage>,
+    /// Where the handle's callback is, if it has one.
+    owner: OnceCell<Weak<dyn HasCallback>>,
     /// Who wants to know of the close.
     pub(crate) on_close: RefCell<VecDeque<OnClose>>,
+}
+
+/// What a handle with a callback and the loop share.
+pub(crate) trait HasCallback {
+    fn callback(&self) -> &CallbackSlot;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +78,7 @@ impl Handles {
             active: Cell::new(false),
             referenced: Cell::new(true),
             stage: Cell::new(Stage::Open),
+            owner: OnceCell::new(),
             on_close: RefCell::default(),
         });
         let slot = self.list.borrow_mut().insert(header.clone());
@@ -90,6 +99,18 @@ impl Handles {
         self.list.borrow().len()
     }
 
+    /// Stops all handles for good and drops their callbacks, also of those that are not started: a callback may own its
+    /// handle.
+    pub(crate) fn shut_down(&self) {
+        let headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
+        for header in headers {
+            header.active.set(false);
+            if let Some(owner) = header.owner.get().and_then(Weak::upgrade) {
+                owner.callback().clear();
+            }
+        }
+    }
+
     /// All handles in the order of their creation.
     pub(crate) fn list(&self) -> Vec<HandleInfo> {
         let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
@@ -99,6 +120,12 @@ impl Handles {
 }
 
 impl Header {
+    /// Says where the handle's callback is.
+    pub(crate) fn belongs_to(&self, owner: Weak<dyn HasCallback>) {
+        let known = self.owner.set(owner);
+        debug_assert!(known.is_ok(), "a handle has one owner");
+    }
+
     fn info(&self) -> HandleInfo {
         HandleInfo {
             kind: self.kind,

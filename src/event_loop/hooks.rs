@@ -11,7 +11,7 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::callback::CallbackSlot;
-use super::handles::Header;
+use super::handles::{HasCallback, Header};
 
 /// A hook that the phase calls: its flags, its callback.
 pub(crate) struct HookState {
@@ -23,11 +23,20 @@ pub(crate) struct HookState {
 
 impl HookState {
     pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
-        Rc::new(Self {
+        let state = Rc::new(Self {
             header,
             callback: CallbackSlot::new(None),
             node: Cell::new(None),
-        })
+        });
+        let owner = Rc::downgrade(&state);
+        state.header.belongs_to(owner);
+        state
+    }
+}
+
+impl HasCallback for HookState {
+    fn callback(&self) -> &CallbackSlot {
+        &self.callback
     }
 }
 

@@ -39,22 +39,16 @@ impl Core {
         drop(self.shared.inbox.close());
         drop(self.messages.take());
 
-        for timer in self.timers.drain() {
-            if let Payload::Timer(timer) = timer {
+        for payload in self.timers.drain() {
+            if let Payload::Timer(timer) = payload {
                 timer.armed.set(None);
-                timer.header.active.set(false);
-                timer.callback.clear();
             }
         }
-        let phases = [&self.idle, &self.prepare, &self.check];
-        for hook in phases.into_iter().flat_map(|phase| phase.hooks.drain()) {
-            hook.header.active.set(false);
-            hook.callback.clear();
+        for phase in [&self.idle, &self.prepare, &self.check] {
+            drop(phase.hooks.drain());
         }
-        for handle in self.asyncs.drain() {
-            handle.header.active.set(false);
-            handle.callback.clear();
-        }
+        drop(self.asyncs.drain());
+        self.handles.shut_down();
         for source in self.sources.drain() {
             source.end_waits(self);
         }

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::callback::CallbackSlot;
 use super::clock::NEVER;
-use super::handles::Header;
+use super::handles::{HasCallback, Header};
 use super::heap::{Removed, TimerHeap, TimerKey};
 
 /// What a timer handle and the loop share.
@@ -25,14 +25,23 @@ pub(crate) struct TimerState {
 
 impl TimerState {
     pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
-        Rc::new(Self {
+        let state = Rc::new(Self {
             header,
             callback: CallbackSlot::new(None),
             started: Cell::new(false),
             repeat: Cell::new(0),
             due: Cell::new(0),
             armed: Cell::new(None),
-        })
+        });
+        let owner = Rc::downgrade(&state);
+        state.header.belongs_to(owner);
+        state
+    }
+}
+
+impl HasCallback for TimerState {
+    fn callback(&self) -> &CallbackSlot {
+        &self.callback
     }
 }
 
