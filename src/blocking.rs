@@ -74,8 +74,8 @@ where
     let work = Work::submit(&handle, class, job);
     let task = async move {
         match work {
-            // Only its own drop cancels the work. A panic goes on here, where the join handle expects it.
-            Ok(work) => work.await.expect("not cancelled while it is awaited"),
+            // A panic goes on here, where the join handle expects it.
+            Ok(work) => work.await,
             // No second message from the panic hook.
             Err(error) => resume_unwind(Box::new(format!(
                 "no thread could be started for the blocking pool: {error}"
@@ -85,8 +85,7 @@ where
     handle.core().spawn(task, Location::caller(), None)
 }
 
-/// A job on the pool, awaited without a task of its own. Its output is never `None` while it is awaited; a panic of the
-/// job goes on in the poll.
+/// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
 ///
 /// # Cancel safety
 ///
@@ -185,9 +184,9 @@ impl<T> Delivery<T> {
 }
 
 impl<T> Future for Work<T> {
-    type Output = Option<T>;
+    type Output = T;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let mut state = self.delivery.lock();
         if !state.arrived {
             let before = state.waiter.replace(cx.waker().clone());
@@ -197,9 +196,9 @@ impl<T> Future for Work<T> {
         }
         let output = state.output.take();
         drop(state);
-        match output {
-            Some(Err(panic)) => resume_unwind(panic),
-            output => Poll::Ready(output.and_then(Result::ok)),
+        match output.expect("not polled after its end") {
+            Ok(output) => Poll::Ready(output),
+            Err(panic) => resume_unwind(panic),
         }
     }
 }

@@ -32,15 +32,11 @@ impl<T: AsSource> Source<T> {
         direction: Direction,
         cx: &mut Context<'_>,
         asked: usize,
-        mut operation: impl FnMut(&T) -> io::Result<usize>,
+        operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_ready(direction, cx))?;
-            if let Some(result) = self.attempt(direction, &mut operation) {
-                self.after_bytes(direction, asked, &result);
-                return Poll::Ready(result);
-            }
-        }
+        let result = ready!(self.poll_with(direction, cx, operation));
+        self.after_bytes(direction, asked, &result);
+        Poll::Ready(result)
     }
 
     /// Tries once, whatever is known of the source's readiness.

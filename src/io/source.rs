@@ -193,14 +193,9 @@ impl<T: AsSource> Source<T> {
     pub fn poll_read_with<R>(
         &self,
         cx: &mut Context<'_>,
-        mut operation: impl FnMut(&T) -> io::Result<R>,
+        operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        loop {
-            ready!(self.poll_ready(Direction::Read, cx))?;
-            if let Some(result) = self.attempt(Direction::Read, &mut operation) {
-                return Poll::Ready(result);
-            }
-        }
+        self.poll_with(Direction::Read, cx, operation)
     }
 
     /// The poll function of [`write_with`](Self::write_with); see [`poll_readable`](Self::poll_readable).
@@ -211,21 +206,27 @@ impl<T: AsSource> Source<T> {
     pub fn poll_write_with<R>(
         &self,
         cx: &mut Context<'_>,
+        operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.poll_with(Direction::Write, cx, operation)
+    }
+
+    /// Waits in the slot until `operation` does not block.
+    pub(super) fn poll_with<R>(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
         loop {
-            ready!(self.poll_ready(Direction::Write, cx))?;
-            if let Some(result) = self.attempt(Direction::Write, &mut operation) {
+            ready!(self.poll_ready(direction, cx))?;
+            if let Some(result) = self.attempt(direction, &mut operation) {
                 return Poll::Ready(result);
             }
         }
     }
 
-    pub(super) fn poll_ready(
-        &self,
-        direction: Direction,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let side = self.state.side(direction);
         if side.is_ready() {
             return Poll::Ready(Ok(()));

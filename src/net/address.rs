@@ -163,7 +163,7 @@ async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
             .to_socket_addrs()
             .map(Vec::from_iter)
     })?;
-    let answer = work.await.expect("not cancelled while it is awaited");
+    let answer = work.await;
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {host:?}: {error}")))
 }
 
@@ -219,6 +219,6 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
 pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
     let handle = LoopHandle::current();
     let work = Work::submit(&handle, Class::Dns, move || sys::names::name_of(&address))?;
-    let answer = work.await.expect("not cancelled while it is awaited");
+    let answer = work.await;
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {address}: {error}")))
 }
