@@ -21,6 +21,8 @@ pub mod phase;
 pub mod task;
 pub mod time;
 
+#[cfg(feature = "fs")]
+pub mod fs;
 #[cfg(feature = "net")]
 pub mod net;
 
