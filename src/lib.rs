@@ -28,6 +28,8 @@ pub mod net;
 
 #[cfg(feature = "hyper")]
 pub mod hyper;
+#[cfg(feature = "node")]
+pub mod node;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
 

@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["fs", "net"],
     &["hyper", "tokio_io"],
+    &["node"],
 ];
 
 /// A file longer than this cannot be read in one sitting.
