@@ -7,7 +7,14 @@
 //! Who starts afresh in Rust needs none of it: tasks, [`sleep`](crate::time::sleep) and the rest of the crate do the
 //! same with less.
 
+pub mod events;
+
+mod abort;
+mod error;
 mod run;
 
+pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
+pub use self::error::Error;
+pub use self::events::{Emitter, EventEmitter};
 pub use self::run::{Exit, run, run_on};
 pub use crate::task::{next_tick, queue_microtask};

@@ -1,0 +1,326 @@
+//! `AbortController` and `AbortSignal`: one says stop, any number of operations hear it.
+//!
+//! ```text
+//!   AbortController::abort ──> signal aborted, reason set ──> its listeners, in order, inside the call
+//!                                                        └──> the signals that `any` has made of it
+//! ```
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use pin_project_lite::pin_project;
+
+use super::error::Error;
+use crate::event_loop::handle::LoopHandle;
+
+/// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{node::AbortController, time::sleep};
+///
+/// phaseloop::block_on(async {
+///     let controller = AbortController::new();
+///     let signal = controller.signal();
+///     phaseloop::set_immediate(move || controller.abort());
+///     let error = signal.guard(sleep(Duration::from_secs(60))).await.unwrap_err();
+///     assert_eq!(error.name(), "AbortError");
+/// });
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct AbortController {
+    signal: AbortSignal,
+}
+
+impl AbortController {
+    /// A controller whose signal is not aborted.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The signal.
+    #[must_use]
+    pub fn signal(&self) -> AbortSignal {
+        self.signal.clone()
+    }
+
+    /// Aborts the signal, with an `AbortError` as the reason; see [`abort_with`](Self::abort_with).
+    pub fn abort(&self) {
+        self.abort_with(Error::aborted());
+    }
+
+    /// Aborts the signal: its listeners are called before this returns, in the order in which they were added (N119).
+    /// A second abort does nothing.
+    ///
+    /// A listener that panics does not keep the others from being called: its panic goes on in a tick, as an uncaught one.
+    pub fn abort_with(&self, reason: Error) {
+        self.signal.set_aborted(reason);
+    }
+}
+
+/// Tells whether, and why, what it was given to should stop. A clone is the same signal.
+///
+/// Given to an operation by [`guard`](Self::guard), or by the operation's own means.
+#[derive(Clone, Default)]
+pub struct AbortSignal {
+    inner: Rc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    reason: OnceCell<Error>,
+    listeners: RefCell<Vec<Listener>>,
+    next_id: Cell<u64>,
+    /// Signals that [`AbortSignal::any`] has made of this one. They are kept by whoever waits for them.
+    dependents: RefCell<Vec<Weak<Self>>>,
+    /// For a signal made by `any`: those that it hears. They need not be kept; a signal without controller says nothing.
+    sources: RefCell<Vec<AbortSignal>>,
+}
+
+struct Listener {
+    id: u64,
+    call: Call,
+}
+
+enum Call {
+    Closure(Box<dyn FnOnce()>),
+    Wake(Waker),
+}
+
+/// Names a listener, for [`AbortSignal::off`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbortListener(u64);
+
+impl AbortSignal {
+    /// A signal that is aborted already.
+    #[must_use]
+    pub fn abort(reason: Error) -> Self {
+        let signal = Self::default();
+        signal.set_aborted(reason);
+        signal
+    }
+
+    /// A signal that is aborted as soon as one of `signals` is, with its reason; after that one's own listeners.
+    ///
+    /// Hold it as long as somebody listens to it: the others know it only while it is there.
+    #[must_use]
+    pub fn any<'a>(signals: impl IntoIterator<Item = &'a Self>) -> Self {
+        let either = Self::default();
+        for signal in signals {
+            if let Some(reason) = signal.reason() {
+                either.set_aborted(reason);
+                return either;
+            }
+            signal
+                .inner
+                .dependents
+                .borrow_mut()
+                .push(Rc::downgrade(&either.inner));
+            either.inner.sources.borrow_mut().push(signal.clone());
+        }
+        either
+    }
+
+    /// Whether it was aborted.
+    #[must_use]
+    pub fn aborted(&self) -> bool {
+        self.inner.reason.get().is_some()
+    }
+
+    /// Why it was aborted.
+    #[must_use]
+    pub fn reason(&self) -> Option<Error> {
+        self.inner.reason.get().cloned()
+    }
+
+    /// For the start of an operation that takes a signal.
+    ///
+    /// # Errors
+    ///
+    /// The reason, when the signal was aborted.
+    pub fn throw_if_aborted(&self) -> Result<(), Error> {
+        self.reason().map_or(Ok(()), Err)
+    }
+
+    /// Calls `listener` inside the abort, after those that were added before. Never called, and dropped at once, if the
+    /// signal was aborted already.
+    pub fn on_abort(&self, listener: impl FnOnce() + 'static) -> AbortListener {
+        self.listen(Call::Closure(Box::new(listener)))
+    }
+
+    /// Takes a listener off. `false`: it was called, or was taken off before.
+    pub fn off(&self, listener: AbortListener) -> bool {
+        let removed = {
+            let mut listeners = self.inner.listeners.borrow_mut();
+            let place = listeners.iter().position(|entry| entry.id == listener.0);
+            place.map(|place| listeners.remove(place))
+        };
+        // The drop of a closure may be anybody's code; nothing is borrowed here.
+        removed.is_some()
+    }
+
+    /// Waits for the abort, and returns its reason.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future takes it off the signal.
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled {
+            signal: self.clone(),
+            listener: None,
+        }
+    }
+
+    /// Ends `future` when the signal is aborted: any future, such as a sleep, a read from a socket, a job of the pool.
+    ///
+    /// The abort wakes the task that awaits the guard; the future is dropped when that task is polled, in the drain of the
+    /// abort. What was aborted before the first poll is never polled. A future that is ready when the abort is seen has
+    /// lost: the abort comes first.
+    ///
+    /// # Errors
+    ///
+    /// An `AbortError` whose [source](std::error::Error::source) is the signal's reason.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of `future`.
+    pub fn guard<F: Future>(&self, future: F) -> Guard<F> {
+        Guard {
+            future: Some(future),
+            cancelled: self.cancelled(),
+        }
+    }
+
+    fn listen(&self, call: Call) -> AbortListener {
+        let id = self.inner.next_id.get();
+        self.inner.next_id.set(id + 1);
+        if !self.aborted() {
+            let listener = Listener { id, call };
+            self.inner.listeners.borrow_mut().push(listener);
+        }
+        AbortListener(id)
+    }
+
+    fn set_aborted(&self, reason: Error) {
+        if self.inner.reason.set(reason.clone()).is_err() {
+            return;
+        }
+        // One by one: a listener may take off those after it.
+        loop {
+            let next = {
+                let mut listeners = self.inner.listeners.borrow_mut();
+                (!listeners.is_empty()).then(|| listeners.remove(0))
+            };
+            match next.map(|listener| listener.call) {
+                Some(Call::Closure(call)) => call_contained(call),
+                Some(Call::Wake(waker)) => waker.wake(),
+                None => break,
+            }
+        }
+        self.inner.sources.take();
+        for dependent in self.inner.dependents.take() {
+            if let Some(inner) = dependent.upgrade() {
+                Self { inner }.set_aborted(reason.clone());
+            }
+        }
+    }
+}
+
+/// Calls a listener; its panic goes on in a tick of its own, if there is a loop, so that the others are called.
+fn call_contained(call: Box<dyn FnOnce()>) {
+    let Some(handle) = LoopHandle::try_current() else {
+        return call();
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        handle.next_tick(move || resume_unwind(panic));
+    }
+}
+
+impl fmt::Debug for AbortSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortSignal")
+            .field("reason", &self.inner.reason.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits for an abort. Made by [`AbortSignal::cancelled`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct Cancelled {
+    signal: AbortSignal,
+    listener: Option<(AbortListener, Waker)>,
+}
+
+impl Cancelled {
+    fn stop_listening(&mut self) {
+        if let Some((listener, _)) = self.listener.take() {
+            self.signal.off(listener);
+        }
+    }
+}
+
+impl Future for Cancelled {
+    type Output = Error;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Error> {
+        if let Some(reason) = self.signal.reason() {
+            return Poll::Ready(reason);
+        }
+        if !matches!(&self.listener, Some((_, waker)) if waker.will_wake(cx.waker())) {
+            self.stop_listening();
+            let waker = cx.waker().clone();
+            let listener = self.signal.listen(Call::Wake(waker.clone()));
+            self.listener = Some((listener, waker));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancelled").field(&self.signal).finish()
+    }
+}
+
+pin_project! {
+    /// A future that a signal ends. Made by [`AbortSignal::guard`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Guard<F> {
+        // `None` once it is over.
+        #[pin]
+        future: Option<F>,
+        cancelled: Cancelled,
+    }
+}
+
+impl<F: Future> Future for Guard<F> {
+    type Output = Result<F::Output, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Poll::Ready(reason) = Pin::new(&mut *this.cancelled).poll(cx) {
+            this.future.set(None);
+            return Poll::Ready(Err(Error::aborted_by(reason)));
+        }
+        let future = this.future.as_mut().as_pin_mut();
+        let output = std::task::ready!(future.expect("not polled after its end").poll(cx));
+        this.future.set(None);
+        this.cancelled.stop_listening();
+        Poll::Ready(Ok(output))
+    }
+}

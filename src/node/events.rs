@@ -1,0 +1,605 @@
+//! `EventEmitter`: listeners that are called by name, in order, at once.
+//!
+//! An event is a constant of type [`Event`], which holds its name and says what its listeners are given:
+//!
+//! ```
+//! use phaseloop::node::events::{Event, EventEmitter};
+//!
+//! const GREETING: Event<str> = Event::new("greeting");
+//!
+//! let emitter = EventEmitter::new();
+//! emitter.on(GREETING, |name| println!("hello, {name}"));
+//! assert!(emitter.emit(GREETING, "world"));
+//! ```
+//!
+//! | Node | here |
+//! |---|---|
+//! | `on`, `once`, `prependListener`, `prependOnceListener` | [`on`](EventEmitter::on), [`once`](EventEmitter::once), [`prepend`](EventEmitter::prepend), [`prepend_once`](EventEmitter::prepend_once) |
+//! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] that `on` has returned: closures have no identity |
+//! | `emit(name, a, b)` | [`emit`](EventEmitter::emit): several arguments are a tuple or a struct |
+//! | `'error'` without a listener throws | `emit` panics, [`try_emit`](EventEmitter::try_emit) returns an error |
+//! | `events.errorMonitor` | [`Event::monitor`] |
+//! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
+//! | `await once(emitter, name)` | [`once()`] |
+//! | `for await (… of on(emitter, name))` | [`on()`] |
+//! | `MaxListenersExceededWarning` | [`MAX_LISTENERS_EXCEEDED`] |
+//!
+//! Listeners are `Fn`, not `FnMut`: one that emits its own event is entered again while it runs. What it changes belongs
+//! in a `Cell` or `RefCell`.
+
+mod awaited;
+
+use std::any::{Any, TypeId};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use self::awaited::{Events, Once, on, once};
+use super::error::Error;
+
+/// Emitted with an event's name before a listener is added to it.
+pub const NEW_LISTENER: Event<str> = Event::new("newListener");
+
+/// Emitted with an event's name after a listener was taken off it.
+pub const REMOVE_LISTENER: Event<str> = Event::new("removeListener");
+
+/// Something failed. Without a listener, emitting it panics; see [`EventEmitter::emit`].
+pub const ERROR: Event<Error> = Event::error();
+
+/// An event has got more listeners than [`max_listeners`](EventEmitter::max_listeners): emitted once for each event.
+/// Without a listener for this one, the warning goes to the standard error stream.
+pub const MAX_LISTENERS_EXCEEDED: Event<MaxListenersExceeded> = Event::new("maxListenersExceeded");
+
+/// How many listeners an event may have before the emitter warns, unless told otherwise.
+pub const DEFAULT_MAX_LISTENERS: usize = 10;
+
+/// An event: its name, and the type `A` of what its listeners are given. Make it a constant.
+///
+/// Events with the same name and different `A` are different events.
+pub struct Event<A: ?Sized> {
+    name: &'static str,
+    is_monitor: bool,
+    /// How to write the arguments into the panic of an emission that nobody hears.
+    describe: Option<fn(&A) -> String>,
+    arguments: PhantomData<fn(&A)>,
+}
+
+impl<A: ?Sized + 'static> Event<A> {
+    /// An event that may be emitted with nobody listening.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            is_monitor: false,
+            describe: None,
+            arguments: PhantomData,
+        }
+    }
+
+    /// The event `error` with errors of type `A`: one that somebody has to hear. [`ERROR`] is the one of this crate.
+    #[must_use]
+    pub const fn error() -> Self
+    where
+        A: fmt::Display,
+    {
+        Self {
+            name: "error",
+            is_monitor: false,
+            describe: Some(|error| error.to_string()),
+            arguments: PhantomData,
+        }
+    }
+
+    /// The same event for those who only watch: their listeners are called first, and do not count as anybody who heard
+    /// it. Node's `errorMonitor`.
+    #[must_use]
+    pub const fn monitor(self) -> Self {
+        Self {
+            is_monitor: true,
+            ..self
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    fn key(self) -> Key {
+        Key {
+            name: self.name,
+            arguments: TypeId::of::<A>(),
+            is_monitor: self.is_monitor,
+        }
+    }
+}
+
+impl<A: ?Sized> Clone for Event<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: ?Sized> Copy for Event<A> {}
+
+impl<A: ?Sized> fmt::Debug for Event<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.name).finish()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    name: &'static str,
+    arguments: TypeId,
+    is_monitor: bool,
+}
+
+/// Names one listener, for [`EventEmitter::off`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenerId {
+    key: Key,
+    number: u64,
+}
+
+/// The next listener's number. One count for all emitters: an id is good for no other emitter than its own.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// One listener of an event.
+struct Listener<A: ?Sized> {
+    number: u64,
+    /// For `once`: whether it was called. A nested emit may have been first.
+    fired: Option<Cell<bool>>,
+    call: Box<dyn Fn(&A)>,
+}
+
+/// The listeners of one event. Shared with the emits that run: a change meanwhile makes a copy (N113).
+type Listeners<A> = Rc<Vec<Rc<Listener<A>>>>;
+
+/// The same, whatever the arguments.
+trait AnyListeners {
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    fn len(&self) -> usize;
+    fn last(&self) -> Option<u64>;
+    /// Takes a listener out, to be dropped where nothing is borrowed.
+    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>>;
+}
+
+impl<A: ?Sized + 'static> AnyListeners for Listeners<A> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn last(&self) -> Option<u64> {
+        <[_]>::last(self).map(|listener| listener.number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>> {
+        let place = self.iter().position(|entry| entry.number == number)?;
+        let removed = Self::make_mut(self).remove(place);
+        Some(Box::new(removed))
+    }
+}
+
+/// One event that has listeners.
+struct Slot {
+    key: Key,
+    listeners: Box<dyn AnyListeners>,
+    warned: bool,
+}
+
+#[derive(Default)]
+struct Inner {
+    slots: RefCell<Vec<Slot>>,
+    max_listeners: Cell<Option<usize>>,
+}
+
+/// Calls listeners by event, in the order in which they were added, inside [`emit`](Self::emit).
+///
+/// A clone is the same emitter. A listener that holds a clone of its emitter keeps it for ever; give it a
+/// [`WeakEmitter`] instead.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::RefCell, rc::Rc};
+/// use phaseloop::node::events::{Event, EventEmitter};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// let seen = Rc::new(RefCell::new(Vec::new()));
+/// let (first, second) = (seen.clone(), seen.clone());
+/// let id = emitter.on(DATA, move |n| first.borrow_mut().push(*n));
+/// emitter.once(DATA, move |n| second.borrow_mut().push(n * 10));
+/// assert!(emitter.emit(DATA, &1));
+/// assert!(emitter.emit(DATA, &2));
+/// emitter.off(id);
+/// assert!(!emitter.emit(DATA, &3), "nobody listens any more");
+/// assert_eq!(*seen.borrow(), [1, 10, 2]);
+/// ```
+#[derive(Clone, Default)]
+pub struct EventEmitter {
+    inner: Rc<Inner>,
+}
+
+impl EventEmitter {
+    /// An emitter without listeners.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A way to the emitter that does not keep it.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEmitter {
+        WeakEmitter {
+            inner: Rc::downgrade(&self.inner),
+        }
+    }
+
+    // Listeners.
+
+    /// Adds a listener behind the others (N110). [`NEW_LISTENER`] is emitted first.
+    pub fn on<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.add(event, Box::new(listener), None, false)
+    }
+
+    /// Adds a listener that is called once: it is off the emitter before it is called (N111).
+    pub fn once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        let fired = Some(Cell::new(false));
+        self.add(event, Box::new(listener), fired, false)
+    }
+
+    /// Adds a listener before the others (N112).
+    pub fn prepend<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.add(event, Box::new(listener), None, true)
+    }
+
+    /// Adds a listener before the others that is called once.
+    pub fn prepend_once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        let fired = Some(Cell::new(false));
+        self.add(event, Box::new(listener), fired, true)
+    }
+
+    fn add<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        call: Box<dyn Fn(&A)>,
+        fired: Option<Cell<bool>>,
+        first: bool,
+    ) -> ListenerId {
+        let key = event.key();
+        if self.listener_count(NEW_LISTENER) > 0 {
+            self.emit(NEW_LISTENER, key.name);
+        }
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let listener = Rc::new(Listener {
+            number,
+            fired,
+            call,
+        });
+        let too_many = {
+            let mut slots = self.inner.slots.borrow_mut();
+            let known = slots.iter().position(|slot| slot.key == key);
+            let place = known.unwrap_or(slots.len());
+            if known.is_none() {
+                slots.push(Slot {
+                    key,
+                    listeners: Box::new(Listeners::<A>::default()),
+                    warned: false,
+                });
+            }
+            let slot = &mut slots[place];
+            let listeners = slot.listeners.as_any_mut().downcast_mut::<Listeners<A>>();
+            let listeners = Rc::make_mut(listeners.expect("the key names the type"));
+            let at = if first { 0 } else { listeners.len() };
+            listeners.insert(at, listener);
+            let count = listeners.len();
+            let limit = self.max_listeners();
+            let too_many = limit > 0 && count > limit && !slot.warned;
+            slot.warned |= too_many;
+            too_many.then_some(count)
+        };
+        if let Some(count) = too_many {
+            self.warn(key.name, count);
+        }
+        ListenerId { key, number }
+    }
+
+    /// Takes a listener off. [`REMOVE_LISTENER`] is emitted afterwards (N115). An emit that runs still calls it (N113).
+    /// `false`: it was gone already, or is one of another emitter.
+    pub fn off(&self, id: ListenerId) -> bool {
+        let removed = {
+            let mut slots = self.inner.slots.borrow_mut();
+            let place = slots.iter().position(|slot| slot.key == id.key);
+            place.and_then(|place| {
+                let removed = slots[place].listeners.remove(id.number);
+                if slots[place].listeners.len() == 0 {
+                    slots.remove(place);
+                }
+                removed
+            })
+        };
+        let was_there = removed.is_some();
+        if was_there && self.listener_count(REMOVE_LISTENER) > 0 {
+            self.emit(REMOVE_LISTENER, id.key.name);
+        }
+        // Last: the drop of a closure may be anybody's code.
+        drop(removed);
+        was_there
+    }
+
+    /// Takes all listeners of an event off, the last one first.
+    pub fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
+        self.remove_key(event.key());
+    }
+
+    /// Takes all listeners of all events off; those of [`REMOVE_LISTENER`] last, so that they see the others go.
+    pub fn remove_all_events(&self) {
+        loop {
+            let next = {
+                let slots = self.inner.slots.borrow();
+                let mut others = slots.iter().map(|slot| slot.key);
+                let other = others.find(|key| *key != REMOVE_LISTENER.key());
+                other.or_else(|| slots.first().map(|slot| slot.key))
+            };
+            match next {
+                Some(key) => self.remove_key(key),
+                None => return,
+            }
+        }
+    }
+
+    fn remove_key(&self, key: Key) {
+        loop {
+            let last = {
+                let slots = self.inner.slots.borrow();
+                let slot = slots.iter().find(|slot| slot.key == key);
+                slot.and_then(|slot| slot.listeners.last())
+            };
+            match last {
+                Some(number) => self.off(ListenerId { key, number }),
+                None => return,
+            };
+        }
+    }
+
+    /// How many listeners an event has.
+    #[must_use]
+    pub fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
+        let slots = self.inner.slots.borrow();
+        let slot = slots.iter().find(|slot| slot.key == event.key());
+        slot.map_or(0, |slot| slot.listeners.len())
+    }
+
+    /// The events that have listeners, in the order in which they got their first one.
+    #[must_use]
+    pub fn event_names(&self) -> Vec<&'static str> {
+        let slots = self.inner.slots.borrow();
+        slots.iter().map(|slot| slot.key.name).collect()
+    }
+
+    // Emitting.
+
+    /// Calls the listeners of an event, one after the other, inside this call; no lane is drained between them (N10).
+    /// `false`: there were none.
+    ///
+    /// The listeners are those of this moment: one that is added meanwhile waits for the next emit, one that is removed
+    /// meanwhile is called (N113).
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a listener; the listeners after it are not called (N114). For [`ERROR`], and other events made
+    /// by [`Event::error`], when nobody listens.
+    pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
+        match self.try_emit(event, arguments) {
+            Ok(heard) => heard,
+            Err(unheard) => panic!("{unheard}"),
+        }
+    }
+
+    /// The same, for those who take an unheard error as a value.
+    ///
+    /// # Errors
+    ///
+    /// When the event is an [error](Event::error) that nobody listens to. [Monitors](Event::monitor) were called.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a listener.
+    pub fn try_emit<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        arguments: &A,
+    ) -> Result<bool, UnheardError> {
+        let Some(describe) = event.describe else {
+            return Ok(self.call_all(event, arguments));
+        };
+        self.call_all(event.monitor(), arguments);
+        if self.call_all(event, arguments) {
+            return Ok(true);
+        }
+        Err(UnheardError {
+            message: describe(arguments),
+        })
+    }
+
+    fn call_all<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
+        let Some(listeners) = self.snapshot(event) else {
+            return false;
+        };
+        for listener in listeners.iter() {
+            if let Some(fired) = &listener.fired {
+                if fired.replace(true) {
+                    continue;
+                }
+                self.off(ListenerId {
+                    key: event.key(),
+                    number: listener.number,
+                });
+            }
+            (listener.call)(arguments);
+        }
+        true
+    }
+
+    fn snapshot<A: ?Sized + 'static>(&self, event: Event<A>) -> Option<Listeners<A>> {
+        let slots = self.inner.slots.borrow();
+        let slot = slots.iter().find(|slot| slot.key == event.key())?;
+        slot.listeners.as_any().downcast_ref().cloned()
+    }
+
+    // The limit.
+
+    /// How many listeners an event may have before the emitter warns; 0 stands for any number.
+    #[must_use]
+    pub fn max_listeners(&self) -> usize {
+        self.inner
+            .max_listeners
+            .get()
+            .unwrap_or(DEFAULT_MAX_LISTENERS)
+    }
+
+    /// Sets [`max_listeners`](Self::max_listeners).
+    pub fn set_max_listeners(&self, limit: usize) {
+        self.inner.max_listeners.set(Some(limit));
+    }
+
+    fn warn(&self, event: &'static str, count: usize) {
+        let warning = MaxListenersExceeded { event, count };
+        if !self.emit(MAX_LISTENERS_EXCEEDED, &warning) {
+            eprintln!("warning: {warning}");
+        }
+    }
+}
+
+impl fmt::Debug for EventEmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = self.inner.slots.borrow();
+        let counts = slots
+            .iter()
+            .map(|slot| (slot.key.name, slot.listeners.len()));
+        f.debug_map().entries(counts).finish()
+    }
+}
+
+/// An [`EventEmitter`] that is not kept alive.
+#[derive(Clone)]
+pub struct WeakEmitter {
+    inner: Weak<Inner>,
+}
+
+impl WeakEmitter {
+    /// The emitter, if there still is one.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<EventEmitter> {
+        self.inner.upgrade().map(|inner| EventEmitter { inner })
+    }
+}
+
+impl fmt::Debug for WeakEmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakEmitter")
+    }
+}
+
+/// Types that emit events: sockets, streams, servers. Brings the methods of [`EventEmitter`] that one needs every day;
+/// the others are behind [`emitter`](Self::emitter).
+pub trait Emitter {
+    /// The emitter itself.
+    fn emitter(&self) -> &EventEmitter;
+
+    /// Adds a listener; see [`EventEmitter::on`].
+    fn on<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().on(event, listener)
+    }
+
+    /// Adds a listener that is called once; see [`EventEmitter::once`].
+    fn once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().once(event, listener)
+    }
+
+    /// Takes a listener off; see [`EventEmitter::off`].
+    fn off(&self, id: ListenerId) -> bool {
+        self.emitter().off(id)
+    }
+}
+
+/// An event has more listeners than it should, which looks like a leak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MaxListenersExceeded {
+    /// The event's name.
+    pub event: &'static str,
+    /// How many listeners it has.
+    pub count: usize,
+}
+
+impl fmt::Display for MaxListenersExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} listeners for the event '{}': do they leak? (`set_max_listeners` raises the limit)",
+            self.count, self.event
+        )
+    }
+}
+
+/// An error was emitted, and nobody listened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnheardError {
+    message: String,
+}
+
+impl UnheardError {
+    /// The error's own text.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for UnheardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unhandled 'error' event: {}", self.message)
+    }
+}
+
+impl std::error::Error for UnheardError {}

@@ -1,0 +1,302 @@
+//! Events to be awaited: one of them, or all that come.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use super::super::error::Error;
+use super::{ERROR, Event, EventEmitter, ListenerId};
+use crate::event_loop::handle::LoopHandle;
+
+/// Waits for the next emission of `event`.
+///
+/// It listens from this call on, not from the first poll. Whoever awaits it goes on two microtasks after the emission, as
+/// with Node's `events.once` (N117): use [`EventEmitter::once`] with a `Deferred` for one.
+///
+/// # Errors
+///
+/// What is emitted as [`ERROR`] meanwhile, unless that is the event that is awaited.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes its listeners off.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter, once};
+///
+/// const READY: Event<u32> = Event::new("ready");
+///
+/// phaseloop::block_on(async {
+///     let emitter = EventEmitter::new();
+///     let ready = once(&emitter, READY);
+///     phaseloop::set_immediate(move || assert!(emitter.emit(READY, &7)));
+///     assert_eq!(ready.await.unwrap(), 7);
+/// });
+/// ```
+pub fn once<A>(emitter: &EventEmitter, event: Event<A>) -> Once<A>
+where
+    A: ToOwned + ?Sized + 'static,
+    A::Owned: 'static,
+{
+    let state = Rc::new(State::default());
+    let settled = state.clone();
+    let listener = emitter.once(event, move |arguments| {
+        settled.settle(Ok(arguments.to_owned()));
+    });
+    state.listeners.borrow_mut().push(listener);
+    if event.key() != ERROR.key() {
+        let failed = state.clone();
+        let listener = emitter.once(ERROR, move |error| failed.settle(Err(error.clone())));
+        state.listeners.borrow_mut().push(listener);
+    }
+    state.emitter.replace(Some(emitter.downgrade()));
+    Once { state }
+}
+
+struct State<T> {
+    emitter: RefCell<Option<super::WeakEmitter>>,
+    listeners: RefCell<Vec<ListenerId>>,
+    output: RefCell<Output<T>>,
+}
+
+enum Output<T> {
+    Waiting(Option<Waker>),
+    /// Settled; the first of the two microtasks has not run.
+    Settled(Result<T, Error>, Option<Waker>),
+    Ready(Result<T, Error>),
+    Taken,
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            emitter: RefCell::default(),
+            listeners: RefCell::default(),
+            output: RefCell::new(Output::Waiting(None)),
+        }
+    }
+}
+
+impl<T: 'static> State<T> {
+    fn settle(self: &Rc<Self>, result: Result<T, Error>) {
+        {
+            let mut output = self.output.borrow_mut();
+            let Output::Waiting(waker) = &mut *output else {
+                return;
+            };
+            let waker = waker.take();
+            *output = Output::Settled(result, waker);
+        }
+        self.stop_listening();
+        match LoopHandle::try_current() {
+            Some(handle) => {
+                let state = self.clone();
+                handle.queue_microtask(move || state.release());
+            }
+            None => self.release(),
+        }
+    }
+}
+
+impl<T> State<T> {
+    fn release(&self) {
+        let mut output = self.output.borrow_mut();
+        let waker = match std::mem::replace(&mut *output, Output::Taken) {
+            Output::Settled(result, waker) => {
+                *output = Output::Ready(result);
+                waker
+            }
+            other => {
+                *output = other;
+                None
+            }
+        };
+        drop(output);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn stop_listening(&self) {
+        let listeners = self.listeners.take();
+        let emitter = self.emitter.borrow().as_ref().and_then(|e| e.upgrade());
+        if let Some(emitter) = emitter {
+            for listener in listeners {
+                emitter.off(listener);
+            }
+        }
+    }
+}
+
+/// Waits for an event. Made by [`once()`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct Once<A>
+where
+    A: ToOwned + ?Sized,
+{
+    state: Rc<State<A::Owned>>,
+}
+
+impl<A: ToOwned + ?Sized> Future for Once<A> {
+    type Output = Result<A::Owned, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut output = self.state.output.borrow_mut();
+        let before = match &mut *output {
+            Output::Waiting(waker) | Output::Settled(_, waker) => waker.replace(cx.waker().clone()),
+            Output::Ready(_) => {
+                let ready = std::mem::replace(&mut *output, Output::Taken);
+                let Output::Ready(result) = ready else {
+                    unreachable!("it was ready")
+                };
+                return Poll::Ready(result);
+            }
+            Output::Taken => panic!("an awaited event was polled after its end"),
+        };
+        drop(output);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl<A: ToOwned + ?Sized> Drop for Once<A> {
+    fn drop(&mut self) {
+        self.state.stop_listening();
+    }
+}
+
+impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let output = self.state.output.borrow();
+        f.debug_struct("Once")
+            .field("waiting", &matches!(*output, Output::Waiting(_)))
+            .finish()
+    }
+}
+
+/// All emissions of `event` from now on, as a stream: those that come while nobody asks are kept. Node's `events.on`.
+///
+/// It never ends by itself. What is emitted as [`ERROR`] (unless that is `event`) comes as an error after the values before
+/// it, and is the last item.
+///
+/// # Cancel safety
+///
+/// Dropping the stream takes its listeners off; what it has kept is lost.
+///
+/// # Examples
+///
+/// ```
+/// use futures::StreamExt;
+/// use phaseloop::node::events::{Event, EventEmitter, on};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// phaseloop::block_on(async {
+///     let emitter = EventEmitter::new();
+///     let events = on(&emitter, DATA);
+///     (1..=3).for_each(|n| assert!(emitter.emit(DATA, &n)));
+///     let sum: u32 = events.take(3).map(Result::unwrap).fold(0, |a, b| async move { a + b }).await;
+///     assert_eq!(sum, 6);
+/// });
+/// ```
+pub fn on<A>(emitter: &EventEmitter, event: Event<A>) -> Events<A>
+where
+    A: ToOwned + ?Sized + 'static,
+    A::Owned: 'static,
+{
+    let queue = Rc::new(RefCell::new(Queue {
+        items: VecDeque::new(),
+        closed: false,
+        waker: None,
+    }));
+    let values = queue.clone();
+    let mut listeners = vec![emitter.on(event, move |arguments| {
+        push(&values, Ok(arguments.to_owned()));
+    })];
+    if event.key() != ERROR.key() {
+        let errors = queue.clone();
+        listeners.push(emitter.on(ERROR, move |error| push(&errors, Err(error.clone()))));
+    }
+    Events {
+        emitter: emitter.clone(),
+        listeners,
+        queue,
+    }
+}
+
+struct Queue<T> {
+    items: VecDeque<Result<T, Error>>,
+    /// An error was seen: nothing follows it.
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+fn push<T>(queue: &RefCell<Queue<T>>, item: Result<T, Error>) {
+    let (refused, waker) = {
+        let mut queue = queue.borrow_mut();
+        if queue.closed {
+            (Some(item), None)
+        } else {
+            queue.closed = item.is_err();
+            queue.items.push_back(item);
+            (None, queue.waker.take())
+        }
+    };
+    drop(refused);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The emissions of an event. Made by [`on()`].
+#[must_use = "streams do nothing unless polled"]
+pub struct Events<A>
+where
+    A: ToOwned + ?Sized,
+{
+    emitter: EventEmitter,
+    listeners: Vec<ListenerId>,
+    queue: Rc<RefCell<Queue<A::Owned>>>,
+}
+
+impl<A: ToOwned + ?Sized> Stream for Events<A> {
+    type Item = Result<A::Owned, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut queue = self.queue.borrow_mut();
+        if let Some(item) = queue.items.pop_front() {
+            return Poll::Ready(Some(item));
+        }
+        if queue.closed {
+            return Poll::Ready(None);
+        }
+        let before = queue.waker.replace(cx.waker().clone());
+        drop(queue);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl<A: ToOwned + ?Sized> Drop for Events<A> {
+    fn drop(&mut self) {
+        for listener in self.listeners.drain(..) {
+            self.emitter.off(listener);
+        }
+    }
+}
+
+impl<A: ToOwned + ?Sized> fmt::Debug for Events<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events")
+            .field("kept", &self.queue.borrow().items.len())
+            .finish_non_exhaustive()
+    }
+}
