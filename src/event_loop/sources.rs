@@ -104,7 +104,7 @@ impl Side {
     }
 
     /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
-    #[cfg(feature = "net")]
+    #[cfg(any(unix, feature = "net"))]
     pub(crate) fn clear_after_partial(&self) {
         if crate::sys::poller::REPORTS_END && !self.for_good.get() {
             self.ready.set(false);

@@ -1,6 +1,6 @@
-//! Sources that are streams of bytes, or sockets: what the sockets of [`net`](crate::net) are made of.
+//! Sources that are streams of bytes, or sockets: what pipes and the sockets of [`net`](crate::net) are made of.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll, ready};
 
 use super::source::Source;
@@ -8,13 +8,94 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::sources::Direction;
 use crate::sys::poller::{AsSource, Ready};
 
+/// Implements `futures`' [`AsyncRead`](futures_io::AsyncRead) for a stream with a field `source`, and for references to it.
+macro_rules! impl_async_read {
+    ($stream:ty) => {
+        $crate::io::bytes::impl_async_read!(@one $stream, |this| &*this);
+        $crate::io::bytes::impl_async_read!(@one &$stream, |this| &**this);
+    };
+    (@one $type:ty, |$this:ident| $stream:expr) => {
+        impl futures_io::AsyncRead for $type {
+            fn poll_read(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buffer: &mut [u8],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                let $this = self;
+                ($stream).source.poll_read_bytes(cx, buffer)
+            }
+
+            fn poll_read_vectored(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buffers: &mut [std::io::IoSliceMut<'_>],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                let $this = self;
+                ($stream).source.poll_read_buffers(cx, buffers)
+            }
+        }
+    };
+}
+pub(crate) use impl_async_read;
+
+/// The same for [`AsyncWrite`](futures_io::AsyncWrite); the expressions close the stream given as `&mut T` and as `&T`.
+macro_rules! impl_async_write {
+    ($stream:ty, |$owned:ident| $close:expr, |$shared:ident| $close_shared:expr) => {
+        $crate::io::bytes::impl_async_write!(
+            @one $stream, |this| &*this, { let $owned = this.get_mut(); $close }
+        );
+        $crate::io::bytes::impl_async_write!(
+            @one &$stream, |this| &**this, { let $shared = *this; $close_shared }
+        );
+    };
+    (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
+        impl futures_io::AsyncWrite for $type {
+            fn poll_write(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buffer: &[u8],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                let $this = self;
+                ($stream).source.poll_write_bytes(cx, buffer)
+            }
+
+            fn poll_write_vectored(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buffers: &[std::io::IoSlice<'_>],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                let $this = self;
+                ($stream).source.poll_write_buffers(cx, buffers)
+            }
+
+            /// There is no buffer between the caller and the system.
+            fn poll_flush(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<()>> {
+                std::task::Poll::Ready(Ok(()))
+            }
+
+            fn poll_close(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<()>> {
+                let $this = self;
+                std::task::Poll::Ready($close)
+            }
+        }
+    };
+}
+pub(crate) use impl_async_write;
+
 impl<T: AsSource> Source<T> {
-    /// The same for a stream or a socket, whose writes and connects keep the loop alive whether it is unref'd or not.
+    /// Registers a stream or a socket, whose writes and connects keep the loop alive whether it is unref'd or not.
     ///
     /// One that `can_write` is tried without waiting for an event that says so (R143).
     #[track_caller]
     pub(crate) fn new_stream(handle: &LoopHandle, source: T, can_write: bool) -> io::Result<Self> {
-        let source = Self::new(handle, source)?;
+        let mut source = Self::new(handle, source)?;
+        source.short_means_drained = true;
         source.state.writes_are_requests.set(true);
         if can_write {
             source.state.side(Direction::Write).set_ready(Ready {
@@ -64,6 +145,7 @@ impl<T: AsSource> Source<T> {
     /// # Errors
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
+    #[cfg(feature = "net")]
     pub(crate) fn try_with<R>(
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
@@ -74,8 +156,87 @@ impl<T: AsSource> Source<T> {
 
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         // Nothing at all is the end of a stream, which stays.
-        if matches!(result, Ok(count) if (1..asked).contains(count)) {
+        let is_short = matches!(result, Ok(count) if (1..asked).contains(count));
+        if is_short && self.short_means_drained {
             self.state.side(direction).clear_after_partial();
         }
+    }
+}
+
+/// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.
+const BUFFERS_PER_CALL: usize = 1024;
+
+/// How many bytes a call with these buffers moves if nothing but the stream cuts it short.
+fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
+    lengths
+        .take(BUFFERS_PER_CALL)
+        .fold(0, usize::saturating_add)
+}
+
+impl<T: AsSource> Source<T>
+where
+    for<'a> &'a T: Read,
+{
+    pub(crate) fn poll_read_bytes(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_bytes(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
+    }
+
+    pub(crate) fn poll_read_buffers(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
+        self.poll_bytes(Direction::Read, cx, asked, |mut io| {
+            io.read_vectored(buffers)
+        })
+    }
+
+    pub(crate) fn try_read_bytes(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_bytes(Direction::Read, buffer.len(), |mut io| io.read(buffer))
+    }
+
+    pub(crate) fn try_read_buffers(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
+        self.try_bytes(Direction::Read, asked, |mut io| io.read_vectored(buffers))
+    }
+}
+
+impl<T: AsSource> Source<T>
+where
+    for<'a> &'a T: Write,
+{
+    pub(crate) fn poll_write_bytes(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_bytes(Direction::Write, cx, buffer.len(), |mut io| {
+            io.write(buffer)
+        })
+    }
+
+    pub(crate) fn poll_write_buffers(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
+        self.poll_bytes(Direction::Write, cx, asked, |mut io| {
+            io.write_vectored(buffers)
+        })
+    }
+
+    pub(crate) fn try_write_bytes(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.try_bytes(Direction::Write, buffer.len(), |mut io| io.write(buffer))
+    }
+
+    pub(crate) fn try_write_buffers(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
+        self.try_bytes(Direction::Write, asked, |mut io| io.write_vectored(buffers))
     }
 }

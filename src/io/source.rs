@@ -18,7 +18,7 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
 use crate::kinds::Kind;
-use crate::sys::poller::{AsSource, Registration};
+use crate::sys::poller::{AsSource, Ready, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -56,8 +56,10 @@ use crate::sys::poller::{AsSource, Registration};
 pub struct Source<T: AsSource> {
     core: HandleCore,
     pub(super) state: Rc<SourceState>,
-    /// `None` only on the way out.
+    /// `None` after [`end`](Self::end), and on the way out.
     registration: Option<Registration<T>>,
+    /// Whether a read or write that moved less than it was asked to has emptied or filled the stream.
+    pub(super) short_means_drained: bool,
 }
 
 impl<T: AsSource> Source<T> {
@@ -81,6 +83,7 @@ impl<T: AsSource> Source<T> {
                 core,
                 state,
                 registration: Some(registration),
+                short_means_drained: false,
             }),
             Err((_source, error)) => {
                 loop_core.sources.remove(&state);
@@ -252,8 +255,12 @@ impl<T: AsSource> Source<T> {
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> Option<io::Result<R>> {
+        let Some(registration) = &self.registration else {
+            let text = "this end of the stream was closed";
+            return Some(Err(io::Error::new(io::ErrorKind::BrokenPipe, text)));
+        };
         loop {
-            match operation(self.get_ref()) {
+            match operation(registration.get()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.state.side(direction).clear();
@@ -271,6 +278,20 @@ impl<T: AsSource> Source<T> {
     /// Brings the loop's books in line with who waits.
     fn count_waits(&self) {
         self.state.count_waits(self.core.handle.core());
+    }
+
+    /// Closes the source and leaves the handle: every attempt fails from now on.
+    #[cfg(any(unix, feature = "net"))]
+    pub(super) fn end(&mut self) {
+        let registration = self.registration.take();
+        self.shut();
+        drop(registration);
+        for direction in [Direction::Read, Direction::Write] {
+            self.state.side(direction).set_ready(Ready {
+                now: true,
+                for_good: true,
+            });
+        }
     }
 
     fn shut(&self) {

@@ -1,9 +1,8 @@
 //! TCP connections.
 
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{self, Shutdown, SocketAddr};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
@@ -12,16 +11,19 @@ use super::address::{ToAddresses, resolve};
 use super::options::{Keepalive, set_keepalive};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::sources::Direction;
-use crate::io::{Readiness, Source};
+use crate::io::{Duplex, Readiness, Source};
 use crate::phase;
 use crate::sys;
 
-/// Implements the traits of `futures` for a stream and for references to it, by its poll functions.
+/// Implements the traits of `futures` for a socket and for references to it. Closing ends the writing direction.
 macro_rules! impl_async_stream {
     ($stream:ty) => {
-        impl_async_stream!(@one $stream, |this| &*this);
-        impl_async_stream!(@one &$stream, |this| &**this);
+        crate::io::bytes::impl_async_read!($stream);
+        crate::io::bytes::impl_async_write!(
+            $stream,
+            |stream| crate::net::stream::end_writing(stream),
+            |stream| crate::net::stream::end_writing(stream)
+        );
 
         impl crate::io::Duplex for $stream {
             fn shutdown_write(&self) -> std::io::Result<()> {
@@ -29,159 +31,14 @@ macro_rules! impl_async_stream {
             }
         }
     };
-    (@one $type:ty, |$this:ident| $stream:expr) => {
-        impl futures_io::AsyncRead for $type {
-            fn poll_read(
-                self: std::pin::Pin<&mut Self>,
-                cx: &mut std::task::Context<'_>,
-                buffer: &mut [u8],
-            ) -> std::task::Poll<std::io::Result<usize>> {
-                let $this = self;
-                ($stream).source.poll_read_bytes(cx, buffer)
-            }
-
-            fn poll_read_vectored(
-                self: std::pin::Pin<&mut Self>,
-                cx: &mut std::task::Context<'_>,
-                buffers: &mut [std::io::IoSliceMut<'_>],
-            ) -> std::task::Poll<std::io::Result<usize>> {
-                let $this = self;
-                ($stream).source.poll_read_buffers(cx, buffers)
-            }
-        }
-
-        impl futures_io::AsyncWrite for $type {
-            fn poll_write(
-                self: std::pin::Pin<&mut Self>,
-                cx: &mut std::task::Context<'_>,
-                buffer: &[u8],
-            ) -> std::task::Poll<std::io::Result<usize>> {
-                let $this = self;
-                ($stream).source.poll_write_bytes(cx, buffer)
-            }
-
-            fn poll_write_vectored(
-                self: std::pin::Pin<&mut Self>,
-                cx: &mut std::task::Context<'_>,
-                buffers: &[std::io::IoSlice<'_>],
-            ) -> std::task::Poll<std::io::Result<usize>> {
-                let $this = self;
-                ($stream).source.poll_write_buffers(cx, buffers)
-            }
-
-            /// There is no buffer between the caller and the system.
-            fn poll_flush(
-                self: std::pin::Pin<&mut Self>,
-                _: &mut std::task::Context<'_>,
-            ) -> std::task::Poll<std::io::Result<()>> {
-                std::task::Poll::Ready(Ok(()))
-            }
-
-            /// Ends the writing direction; reading goes on.
-            fn poll_close(
-                self: std::pin::Pin<&mut Self>,
-                _: &mut std::task::Context<'_>,
-            ) -> std::task::Poll<std::io::Result<()>> {
-                let $this = self;
-                std::task::Poll::Ready(crate::net::stream::end_writing(
-                    ($stream).shutdown(std::net::Shutdown::Write),
-                ))
-            }
-        }
-    };
 }
 pub(super) use impl_async_stream;
 
-/// A peer that is gone need not be told that nothing more will come.
-pub(super) fn end_writing(result: io::Result<()>) -> io::Result<()> {
-    match result {
+/// Ends the writing direction; reading goes on. A peer that is gone need not be told that nothing more will come.
+pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
+    match stream.shutdown_write() {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
         result => result,
-    }
-}
-
-/// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.
-const BUFFERS_PER_CALL: usize = 1024;
-
-/// How many bytes a call with these buffers moves if nothing but the stream cuts it short.
-fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
-    lengths
-        .take(BUFFERS_PER_CALL)
-        .fold(0, usize::saturating_add)
-}
-
-/// A stream source's reads and writes, for whatever kind of stream.
-pub(super) trait StreamSource {
-    fn poll_read_bytes(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
-    fn poll_read_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-    ) -> Poll<io::Result<usize>>;
-    fn poll_write_bytes(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;
-    fn poll_write_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>>;
-    fn try_read_bytes(&self, buffer: &mut [u8]) -> io::Result<usize>;
-    fn try_read_buffers(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
-    fn try_write_bytes(&self, buffer: &[u8]) -> io::Result<usize>;
-    fn try_write_buffers(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize>;
-}
-
-impl<T: crate::io::AsSource> StreamSource for Source<T>
-where
-    for<'a> &'a T: Read + Write,
-{
-    fn poll_read_bytes(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.poll_bytes(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
-    }
-
-    fn poll_read_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.poll_bytes(Direction::Read, cx, asked, |mut io| {
-            io.read_vectored(buffers)
-        })
-    }
-
-    fn poll_write_bytes(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_bytes(Direction::Write, cx, buffer.len(), |mut io| {
-            io.write(buffer)
-        })
-    }
-
-    fn poll_write_buffers(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.poll_bytes(Direction::Write, cx, asked, |mut io| {
-            io.write_vectored(buffers)
-        })
-    }
-
-    fn try_read_bytes(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.try_bytes(Direction::Read, buffer.len(), |mut io| io.read(buffer))
-    }
-
-    fn try_read_buffers(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.try_bytes(Direction::Read, asked, |mut io| io.read_vectored(buffers))
-    }
-
-    fn try_write_bytes(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.try_bytes(Direction::Write, buffer.len(), |mut io| io.write(buffer))
-    }
-
-    fn try_write_buffers(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.try_bytes(Direction::Write, asked, |mut io| io.write_vectored(buffers))
     }
 }
 

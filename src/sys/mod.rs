@@ -7,6 +7,7 @@
 //! | [`clock`] | the monotonic clock |
 //! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | `datagrams` | many datagrams with one system call |
+//! | `descriptor` | pipes, and the modes of open descriptors |
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
@@ -21,6 +22,8 @@ pub(crate) mod clock;
 pub(crate) mod current;
 #[cfg(feature = "net")]
 pub(crate) mod datagrams;
+#[cfg(unix)]
+pub(crate) mod descriptor;
 #[cfg(feature = "hyper")]
 pub(crate) mod home;
 #[cfg(feature = "net")]

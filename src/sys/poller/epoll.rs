@@ -10,7 +10,6 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
-#[cfg(any(test, feature = "net"))]
 pub(crate) const REPORTS_END: bool = true;
 
 /// The epoll instance and the eventfd that interrupts its wait.

@@ -35,7 +35,7 @@ mod backend;
 use std::io;
 use std::rc::Rc;
 
-#[cfg(any(test, feature = "net"))]
+#[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
 pub(crate) use backend::{Events, Notifier, Poller};
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).

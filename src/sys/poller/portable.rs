@@ -10,7 +10,7 @@ use super::{BackendFd, Event, NOTIFY_KEY, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left. Not in what
 /// `polling` reports.
-#[cfg(any(test, feature = "net"))]
+#[cfg(any(test, unix, feature = "net"))]
 pub(crate) const REPORTS_END: bool = false;
 
 /// A `polling` poller, shared with its notifiers.
