@@ -1,25 +1,28 @@
 //! Blocking work from async code: run it on the pool, await it on the loop.
 //!
 //! ```text
-//!   spawn_blocking ──> queued ──> taken by a thread ──> done ──> inbox ──> poll phase: its task is woken
+//!   spawn_blocking ──> queued ──> taken by a thread ──> ended ──> inbox ──> poll phase: its task is woken
 //!                        └── abort, drop: the closure is dropped unrun
 //! ```
+
+mod job;
+#[cfg(all(test, phaseloop_loom))]
+mod models;
 
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{Location, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::thread;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use async_task::Task;
-
+use self::job::{Awaited, Home, Job};
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::remote::Remote;
 use crate::executor::join::JoinHandle;
+use crate::executor::spawn::Arrival;
 use crate::kinds::Kind;
 use crate::pool::Class;
 
@@ -28,8 +31,8 @@ use crate::pool::Class;
 /// The job is queued at once. Its end is delivered in the poll phase: jobs that have ended are delivered in that order, each
 /// followed by a drain of the lanes. Until then it keeps the loop alive.
 ///
-/// Dropping the handle lets the job go on; [`abort`](JoinHandle::abort) takes it out of the queue, if no thread has taken
-/// it yet: the closure is dropped unrun, by the thread that comes to it. One that runs already goes on, and its result is
+/// Dropping the handle lets the job go on; [`abort`](JoinHandle::abort) cancels it, if no thread has taken it yet: the
+/// closure is dropped unrun, on the loop's thread, in the microtask lane. One that runs already goes on, and its result is
 /// dropped. A panic in these drops is reported by the panic hook and goes nowhere else.
 /// The same happens to the jobs of a loop that is dropped: what waits is cancelled, what runs is left alone.
 ///
@@ -92,25 +95,14 @@ where
 /// Dropping it cancels the job if no thread has taken it.
 pub(crate) struct Work<T> {
     handle: LoopHandle,
-    delivery: Arc<Delivery<T>>,
-    /// Dropped, it cancels the job.
-    _job: Task<()>,
+    job: Arc<dyn Awaited<T>>,
 }
 
-/// The way of an output from a thread of the pool to its loop: through the inbox, also when the job ends before anybody
-/// awaits it, so that ends arrive in the poll phase and in their order (R277).
-struct Delivery<T> {
-    remote: Remote,
-    state: Mutex<State<T>>,
-}
-
-struct State<T> {
-    output: Option<thread::Result<T>>,
-    /// The loop has seen the end.
-    arrived: bool,
-    /// Nobody wants the output.
-    abandoned: bool,
-    waiter: Option<Waker>,
+/// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
+impl Home for Remote {
+    fn send(&self, ended: Arc<dyn Arrival>) {
+        Self::send(self, ended);
+    }
 }
 
 impl<T: Send + 'static> Work<T> {
@@ -125,61 +117,13 @@ impl<T: Send + 'static> Work<T> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let delivery = Arc::new(Delivery {
-            remote: handle.remote(),
-            state: Mutex::new(State {
-                output: None,
-                arrived: false,
-                abandoned: false,
-                waiter: None,
-            }),
-        });
-        let (sender, job) = (delivery.clone(), Unrun(Some(job)));
-        let job = handle.core().pool().submit(class, move || {
-            sender.send(catch_unwind(AssertUnwindSafe(|| job.run())));
-        })?;
+        let job = Job::new(handle.remote(), job);
+        handle.core().pool().submit(class, job.clone())?;
         handle.core().liveness.add(Kind::Work);
         Ok(Self {
             handle: handle.clone(),
-            delivery,
-            _job: job,
+            job,
         })
-    }
-}
-
-impl<T: Send + 'static> Delivery<T> {
-    /// On the pool's thread: the job has ended.
-    fn send(self: Arc<Self>, output: thread::Result<T>) {
-        let unwanted = {
-            let mut state = self.lock();
-            if state.abandoned {
-                Some(output)
-            } else {
-                state.output = Some(output);
-                None
-            }
-        };
-        if unwanted.is_some() {
-            return drop_quietly(unwanted);
-        }
-        let remote = self.remote.clone();
-        // A loop that is gone has nobody to deliver to.
-        let _ = remote.call(move || {
-            let waiter = {
-                let mut state = self.lock();
-                state.arrived = true;
-                state.waiter.take()
-            };
-            if let Some(waiter) = waiter {
-                waiter.wake();
-            }
-        });
-    }
-}
-
-impl<T> Delivery<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,19 +131,10 @@ impl<T> Future for Work<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let mut state = self.delivery.lock();
-        if !state.arrived {
-            let before = state.waiter.replace(cx.waker().clone());
-            drop(state);
-            drop(before);
-            return Poll::Pending;
-        }
-        let output = state.output.take();
-        drop(state);
-        match output.expect("not polled after its end") {
-            Ok(output) => Poll::Ready(output),
+        self.job.poll(cx).map(|output| match output {
+            Ok(output) => output,
             Err(panic) => resume_unwind(panic),
-        }
+        })
     }
 }
 
@@ -208,44 +143,12 @@ impl<T> Drop for Work<T> {
         if !self.handle.is_closed() {
             self.handle.core().liveness.remove(Kind::Work);
         }
-        let (output, waiter) = {
-            let mut state = self.delivery.lock();
-            state.abandoned = true;
-            (state.output.take(), state.waiter.take())
-        };
-        drop_quietly(output);
-        drop(waiter);
+        self.job.cancel();
     }
 }
 
 impl<T> fmt::Debug for Work<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work")
-            .field("arrived", &self.delivery.lock().arrived)
-            .finish_non_exhaustive()
+        f.debug_struct("Work").finish_non_exhaustive()
     }
-}
-
-/// A closure whose drop does not panic: a cancelled job is dropped where a panic would end the process.
-struct Unrun<F>(Option<F>);
-
-impl<F> Unrun<F> {
-    fn run<T>(mut self) -> T
-    where
-        F: FnOnce() -> T,
-    {
-        let job = self.0.take().expect("run once");
-        job()
-    }
-}
-
-impl<F> Drop for Unrun<F> {
-    fn drop(&mut self) {
-        drop_quietly(self.0.take());
-    }
-}
-
-/// Drops what nobody wants. A panic of the drop has been reported by the panic hook, and goes nowhere else.
-fn drop_quietly<T>(unwanted: T) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(unwanted)));
 }

@@ -5,7 +5,7 @@
 //! default) hold at most that many threads, so that slow ones leave room for the others. A loop can have a pool of its own:
 //! [`Builder::pool`](crate::Builder::pool).
 //!
-//! The pool knows nothing of loops: a job is a closure that reports by itself.
+//! The pool knows nothing of loops: a job reports by itself, and knows by itself that it was cancelled.
 
 mod queue;
 mod workers;
@@ -14,8 +14,6 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-use async_task::Task;
 
 use self::workers::Workers;
 
@@ -36,7 +34,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub(crate) const COUNT: usize = 3;
+    const COUNT: usize = 3;
 
     fn index(self) -> usize {
         match self {
@@ -45,6 +43,11 @@ impl Class {
             Self::Dns => 2,
         }
     }
+}
+
+/// What a thread of the pool does with a job: once, in its turn, also if it was cancelled meanwhile.
+pub(crate) trait Run: Send + Sync {
+    fn run(self: Arc<Self>);
 }
 
 /// A pool of threads for blocking work.
@@ -72,22 +75,13 @@ impl Pool {
             .clone()
     }
 
-    /// Runs `job` on one of the threads. What is returned, dropped before a thread has taken the job, cancels it.
+    /// Queues `job` for one of the threads.
     ///
     /// # Errors
     ///
     /// When the pool has no thread and none can be started.
-    pub(crate) fn submit(
-        &self,
-        class: Class,
-        job: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Task<()>> {
-        self.workers.start_threads()?;
-        let pool = self.workers.clone();
-        let schedule = move |runnable| pool.submit(class, runnable);
-        let (runnable, task) = async_task::spawn(async { job() }, schedule);
-        runnable.schedule();
-        Ok(task)
+    pub(crate) fn submit(&self, class: Class, job: Arc<dyn Run>) -> io::Result<()> {
+        self.workers.submit(class, job)
     }
 
     /// What the pool has done and has to do.
@@ -143,10 +137,10 @@ pub struct PoolStats {
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct PoolBuilder {
-    pub(crate) threads: usize,
-    pub(crate) name: String,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) limits: [Option<usize>; Class::COUNT],
+    threads: usize,
+    name: String,
+    stack_size: Option<usize>,
+    limits: [Option<usize>; Class::COUNT],
 }
 
 impl PoolBuilder {
@@ -196,7 +190,7 @@ impl PoolBuilder {
     }
 
     /// The limit in force for a class; `None` where all threads may be used.
-    pub(crate) fn limit_of(&self, class: usize) -> Option<usize> {
+    fn limit_of(&self, class: usize) -> Option<usize> {
         let usual = (class == Class::Dns.index()).then(|| self.threads.div_ceil(2));
         self.limits[class]
             .or(usual)

@@ -41,11 +41,6 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     ("rustix::", &["sys/"], "system calls are made under sys/"),
     (
-        "async_task::",
-        &["pool", "blocking.rs"],
-        "only jobs of the pool are tasks of async-task",
-    ),
-    (
         "Instant::now",
         &["sys/clock.rs"],
         "one place reads the clock",

@@ -197,6 +197,7 @@ impl Core {
             Message::Wake(runnable) => self.lane.push_microtask(Microtask::Task(runnable)),
             Message::WakeRoot => self.lane.push_microtask(Microtask::Root),
             Message::Call(call) => call(),
+            Message::Arrival(arrival) => arrival.arrive(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use super::handle::LoopHandle;
 use crate::error::Error;
 use crate::executor::join::{JoinError, JoinHandle};
-use crate::executor::spawn::{Message, Shared};
+use crate::executor::spawn::{Arrival, Message, Shared};
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
@@ -86,6 +86,13 @@ impl Remote {
             .inbox
             .push(Message::Call(Box::new(call)))
             .map_err(|_| Error::LOOP_CLOSED)
+    }
+
+    /// Lets something arrive on the loop's thread, in the poll phase, followed by a drain of the lanes. Dropped if the loop
+    /// is gone, or goes before it gets to it.
+    pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) {
+        // It comes back from a loop that is gone; nobody waits for it then.
+        let _ = self.shared.inbox.push(Message::Arrival(arrival));
     }
 
     /// [Stops](LoopHandle::stop) the loop after the turn in which it sees this.

@@ -93,6 +93,14 @@ pub(crate) enum Message {
     WakeRoot,
     /// Something is to be done on the loop's thread.
     Call(Box<dyn FnOnce() + Send>),
+    /// Something comes to the loop that others hold, too.
+    Arrival(Arc<dyn Arrival>),
+}
+
+/// What another thread has dealt with and sends to the loop, without an allocation for the sending.
+pub(crate) trait Arrival: Send + Sync {
+    /// On the loop's thread, as a callback.
+    fn arrive(self: Arc<Self>);
 }
 
 impl Notify for Notifier {

@@ -6,17 +6,16 @@
 //! class brings it back.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
-use async_task::Runnable;
+use super::{Class, PoolBuilder, Run};
 
-use super::{Class, PoolBuilder};
-
-/// One job; running it once, or finding it cancelled, is up to `async-task`.
-pub(crate) struct Job {
-    pub(crate) runnable: Runnable,
-    pub(crate) class: Class,
-    pub(crate) submitted: Instant,
+/// One job. Whether it was cancelled is known to itself: it is taken all the same.
+pub(super) struct Job {
+    pub(super) run: Arc<dyn Run>,
+    pub(super) class: Class,
+    pub(super) submitted: Instant,
 }
 
 enum Entry {
@@ -34,13 +33,13 @@ struct Lane {
     has_token: bool,
 }
 
-pub(crate) struct Queue {
+pub(super) struct Queue {
     common: VecDeque<Entry>,
     lanes: [Lane; Class::COUNT],
 }
 
 impl Queue {
-    pub(crate) fn new(builder: &PoolBuilder) -> Self {
+    pub(super) fn new(builder: &PoolBuilder) -> Self {
         Self {
             common: VecDeque::new(),
             lanes: std::array::from_fn(|class| Lane {
@@ -50,31 +49,35 @@ impl Queue {
         }
     }
 
-    /// `true`: there is something more for a thread to do.
-    pub(crate) fn push(&mut self, job: Job) -> bool {
+    /// Whether a thread has nothing to look for. What a full class has waiting is nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.common.is_empty()
+    }
+
+    pub(super) fn push(&mut self, job: Job) {
         let class = job.class.index();
         let lane = &mut self.lanes[class];
         if lane.limit.is_none() {
             self.common.push_back(Entry::Job(job));
-            return true;
+        } else {
+            lane.waiting.push_back(job);
+            self.offer_token(class);
         }
-        lane.waiting.push_back(job);
-        self.offer_token(class)
     }
 
-    /// The next job a thread may take, and whether that has given another thread something to do: the next one of a
-    /// limited class, for which nobody was notified when it was pushed.
-    pub(crate) fn pop(&mut self) -> Option<(Job, bool)> {
+    /// The next job a thread may take.
+    pub(super) fn pop(&mut self) -> Option<Job> {
         loop {
             match self.common.pop_front()? {
-                Entry::Job(job) => return Some((job, false)),
+                Entry::Job(job) => return Some(job),
                 Entry::Token(class) => {
                     let lane = &mut self.lanes[class];
                     lane.has_token = false;
                     if !lane.is_full() {
                         if let Some(job) = lane.waiting.pop_front() {
                             lane.running += 1;
-                            return Some((job, self.offer_token(class)));
+                            self.offer_token(class);
+                            return Some(job);
                         }
                     }
                 }
@@ -83,7 +86,7 @@ impl Queue {
     }
 
     /// A job of this class has ended.
-    pub(crate) fn ended(&mut self, class: Class) {
+    pub(super) fn ended(&mut self, class: Class) {
         let lane = &mut self.lanes[class.index()];
         if lane.limit.is_some() {
             lane.running -= 1;
@@ -92,14 +95,12 @@ impl Queue {
     }
 
     /// Gives a limited class a turn, if it has a job, may hold another thread and has none yet.
-    fn offer_token(&mut self, class: usize) -> bool {
+    fn offer_token(&mut self, class: usize) {
         let lane = &mut self.lanes[class];
-        let offer = !lane.has_token && !lane.is_full() && !lane.waiting.is_empty();
-        if offer {
+        if !lane.has_token && !lane.is_full() && !lane.waiting.is_empty() {
             lane.has_token = true;
             self.common.push_back(Entry::Token(class));
         }
-        offer
     }
 }
 
@@ -111,10 +112,17 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Job, PoolBuilder, Queue};
+    use super::{Class, Job, PoolBuilder, Queue, Run};
+    use std::sync::Arc;
     use std::time::Instant;
 
     use Class::{Cpu, Dns};
+
+    struct Nothing;
+
+    impl Run for Nothing {
+        fn run(self: Arc<Self>) {}
+    }
 
     fn queue(threads: usize, jobs: &[Class]) -> Queue {
         let mut queue = Queue::new(&PoolBuilder::new().threads(threads));
@@ -124,10 +132,8 @@ mod tests {
 
     fn push(queue: &mut Queue, jobs: &[Class]) {
         for &class in jobs {
-            let (runnable, task) = async_task::spawn(async {}, |_| ());
-            task.detach();
             queue.push(Job {
-                runnable,
+                run: Arc::new(Nothing),
                 class,
                 submitted: Instant::now(),
             });
@@ -137,7 +143,7 @@ mod tests {
     /// Pops everything a thread may take and says of which class it was.
     fn pop_all(queue: &mut Queue) -> Vec<Class> {
         std::iter::from_fn(|| queue.pop())
-            .map(|(job, _)| job.class)
+            .map(|job| job.class)
             .collect()
     }
 
@@ -145,10 +151,8 @@ mod tests {
     fn r276_limited_and_other_jobs_take_turns() {
         // The token stands where the first lookup was, then behind what was queued by the time it is taken.
         let mut waiting = queue(8, &[Dns, Dns, Dns, Cpu, Cpu, Cpu]);
-        let (first, is_more) = waiting.pop().unwrap();
-        assert!(first.class == Dns && is_more, "another lookup has its turn");
-        let (second, is_more) = waiting.pop().unwrap();
-        assert!(second.class == Cpu && !is_more);
+        assert_eq!(waiting.pop().unwrap().class, Dns);
+        assert_eq!(waiting.pop().unwrap().class, Cpu);
         push(&mut waiting, &[Cpu]);
         assert_eq!(pop_all(&mut waiting), [Cpu, Cpu, Dns, Cpu, Dns]);
     }
@@ -157,6 +161,7 @@ mod tests {
     fn r275_a_full_class_waits_until_one_of_its_jobs_has_ended() {
         let mut queue = queue(4, &[Dns, Dns, Dns, Dns]);
         assert_eq!(pop_all(&mut queue), [Dns, Dns]);
+        assert!(queue.is_empty(), "there is nothing to look for");
         push(&mut queue, &[Cpu]);
         assert_eq!(pop_all(&mut queue), [Cpu], "others are not held up");
         queue.ended(Dns);

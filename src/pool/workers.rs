@@ -2,20 +2,18 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-
-use async_task::Runnable;
+use std::sync::{Arc, PoisonError};
 
 use super::queue::{Job, Queue};
-use super::{Class, PoolBuilder, PoolStats};
+use super::{Class, PoolBuilder, PoolStats, Run};
 use crate::sys;
+use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
 
 /// What the pool's users and threads share.
 ///
-/// A user's lock is held for a few instructions only, and a sleeping thread is notified after it was released: it would
+/// The lock is held for a few instructions only, and a sleeping thread is notified after it was released: it would
 /// otherwise wake up only to wait for the lock.
-pub(crate) struct Workers {
+pub(super) struct Workers {
     builder: PoolBuilder,
     shared: Arc<Shared>,
 }
@@ -28,20 +26,31 @@ struct Shared {
 struct State {
     queue: Queue,
     stats: PoolStats,
-    /// Threads that were notified and have not run yet: they count as busy.
-    notified: usize,
+    /// A thread was notified and has not run yet.
+    is_waking: bool,
     /// The pool is gone: threads end when the queue is empty.
     closed: bool,
 }
 
 impl State {
-    /// Whether a thread sleeps that nobody has notified yet; the caller notifies it.
-    fn claim_idle(&mut self) -> bool {
-        let is_idle = self.stats.idle > self.notified;
-        if is_idle {
-            self.notified += 1;
-        }
-        is_idle
+    /// Whether to notify a thread: there is something to do, one sleeps, and none is on its way.
+    ///
+    /// One at a time is enough, because each thread asks this again before it begins with a job. So a burst of short
+    /// jobs costs a notification or two, while long ones have all threads awake soon.
+    fn claim_sleeper(&mut self) -> bool {
+        let claims = !self.is_waking && self.stats.idle > 0 && !self.queue.is_empty();
+        self.is_waking |= claims;
+        claims
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        let job = self.queue.pop()?;
+        let waited = sys::clock::monotonic().saturating_duration_since(job.submitted);
+        self.stats.queued -= 1;
+        self.stats.started += 1;
+        self.stats.total_wait += waited;
+        self.stats.longest_wait = self.stats.longest_wait.max(waited);
+        Some(job)
     }
 }
 
@@ -52,7 +61,7 @@ impl Shared {
 }
 
 impl Workers {
-    pub(crate) fn new(builder: PoolBuilder) -> Arc<Self> {
+    pub(super) fn new(builder: PoolBuilder) -> Arc<Self> {
         let queue = Queue::new(&builder);
         Arc::new(Self {
             builder,
@@ -60,7 +69,7 @@ impl Workers {
                 state: Mutex::new(State {
                     queue,
                     stats: PoolStats::default(),
-                    notified: 0,
+                    is_waking: false,
                     closed: false,
                 }),
                 wake: Condvar::new(),
@@ -69,34 +78,34 @@ impl Workers {
     }
 
     /// Queues a job.
-    pub(crate) fn submit(&self, class: Class, runnable: Runnable) {
-        let job = Job {
-            runnable,
-            class,
-            submitted: sys::clock::monotonic(),
-        };
-        let notify = {
-            let mut state = self.shared.lock();
-            let is_more = state.queue.push(job);
-            state.stats.queued += 1;
-            is_more && state.claim_idle()
-        };
-        if notify {
-            self.shared.wake.notify_one();
-        }
-    }
-
-    pub(crate) fn stats(&self) -> PoolStats {
-        self.shared.lock().stats
-    }
-
-    /// Starts all threads with the first job (R272). Those that could not be started are tried again with later jobs.
     ///
     /// # Errors
     ///
     /// When there is no thread, and none could be started.
-    pub(crate) fn start_threads(&self) -> io::Result<()> {
+    pub(super) fn submit(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
+        let job = Job {
+            run,
+            class,
+            submitted: sys::clock::monotonic(),
+        };
         let mut state = self.shared.lock();
+        self.start_threads(&mut state)?;
+        state.queue.push(job);
+        state.stats.queued += 1;
+        let notify = state.claim_sleeper();
+        drop(state);
+        if notify {
+            self.shared.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    pub(super) fn stats(&self) -> PoolStats {
+        self.shared.lock().stats
+    }
+
+    /// Starts all threads with the first job (R272). Those that could not be started are tried again with later jobs.
+    fn start_threads(&self, state: &mut State) -> io::Result<()> {
         while state.stats.threads < self.builder.threads {
             let shared = self.shared.clone();
             let mut thread = thread::Builder::new().name(self.builder.name.clone());
@@ -124,21 +133,16 @@ impl Drop for Workers {
 fn work(shared: &Shared) {
     let mut state = shared.lock();
     loop {
-        if let Some((job, is_more)) = state.queue.pop() {
-            let waited = sys::clock::monotonic().saturating_duration_since(job.submitted);
-            state.stats.queued -= 1;
-            state.stats.started += 1;
-            state.stats.total_wait += waited;
-            state.stats.longest_wait = state.stats.longest_wait.max(waited);
-            let notify = is_more && state.claim_idle();
+        if let Some(Job { run, class, .. }) = state.pop() {
+            let notify = state.claim_sleeper();
             drop(state);
             if notify {
                 shared.wake.notify_one();
             }
             // Jobs catch their own panics; one that escapes (from a drop) must not cost the pool a thread.
-            let _ = catch_unwind(AssertUnwindSafe(|| job.runnable.run()));
+            let _ = catch_unwind(AssertUnwindSafe(|| run.run()));
             state = shared.lock();
-            state.queue.ended(job.class);
+            state.queue.ended(class);
         } else if state.closed {
             state.stats.threads -= 1;
             return;
@@ -149,7 +153,7 @@ fn work(shared: &Shared) {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
             state.stats.idle -= 1;
-            state.notified = state.notified.saturating_sub(1);
+            state.is_waking = false;
         }
     }
 }

@@ -13,7 +13,7 @@
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
-//! | [`sync`] | the atomics and the lock of the cross-thread inbox and of tasks, replaced by model-checked ones under `cfg(phaseloop_loom)` |
+//! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |

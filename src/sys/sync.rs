@@ -1,15 +1,21 @@
-//! The synchronisation types of what other threads reach: the inbox and the state of a task.
+//! The synchronisation types of what several threads reach: the inbox, the state of a task, the pool and its jobs.
 //!
 //! One door, so that a build with `--cfg phaseloop_loom` checks the very code that ships.
 
 #[cfg(not(phaseloop_loom))]
-pub(crate) use std::sync::{
-    Mutex,
-    atomic::{AtomicU8, AtomicUsize, Ordering},
+pub(crate) use std::{
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicU8, AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 #[cfg(phaseloop_loom)]
-pub(crate) use loom::sync::{
-    Mutex,
-    atomic::{AtomicU8, AtomicUsize, Ordering},
+pub(crate) use loom::{
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicU8, AtomicUsize, Ordering},
+    },
+    thread,
 };

@@ -1,0 +1,151 @@
+//! A job: a closure on its way to a thread, and its output on its way back, in one allocation.
+//!
+//! ```text
+//!   queued ── run ──> running ── the closure returns ──> ended ── arrive, poll ──> over
+//!      └── cancel ──────┴───────────── cancel ─────────────┴── cancel ──────────────^
+//! ```
+//!
+//! `run` is called on a thread of the pool; `arrive`, `poll` and `cancel` on the loop's. The lock is held for a look and a
+//! move, never while anybody's code runs: neither a closure nor a waker is called or dropped under it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use crate::executor::spawn::Arrival;
+use crate::pool::Run;
+use crate::sys::sync::{Mutex, MutexGuard};
+
+/// Where jobs report their end.
+pub(super) trait Home: Send + Sync + 'static {
+    /// Called on a thread of the pool; [`Arrival::arrive`] follows at home.
+    fn send(&self, ended: Arc<dyn Arrival>);
+}
+
+/// A job as its home sees it.
+pub(super) trait Awaited<T> {
+    /// Ready once the end has arrived; not to be polled after that.
+    fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>>;
+    /// Drops what there is of the job: the closure, the output. One that runs goes on, for nobody.
+    fn cancel(&self);
+}
+
+pub(super) struct Job<F, T, H> {
+    home: H,
+    state: Mutex<State<F, T>>,
+}
+
+struct State<F, T> {
+    stage: Stage<F, T>,
+    /// The end has come home.
+    arrived: bool,
+    waiter: Option<Waker>,
+}
+
+enum Stage<F, T> {
+    Queued(F),
+    Running,
+    Ended(thread::Result<T>),
+    /// Cancelled, or its output was taken.
+    Over,
+}
+
+impl<F, T, H> Job<F, T, H> {
+    pub(super) fn new(home: H, closure: F) -> Arc<Self> {
+        Arc::new(Self {
+            home,
+            state: Mutex::new(State {
+                stage: Stage::Queued(closure),
+                arrived: false,
+                waiter: None,
+            }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<F, T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F, T> State<F, T> {
+    /// Moves from one stage to the next; without effect, and returning what was to come next, on a job that is over.
+    fn advance(&mut self, next: Stage<F, T>) -> Stage<F, T> {
+        if matches!(self.stage, Stage::Over) {
+            next
+        } else {
+            std::mem::replace(&mut self.stage, next)
+        }
+    }
+}
+
+impl<F, T, H> Run for Job<F, T, H>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+    H: Home,
+{
+    fn run(self: Arc<Self>) {
+        let taken = self.lock().advance(Stage::Running);
+        let Stage::Queued(closure) = taken else {
+            return;
+        };
+        let output = catch_unwind(AssertUnwindSafe(closure));
+        let before = self.lock().advance(Stage::Ended(output));
+        if matches!(before, Stage::Running) {
+            self.home.send(self.clone());
+        } else {
+            drop_quietly(before);
+        }
+    }
+}
+
+impl<F, T, H> Arrival for Job<F, T, H>
+where
+    F: Send,
+    T: Send,
+    H: Send + Sync,
+{
+    fn arrive(self: Arc<Self>) {
+        let waiter = {
+            let mut state = self.lock();
+            state.arrived = true;
+            state.waiter.take()
+        };
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    }
+}
+
+impl<F, T, H> Awaited<T> for Job<F, T, H> {
+    fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>> {
+        let mut state = self.lock();
+        if !state.arrived {
+            let before = state.waiter.replace(cx.waker().clone());
+            drop(state);
+            drop(before);
+            return Poll::Pending;
+        }
+        let stage = state.advance(Stage::Over);
+        drop(state);
+        match stage {
+            Stage::Ended(output) => Poll::Ready(output),
+            _ => unreachable!("it has arrived, and is not polled twice"),
+        }
+    }
+
+    fn cancel(&self) {
+        let (stage, waiter) = {
+            let mut state = self.lock();
+            (state.advance(Stage::Over), state.waiter.take())
+        };
+        drop_quietly(stage);
+        drop(waiter);
+    }
+}
+
+/// Drops what nobody wants. A panic of the drop has been reported by the panic hook, and goes nowhere else.
+fn drop_quietly<T>(unwanted: T) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(unwanted)));
+}

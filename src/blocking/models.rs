@@ -1,0 +1,232 @@
+//! Every interleaving of a loop, the jobs it has submitted and the threads of the pool, up to a bound on preemptions.
+//!
+//! `RUSTFLAGS="--cfg phaseloop_loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
+//!
+//! The pool, its queue, the jobs and the inbox are those that ship; only the kernel's wait is a model. A wake that is lost
+//! shows as a deadlock, also that of a thread which does not end with its pool.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
+use std::thread::Result as Output;
+
+use loom::sync::{Condvar, Mutex};
+
+use super::job::{Awaited, Home, Job};
+use crate::executor::inbox::{Inbox, Notify};
+use crate::executor::spawn::Arrival;
+use crate::pool::{Class, Pool, PoolBuilder};
+
+/// The kernel's wait: a flag that a notification sets and the end of a wait clears.
+#[derive(Default)]
+struct Kernel {
+    ready: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Notify for Arc<Kernel> {
+    fn notify(&self) {
+        *self.ready.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+impl Kernel {
+    fn wait(&self) {
+        let mut ready = self.ready.lock().unwrap();
+        while !*ready {
+            ready = self.changed.wait(ready).unwrap();
+        }
+        *ready = false;
+    }
+}
+
+/// A loop, of which the inbox is all that jobs know.
+#[derive(Clone)]
+struct Loop {
+    inbox: Arc<Inbox<Arc<dyn Arrival>, Arc<Kernel>>>,
+    kernel: Arc<Kernel>,
+}
+
+impl Home for Loop {
+    fn send(&self, ended: Arc<dyn Arrival>) {
+        let _ = self.inbox.push(ended);
+    }
+}
+
+impl Loop {
+    fn new() -> Self {
+        let kernel = Arc::<Kernel>::default();
+        let inbox = Inbox::new(kernel.clone());
+        inbox.resume();
+        Self {
+            inbox: Arc::new(inbox),
+            kernel,
+        }
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        pool: &Pool,
+        class: Class,
+        closure: impl FnOnce() -> T + Send + 'static,
+    ) -> Arc<dyn Awaited<T>> {
+        let job = Job::new(self.clone(), closure);
+        pool.submit(class, job.clone()).unwrap();
+        job
+    }
+
+    /// One poll phase.
+    fn turn(&self) {
+        if self.inbox.park() {
+            self.kernel.wait();
+        }
+        let mut arrivals = Vec::new();
+        if self.inbox.unpark() {
+            self.inbox.take(&mut arrivals);
+        }
+        for arrival in arrivals {
+            arrival.arrive();
+        }
+    }
+
+    fn wait_for<T>(&self, job: &Arc<dyn Awaited<T>>) -> Output<T> {
+        loop {
+            if let Poll::Ready(output) = job.poll(&Context::from_waker(Waker::noop())) {
+                return output;
+            }
+            self.turn();
+        }
+    }
+}
+
+/// A pool whose threads loom runs.
+fn pool(threads: usize) -> Pool {
+    PoolBuilder::new().threads(threads).build()
+}
+
+/// Counts what was dropped, wherever.
+struct Guard(Arc<Count>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+fn guard() -> (Guard, Arc<Count>) {
+    let dropped = Arc::new(Count::new(0));
+    (Guard(dropped.clone()), dropped)
+}
+
+/// More jobs than threads: each runs once, its output comes home, nobody sleeps while there is something to do.
+#[test]
+fn loom_every_job_runs_and_comes_home() {
+    use Class::{Cpu, Dns};
+    // Of two threads, lookups get one.
+    for (threads, classes) in [
+        (1, [Cpu, Cpu, Cpu]),
+        (2, [Cpu, Cpu, Cpu]),
+        (2, [Dns, Dns, Cpu]),
+    ] {
+        loom::model(move || {
+            let (pool, home) = (pool(threads), Loop::new());
+            let jobs: Vec<_> = (0..)
+                .zip(classes)
+                .map(|(number, class)| home.submit(&pool, class, move || number))
+                .collect();
+            for (number, job) in (0..).zip(&jobs) {
+                assert_eq!(home.wait_for(job).unwrap(), number);
+            }
+        });
+    }
+}
+
+/// Two jobs that wait for each other: the second thread is woken although the first one was on its way for the first job.
+#[test]
+fn loom_a_second_thread_is_woken_for_the_second_job() {
+    let mut model = loom::model::Builder::new();
+    // Three jobs on three threads: with more it takes long.
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let (pool, home) = (pool(2), Loop::new());
+        // Then both threads sleep, or are on their way there.
+        home.wait_for(&home.submit(&pool, Class::Cpu, || ()))
+            .unwrap();
+        let met = Arc::new((Mutex::new(0), Condvar::new()));
+        let jobs = [(); 2].map(|()| {
+            let met = met.clone();
+            home.submit(&pool, Class::Cpu, move || {
+                let mut arrived = met.0.lock().unwrap();
+                *arrived += 1;
+                met.1.notify_all();
+                while *arrived < 2 {
+                    arrived = met.1.wait(arrived).unwrap();
+                }
+            })
+        });
+        for job in &jobs {
+            home.wait_for(job).unwrap();
+        }
+    });
+}
+
+/// A job is cancelled while a thread takes it: the closure runs or not, what it holds is dropped once, at the latest with
+/// the thread, and the loop hears of it at most once.
+#[test]
+fn loom_a_cancel_races_with_the_thread() {
+    loom::model(|| {
+        let (pool, home) = (pool(1), Loop::new());
+        let (guard, dropped) = guard();
+        let ran = Arc::new(Count::new(0));
+        let job = {
+            let ran = ran.clone();
+            home.submit(&pool, Class::Cpu, move || {
+                ran.fetch_add(1, Relaxed);
+                guard
+            })
+        };
+        job.cancel();
+        let was_dropped = dropped.load(Relaxed) == 1;
+        assert!(
+            was_dropped || ran.load(Relaxed) == 1,
+            "neither run nor dropped"
+        );
+        drop(job);
+        // One thread: the job before this one is over.
+        home.wait_for(&home.submit(&pool, Class::Cpu, || ()))
+            .unwrap();
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
+
+/// The loop goes while jobs end: outputs go with it, whether they were on their way or not.
+#[test]
+fn loom_a_loop_goes_while_a_job_ends() {
+    loom::model(|| {
+        let (pool, home) = (pool(1), Loop::new());
+        let (guard, dropped) = guard();
+        let job = home.submit(&pool, Class::Cpu, move || guard);
+        let pending = job.poll(&Context::from_waker(Waker::noop())).is_pending();
+        assert!(pending, "nothing arrives but in a turn");
+        // As the end of a loop does: tasks first, then what was sent.
+        job.cancel();
+        drop((job, home.inbox.close()));
+        let other = Loop::new();
+        other
+            .wait_for(&other.submit(&pool, Class::Cpu, || ()))
+            .unwrap();
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
+
+/// A pool is dropped with a job in its queue: the job is done before the threads end.
+#[test]
+fn loom_a_pool_goes_when_its_queue_is_empty() {
+    loom::model(|| {
+        let (pool, home) = (pool(2), Loop::new());
+        let job = home.submit(&pool, Class::Cpu, || 7);
+        drop(pool);
+        assert_eq!(home.wait_for(&job).unwrap(), 7);
+    });
+}
