@@ -23,12 +23,15 @@ pub(crate) mod handle;
 pub(crate) mod handles;
 pub(crate) mod heap;
 pub(crate) mod hooks;
+pub(crate) mod late;
 pub(crate) mod liveness;
 mod poll;
 pub(crate) mod queue;
 pub(crate) mod remote;
 pub(crate) mod root;
 pub(crate) mod shutdown;
+#[cfg(all(unix, feature = "signal"))]
+pub(crate) mod signals;
 pub(crate) mod sources;
 pub(crate) mod timers;
 

@@ -58,6 +58,8 @@ pub enum Kind {
     Io,
     /// Work in flight on other threads.
     Work,
+    /// Somebody who listens to a signal.
+    Signal,
     /// A handle whose close has not been reported.
     Closing,
     /// The future of `block_on`.
@@ -65,7 +67,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const COUNT: usize = 12;
 
     /// Every kind, in the order of declaration.
     pub const ALL: [Self; Self::COUNT] = [
@@ -78,6 +80,7 @@ impl Kind {
         Self::Async,
         Self::Io,
         Self::Work,
+        Self::Signal,
         Self::Closing,
         Self::Root,
     ];
@@ -95,6 +98,7 @@ impl fmt::Display for Kind {
             Self::Async => "async handle",
             Self::Io => "I/O source",
             Self::Work => "work on another thread",
+            Self::Signal => "signal listener",
             Self::Closing => "closing handle",
             Self::Root => "future of block_on",
         })

@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["event_loop"],
     &["async_handle", "blocking", "io", "phase", "time"],
     &["task"],
-    &["fs", "net"],
+    &["fs", "net", "signal"],
     &["hyper", "tokio_io"],
     &["node"],
 ];

@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::closing::Closing;
 use super::handles::{Handles, Header, Stage};
 use super::hooks::Hooks;
+use super::late::Late;
 use super::liveness::Liveness;
 use super::queue::{Entry, PhaseQueue, QueueKey};
 use super::sources::Sources;
@@ -57,6 +58,8 @@ pub(crate) struct Core {
     pub(super) poll_queue: PhaseQueue,
     pub(crate) sources: Sources,
     pub(crate) asyncs: Asyncs,
+    /// What comes last in the poll phase.
+    pub(crate) late: Late,
 
     // The loop itself.
     pub(crate) handles: Handles,
@@ -115,6 +118,7 @@ impl Core {
             poll_queue: PhaseQueue::new(),
             sources: Sources::new(),
             asyncs: Asyncs::new(),
+            late: Late::default(),
             handles: Handles::new(),
             liveness: Liveness::default(),
             probe,

@@ -37,6 +37,7 @@ impl Core {
             if !self.poll_queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
+            dispatched += self.run_late();
             if dispatched > 0 {
                 full_batches += 1;
                 if reported < BATCH || full_batches == FULL_BATCHES {

@@ -48,6 +48,7 @@ impl Core {
             drop(phase.hooks.drain());
         }
         drop(self.asyncs.drain());
+        self.late.shut_down();
         self.handles.shut_down();
         for source in self.sources.drain() {
             source.end_waits(self);
@@ -88,6 +89,7 @@ impl Drop for Running<'_> {
             let has_rest = !core.events.borrow().is_empty()
                 || !core.messages.borrow().is_empty()
                 || core.asyncs.any_sent()
+                || core.late.has_rest()
                 || core.closing.has_rest();
             if has_rest {
                 core.shared.inbox.signal();

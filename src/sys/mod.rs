@@ -12,6 +12,7 @@
 //! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
+//! | `signal` | what was caught for a loop, and the dispositions of the process |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
 //! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
@@ -30,6 +31,8 @@ pub(crate) mod home;
 pub(crate) mod names;
 pub(crate) mod poller;
 pub(crate) mod scoped;
+#[cfg(all(unix, feature = "signal"))]
+pub(crate) mod signal;
 #[cfg(feature = "net")]
 pub(crate) mod socket;
 pub(crate) mod sync;

@@ -1,0 +1,90 @@
+//! An echo server that ends well: at SIGINT or SIGTERM it accepts nobody any more, gives open connections a second to
+//! finish, and cuts those that do not.
+//!
+//! ```text
+//! cargo run --release --example ctrl_c                      # plays its own user, then exits
+//! cargo run --release --example ctrl_c -- 127.0.0.1:7000    # serves until ctrl-c; try `nc 127.0.0.1 7000`
+//! ```
+
+#[cfg(unix)]
+mod server {
+    use std::io;
+    use std::time::Duration;
+
+    use futures::{AsyncReadExt, AsyncWriteExt, FutureExt, select};
+    use phaseloop::net::{TcpListener, TcpStream};
+    use phaseloop::signal::{SignalKind, Signals};
+    use phaseloop::task::JoinSet;
+    use phaseloop::time::timeout;
+    use phaseloop::{phase, spawn};
+
+    /// How long open connections may take to finish.
+    const DRAIN: Duration = Duration::from_secs(1);
+
+    pub(crate) async fn run(address: Option<String>) -> io::Result<()> {
+        // From here on the signals do not end the program.
+        let signals = Signals::new([SignalKind::INT, SignalKind::TERM])?;
+        match address {
+            Some(address) => serve(TcpListener::bind(address).await?, signals).await,
+            None => {
+                let listener = TcpListener::bind("127.0.0.1:0").await?;
+                let user = spawn(user(TcpStream::connect(listener.local_addr()?).await?));
+                serve(listener, signals).await?;
+                user.await.expect("the user does not panic")
+            }
+        }
+    }
+
+    async fn serve(listener: TcpListener, mut signals: Signals) -> io::Result<()> {
+        println!("listening on {}", listener.local_addr()?);
+        let mut connections = JoinSet::new();
+        loop {
+            select! {
+                accepted = listener.accept().fuse() => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(async move {
+                        phaseloop::io::copy(&stream, &stream).await
+                    })),
+                    Err(error) => eprintln!("accept: {error}"),
+                },
+                kind = signals.recv().fuse() => {
+                    println!("{}: no more connections", kind.expect("the loop runs"));
+                    break;
+                }
+            }
+        }
+        drop(listener);
+        // Nobody listens to signals from here on: a second ctrl-c ends the program at once.
+        drop(signals);
+        let drained = timeout(DRAIN, async {
+            while connections.join_next().await.is_some() {}
+        });
+        match drained.await {
+            Ok(()) => println!("all connections have finished"),
+            Err(_) => println!("{} connections are cut", connections.len()),
+        }
+        Ok(())
+    }
+
+    /// Talks, has the server interrupted, and talks on: what is open is served to its end.
+    async fn user(mut stream: TcpStream) -> io::Result<()> {
+        let mut answer = [0; 5];
+        stream.write_all(b"hello").await?;
+        stream.read_exact(&mut answer).await?;
+        signal_hook::low_level::raise(SignalKind::INT.as_raw())?;
+        phase::check().await;
+        stream.write_all(b"still").await?;
+        stream.read_exact(&mut answer).await?;
+        println!("{} there", String::from_utf8_lossy(&answer));
+        stream.close().await
+    }
+}
+
+#[cfg(unix)]
+fn main() -> std::io::Result<()> {
+    phaseloop::block_on(server::run(std::env::args().nth(1)))
+}
+
+#[cfg(not(unix))]
+fn main() {
+    println!("This system has no signals.");
+}

@@ -1,0 +1,73 @@
+//! Signals on the loop; on Unix only.
+//!
+//! | | for |
+//! |---|---|
+//! | [`Signal`] | a callback, again and again or once: libuv's handle |
+//! | [`Signals`] | a stream of one or more signals |
+//! | [`ctrl_c`] | waiting for the next SIGINT |
+//!
+//! Any number of them may listen to a signal, on any number of loops in the process; each gets it. They are called in
+//! the poll phase, last in its batch: signals in the order in which they were caught, those who listen to one in the
+//! order in which they started, with a drain of the lanes after each. A signal that is caught again before the loop has
+//! looked is delivered once, as the system itself does it; none is lost. A stop between the catch and the delivery holds.
+//!
+//! # What a listener does to the process
+//!
+//! While somebody listens to a signal, its default action does not happen: a program that listens to SIGINT is not ended
+//! by ctrl-c. The first listener in the process installs a handler, which calls the one that was there before, if any.
+//! When the last one stops, what was there before is put back, usually the default action. The handler belongs to the
+//! crate `signal-hook-registry`: others who use it are respected if they came first; those who come to the same signal
+//! later should stop before the last listener here does. System calls that a signal interrupts are restarted.
+//!
+//! # Liveness
+//!
+//! A listener keeps the loop alive until it is stopped or dropped, as in libuv. A program that is to end when nothing but
+//! its signals is left calls [`unref`](crate::Handle::unref), as Node does.
+//!
+//! # Examples
+//!
+//! ```
+//! use phaseloop::signal::{SignalKind, Signals};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! phaseloop::block_on(async {
+//!     let mut signals = Signals::new([SignalKind::TERM, SignalKind::USR1])?;
+//! #   signal_hook::low_level::raise(SignalKind::USR1.as_raw())?;
+//!     while let Some(kind) = signals.recv().await {
+//!         println!("{kind}");
+//! #       assert_eq!(kind, SignalKind::USR1);
+//! #       break;
+//!     }
+//!     Ok(())
+//! })
+//! # }
+//! ```
+
+mod kind;
+mod listener;
+mod stream;
+
+pub use kind::SignalKind;
+pub use listener::Signal;
+pub use stream::Signals;
+
+/// Waits for the next SIGINT, which a terminal sends for ctrl-c.
+///
+/// Listens from the first poll until the future is done or dropped. From then on ctrl-c ends the program again, so that
+/// impatient users have their way; a program that wants to see every one keeps a [`Signals`].
+///
+/// # Errors
+///
+/// The system's.
+///
+/// # Cancel safety
+///
+/// Given up, it has caught nothing that others would miss.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub async fn ctrl_c() -> std::io::Result<()> {
+    Signals::new([SignalKind::INT])?.recv().await;
+    Ok(())
+}

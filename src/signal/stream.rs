@@ -1,0 +1,178 @@
+//! Signals as a stream.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::panic::Location;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use super::SignalKind;
+use crate::error::Error;
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Handle, HandleCore, sealed};
+use crate::event_loop::signals::Listener;
+use crate::kinds::Kind;
+
+/// A stream of signals, in the order in which they were caught.
+///
+/// It listens from the moment it is made until it is dropped; what is caught while nobody waits is kept, each signal
+/// once. Who waits is woken in the poll phase, last in its batch. See [the module](super).
+pub struct Signals {
+    core: HandleCore,
+    queue: Rc<Queue>,
+    listeners: Vec<Rc<Listener>>,
+}
+
+/// What was caught and not yet received, and who waits for it.
+#[derive(Default)]
+struct Queue {
+    caught: RefCell<VecDeque<SignalKind>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Queue {
+    fn push(&self, kind: SignalKind) {
+        {
+            let mut caught = self.caught.borrow_mut();
+            if !caught.contains(&kind) {
+                caught.push_back(kind);
+            }
+        }
+        let waker = self.waker.borrow_mut().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Signals {
+    /// Listens to some signals on the running loop.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal, and for SIGKILL, SIGSTOP, SIGILL, SIGFPE and
+    /// SIGSEGV.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn new(kinds: impl IntoIterator<Item = SignalKind>) -> io::Result<Self> {
+        Self::new_on(&LoopHandle::current(), kinds)
+    }
+
+    /// Listens to some signals on a loop.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); the loop's refusal, when it is gone.
+    #[track_caller]
+    pub fn new_on(
+        handle: &LoopHandle,
+        kinds: impl IntoIterator<Item = SignalKind>,
+    ) -> io::Result<Self> {
+        if handle.is_closed() {
+            return Err(io::Error::other(Error::LOOP_CLOSED));
+        }
+        let core = handle.open(Kind::Signal, Location::caller());
+        // Complete from here on: its drop stops those that were started.
+        let mut signals = Self {
+            core,
+            queue: Rc::default(),
+            listeners: Vec::new(),
+        };
+        for kind in kinds {
+            signals.listen(kind)?;
+        }
+        Ok(signals)
+    }
+
+    fn listen(&mut self, kind: SignalKind) -> io::Result<()> {
+        let core = self.core.handle.core();
+        let listener = Listener::new(self.core.header.clone());
+        let queue = self.queue.clone();
+        let none = listener.callback.set(Box::new(move || queue.push(kind)));
+        debug_assert!(none.is_none());
+        let signals = &core.late.signals;
+        signals.start(&core.poller, &listener, kind.as_raw(), false)?;
+        core.set_active(&self.core.header, true);
+        self.listeners.push(listener);
+        Ok(())
+    }
+
+    /// The next signal that was caught. `None` when the loop is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Given up, it has taken nothing.
+    pub async fn recv(&mut self) -> Option<SignalKind> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// A signal that was caught, if there is one.
+    pub fn try_recv(&mut self) -> Option<SignalKind> {
+        self.queue.caught.borrow_mut().pop_front()
+    }
+
+    /// The poll function of [`recv`](Self::recv).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<SignalKind>> {
+        if let Some(kind) = self.try_recv() {
+            return Poll::Ready(Some(kind));
+        }
+        if self.core.handle.is_closed() {
+            return Poll::Ready(None);
+        }
+        let before = self.queue.waker.replace(Some(cx.waker().clone()));
+        // Outside of the borrow: the drop of a waker may be anybody's code.
+        drop(before);
+        Poll::Pending
+    }
+
+    fn shut(&self) {
+        let core = self.core.handle.core();
+        for listener in &self.listeners {
+            core.late.signals.stop(listener);
+        }
+    }
+}
+
+impl Stream for Signals {
+    type Item = SignalKind;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SignalKind>> {
+        self.poll_recv(cx)
+    }
+}
+
+impl Handle for Signals {}
+
+impl sealed::Sealed for Signals {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.core.release(|| self.shut());
+    }
+}
+
+impl fmt::Debug for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = self.listeners.iter().filter_map(|state| state.number());
+        f.debug_struct("Signals")
+            .field(
+                "kinds",
+                &kinds.map(SignalKind::from_raw).collect::<Vec<_>>(),
+            )
+            .field("created_at", &self.created_at())
+            .finish_non_exhaustive()
+    }
+}
