@@ -16,6 +16,7 @@ pub(crate) mod builder;
 pub(crate) mod callback;
 pub(crate) mod clock;
 pub(crate) mod closing;
+pub(crate) mod contain;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
@@ -34,6 +35,8 @@ pub(crate) mod shutdown;
 pub(crate) mod signals;
 pub(crate) mod sources;
 pub(crate) mod timers;
+#[cfg(feature = "node")]
+pub(crate) mod upper;
 
 use std::io;
 use std::rc::Rc;
@@ -196,6 +199,7 @@ impl Core {
             }
             self.run_pending();
         }
+        self.run_interrupted_lanes();
         self.run_hooks(Phase::Check, &self.check);
         self.run_closing();
         self.clock.update();
@@ -203,7 +207,7 @@ impl Core {
         Ok(())
     }
 
-    fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
+    pub(crate) fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
         self.running(|| {
             if self.begin_run() {
                 if mode == RunMode::Default {
@@ -303,9 +307,12 @@ impl Core {
     }
 
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
+        if self.containment.is_on() {
+            return self.run_queue_contained(phase, queue);
+        }
         queue.begin_pass();
         while let Some(entry) = queue.next() {
-            self.liveness.remove(Kind::Queued);
+            self.uncount_entry(&entry);
             self.dispatch_entry(phase, entry);
         }
     }
@@ -350,7 +357,11 @@ impl Core {
                     if timer.repeat.get() != 0 {
                         self.arm_timer(&timer, timer.repeat.get());
                     }
-                    self.dispatch(Phase::Timers, || timer.callback.call());
+                    if timer.drains.get() {
+                        timer.callback.call();
+                    } else {
+                        self.dispatch(Phase::Timers, || timer.callback.call());
+                    }
                 }
             }
         }
@@ -370,7 +381,10 @@ impl Core {
 
     /// Arms a timer handle at the cached time plus `timeout` (R50).
     pub(crate) fn arm_timer(&self, timer: &Rc<timers::TimerState>, timeout: u64) {
-        let due = self.clock.now().saturating_add(timeout);
+        self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
+    }
+
+    pub(crate) fn arm_timer_at(&self, timer: &Rc<timers::TimerState>, due: u64) {
         timer.due.set(due);
         let key = self.timers.insert(due, Payload::Timer(timer.clone()));
         timer.armed.set(Some(key));

@@ -10,11 +10,31 @@
 pub mod events;
 
 mod abort;
+mod combinators;
+mod delay;
 mod error;
+mod lists;
+pub mod process;
+mod promise;
+mod reason;
+mod rejections;
 mod run;
+mod state;
+mod timers;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
+pub use self::combinators::{AggregateError, all, all_settled, any, race};
+pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};
+pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, thenable, try_call};
+pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
-pub use crate::task::{next_tick, queue_microtask};
+pub use self::timers::{Timeout, clear_interval, clear_timeout, set_interval, set_timeout};
+pub use crate::event_loop::handle::Immediate;
+pub use crate::task::{next_tick, queue_microtask, set_immediate};
+
+/// Takes an immediate back, also out of the running check phase (N62). Without effect on one that has run.
+pub fn clear_immediate(immediate: &Immediate) {
+    immediate.clear();
+}

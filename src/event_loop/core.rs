@@ -10,6 +10,7 @@ use super::asyncs::Asyncs;
 use super::builder::Options;
 use super::clock::Clock;
 use super::closing::Closing;
+use super::contain::Containment;
 use super::handles::{Handles, Header, Stage};
 use super::hooks::Hooks;
 use super::late::Late;
@@ -20,7 +21,7 @@ use super::timers::Timers;
 use crate::executor::join::JoinHandle;
 use crate::executor::lane::{Lane, Microtask};
 use crate::executor::registry::{Info, Registry};
-use crate::executor::spawn::{Message, Meta, Runnable, Shared};
+use crate::executor::spawn::{Message, Meta, Output, Runnable, Shared};
 use crate::kinds::{Kind, Phase};
 use crate::pool::Pool;
 use crate::probe::Probe;
@@ -39,7 +40,7 @@ pub(crate) struct Core {
     // Tasks.
     pub(crate) lane: Lane<Runnable>,
     pub(crate) tasks: Registry,
-    pub(super) root: ScopedCall,
+    pub(crate) root: ScopedCall,
     /// The slot of the task that is being polled, or [`NO_TASK`].
     pub(super) polled: Cell<u32>,
 
@@ -66,9 +67,13 @@ pub(crate) struct Core {
     pub(crate) liveness: Liveness,
     pub(crate) probe: Probe,
     pub(super) options: Options,
-    pub(super) stop: Cell<bool>,
+    pub(crate) containment: Containment,
+    /// What the layer above keeps here.
+    #[cfg(feature = "node")]
+    pub(super) upper: super::upper::UpperSlot,
+    pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
-    pub(super) was_stopped: Cell<bool>,
+    pub(crate) was_stopped: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
@@ -123,6 +128,9 @@ impl Core {
             liveness: Liveness::default(),
             probe,
             options,
+            containment: Containment::default(),
+            #[cfg(feature = "node")]
+            upper: super::upper::UpperSlot::default(),
             stop: Cell::new(false),
             was_stopped: Cell::new(false),
             closed: Cell::new(false),
@@ -161,7 +169,41 @@ impl Core {
         if self.is_closed() {
             return JoinHandle::never_started();
         }
-        let (runnable, output) = self.tasks.insert(name, |id, slot| {
+        let (runnable, output) = self.new_task(future, site, name);
+        self.lane.push_microtask(Microtask::Task(runnable));
+        JoinHandle::new(output)
+    }
+
+    /// Spawns a task and polls it at once, inside this call.
+    #[cfg(feature = "node")]
+    pub(crate) fn spawn_eager<F>(
+        &self,
+        future: F,
+        site: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        if self.is_closed() {
+            return JoinHandle::never_started();
+        }
+        let (runnable, output) = self.new_task(future, site, None);
+        self.run_nested(runnable);
+        JoinHandle::new(output)
+    }
+
+    fn new_task<F>(
+        &self,
+        future: F,
+        site: &'static Location<'static>,
+        name: Option<Rc<str>>,
+    ) -> (Runnable, Output<F::Output>)
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.tasks.insert(name, |id, slot| {
             let meta = Meta {
                 shared: self.shared.clone(),
                 id,
@@ -170,9 +212,7 @@ impl Core {
             };
             let (runnable, task, output) = sys::task::spawn_local(meta, future);
             (task, (runnable, output))
-        });
-        self.lane.push_microtask(Microtask::Task(runnable));
-        JoinHandle::new(output)
+        })
     }
 
     /// The task that is being polled.
@@ -251,13 +291,31 @@ impl Core {
 
     pub(crate) fn dequeue(&self, phase: Phase, key: QueueKey) -> bool {
         let entry = self.queue(phase).remove(key);
-        let removed = entry.is_some();
-        if removed {
-            self.liveness.remove(Kind::Queued);
+        if let Some(entry) = &entry {
+            self.uncount_entry(entry);
         }
         // The drop of a waker or a closure may be anybody's code; nothing is borrowed here.
-        drop(entry);
-        removed
+        entry.is_some()
+    }
+
+    /// The entry has left its queue.
+    #[inline]
+    pub(super) fn uncount_entry(&self, entry: &Entry) {
+        if entry.is_referenced() {
+            self.liveness.remove(Kind::Queued);
+        }
+    }
+
+    /// Whether an entry keeps the loop alive. `None`: it has run.
+    pub(crate) fn is_entry_referenced(&self, phase: Phase, key: QueueKey) -> Option<bool> {
+        self.queue(phase).is_referenced(key)
+    }
+
+    /// Changes whether an entry keeps the loop alive. Without effect once it has run.
+    pub(crate) fn set_entry_referenced(&self, phase: Phase, key: QueueKey, referenced: bool) {
+        if self.queue(phase).set_referenced(key, referenced) {
+            self.count(Kind::Queued, referenced);
+        }
     }
 
     pub(crate) fn renew(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {

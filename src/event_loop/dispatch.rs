@@ -14,6 +14,9 @@ impl Core {
     /// with the next run.
     pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
         let _span = self.probe.callback(phase);
+        if self.containment.is_on() {
+            return self.dispatch_contained(callback);
+        }
         callback();
         self.drain();
     }
@@ -21,27 +24,42 @@ impl Core {
     pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
         match entry {
             Entry::Wake(waker) => self.dispatch(phase, || waker.wake()),
-            Entry::Call(call) => self.dispatch(phase, call),
+            Entry::Call(call) | Entry::Unref(call) => self.dispatch(phase, call),
         }
     }
 
-    /// What was put into the lanes outside of a callback: before the run, or beyond the budget of a drain.
+    /// What was put into the lanes outside of a callback: before the run, or beyond the budget of a drain. What a
+    /// contained panic has left in them has a time of its own.
     pub(super) fn run_lanes(&self) {
-        self.drain();
+        if !self.containment.is_interrupted() {
+            self.contain(|| self.drain());
+        }
+    }
+
+    /// What a contained panic has left in the lanes runs before the check phase at the latest (N66).
+    #[inline]
+    pub(super) fn run_interrupted_lanes(&self) {
+        if self.containment.is_interrupted() {
+            self.contain(|| self.drain());
+        }
     }
 
     /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
+    ///
+    /// A panic of a tick leaves through here, that of a microtask if there is no handler for it.
     #[inline]
-    fn drain(&self) {
+    pub(crate) fn drain(&self) {
         if !self.lane.is_empty() {
-            self.drain_lanes();
+            if self.containment.is_on() {
+                return self.drain_contained();
+            }
+            self.drain_lanes(&mut Drain::default());
         }
     }
 
-    fn drain_lanes(&self) {
+    pub(super) fn drain_lanes(&self, drain: &mut Drain) {
         let mut budget = self.options.lane_budget;
-        let mut drain = Drain::default();
-        while let Some(job) = self.lane.next(&mut drain) {
+        while let Some(job) = self.lane.next(drain) {
             match job {
                 Microtask::Task(runnable) => self.run_task(runnable),
                 Microtask::Root => self.root.call(),
@@ -66,6 +84,18 @@ impl Core {
         self.polled.set(NO_TASK);
         if outcome == Outcome::Closed {
             self.tasks.remove(slot);
+            // The task has taken the end of the program for a panic of its own.
+            if self.containment.has_ended() {
+                drop(self.lane.take_all());
+            }
         }
+    }
+
+    /// Polls a task that was just spawned, inside its spawner (N19).
+    #[cfg(feature = "node")]
+    pub(super) fn run_nested(&self, runnable: Runnable) {
+        let spawner = self.polled.get();
+        self.run_task(runnable);
+        self.polled.set(spawner);
     }
 }

@@ -228,4 +228,29 @@ impl Immediate {
         self.key
             .is_some_and(|key| self.handle.core.dequeue(Phase::Check, key))
     }
+
+    /// Whether it keeps the loop alive. `false` once it has run or was taken back.
+    #[must_use]
+    pub fn has_ref(&self) -> bool {
+        let referenced = |key| self.handle.core.is_entry_referenced(Phase::Check, key);
+        self.key.and_then(referenced).unwrap_or(false)
+    }
+
+    /// Makes it keep the loop alive; it does from the start. Idempotent.
+    pub fn ref_(&self) {
+        self.set_referenced(true);
+    }
+
+    /// Lets the loop end, or sleep, although the closure has not run. It runs if the check phase is reached for another
+    /// reason. Idempotent.
+    pub fn unref(&self) {
+        self.set_referenced(false);
+    }
+
+    fn set_referenced(&self, referenced: bool) {
+        if let Some(key) = self.key {
+            let core = &self.handle.core;
+            core.set_entry_referenced(Phase::Check, key, referenced);
+        }
+    }
 }

@@ -70,17 +70,7 @@ impl Handles {
     pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> Rc<Header> {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
-        let header = Rc::new(Header {
-            kind,
-            site,
-            id,
-            slot: Cell::new(0),
-            active: Cell::new(false),
-            referenced: Cell::new(true),
-            stage: Cell::new(Stage::Open),
-            owner: OnceCell::new(),
-            on_close: RefCell::default(),
-        });
+        let header = Rc::new(Header::new(kind, site, id));
         let slot = self.list.borrow_mut().insert(header.clone());
         header
             .slot
@@ -120,6 +110,26 @@ impl Handles {
 }
 
 impl Header {
+    /// The flags of something that counts as a handle and is on no list: it has no owner who could close it.
+    #[cfg(feature = "node")]
+    pub(crate) fn unlisted(kind: Kind, site: &'static Location<'static>) -> Rc<Self> {
+        Rc::new(Self::new(kind, site, u64::MAX))
+    }
+
+    fn new(kind: Kind, site: &'static Location<'static>, id: u64) -> Self {
+        Self {
+            kind,
+            site,
+            id,
+            slot: Cell::new(0),
+            active: Cell::new(false),
+            referenced: Cell::new(true),
+            stage: Cell::new(Stage::Open),
+            owner: OnceCell::new(),
+            on_close: RefCell::default(),
+        }
+    }
+
     /// Says where the handle's callback is.
     pub(crate) fn belongs_to(&self, owner: Weak<dyn HasCallback>) {
         let known = self.owner.set(owner);

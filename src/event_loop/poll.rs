@@ -58,7 +58,7 @@ impl Core {
     fn run_poll_queue(&self) -> usize {
         let mut dispatched = 0;
         while let Some(entry) = self.poll_queue.next() {
-            self.liveness.remove(Kind::Queued);
+            self.uncount_entry(&entry);
             self.dispatch_entry(Phase::Poll, entry);
             dispatched += 1;
         }

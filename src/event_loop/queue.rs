@@ -11,6 +11,30 @@ use std::task::Waker;
 pub(crate) enum Entry {
     Wake(Waker),
     Call(Box<dyn FnOnce()>),
+    /// The same, and it does not keep the loop alive.
+    Unref(Box<dyn FnOnce()>),
+}
+
+impl Entry {
+    pub(crate) fn run(self) {
+        match self {
+            Self::Wake(waker) => waker.wake(),
+            Self::Call(call) | Self::Unref(call) => call(),
+        }
+    }
+
+    /// Whether it keeps the loop alive.
+    pub(crate) fn is_referenced(&self) -> bool {
+        !matches!(self, Self::Unref(_))
+    }
+
+    fn with_reference(self, referenced: bool) -> Self {
+        match self {
+            Self::Call(call) | Self::Unref(call) if referenced => Self::Call(call),
+            Self::Call(call) | Self::Unref(call) => Self::Unref(call),
+            Self::Wake(waker) => Self::Wake(waker),
+        }
+    }
 }
 
 /// Names one entry: its number. The key of one that ran or was taken back matches nothing.
@@ -65,6 +89,23 @@ impl PhaseQueue {
         Some(entry)
     }
 
+    /// Whether the entry keeps the loop alive. `None`: it has run.
+    pub(crate) fn is_referenced(&self, key: QueueKey) -> Option<bool> {
+        let mut queue = self.queue.borrow_mut();
+        queue.place(key)?.as_ref().map(Entry::is_referenced)
+    }
+
+    /// Changes whether the entry keeps the loop alive. `true`: it did the opposite until now.
+    pub(crate) fn set_referenced(&self, key: QueueKey, referenced: bool) -> bool {
+        let mut queue = self.queue.borrow_mut();
+        let Some(place) = queue.place(key) else {
+            return false;
+        };
+        let before = place.as_ref().map(Entry::is_referenced);
+        *place = place.take().map(|entry| entry.with_reference(referenced));
+        before != place.as_ref().map(Entry::is_referenced)
+    }
+
     /// Makes the entry wake `waker`. `false`: it has run.
     pub(crate) fn set_waker(&self, key: QueueKey, waker: &Waker) -> bool {
         let before = {
@@ -97,6 +138,13 @@ impl PhaseQueue {
             }
         }
         None
+    }
+
+    /// Whether nothing is left of the pass.
+    pub(crate) fn is_pass_over(&self) -> bool {
+        let queue = self.queue.borrow();
+        let left = queue.pass_end.saturating_sub(queue.first) as usize;
+        queue.entries.iter().take(left).all(Option::is_none)
     }
 
     /// Takes everything out.
@@ -134,12 +182,7 @@ mod tests {
     }
 
     fn run(queue: &PhaseQueue) -> bool {
-        match queue.next() {
-            Some(Entry::Call(call)) => call(),
-            Some(Entry::Wake(waker)) => waker.wake(),
-            None => return false,
-        }
-        true
+        queue.next().map(Entry::run).is_some()
     }
 
     #[test]

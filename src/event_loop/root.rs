@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::core::Core;
 use super::{EventLoop, RunMode, current};
 use crate::error::Error;
+use crate::executor::lane::Microtask;
 use crate::executor::spawn::Shared;
 use crate::kinds::Kind;
 
@@ -49,6 +50,7 @@ impl EventLoop {
     pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
         let core = &self.core;
         let (output, ()) = with_root(core, future, |is_done| {
+            core.lane.push_microtask(Microtask::Root);
             let _alive = RootCounted::new(core);
             while !is_done() {
                 if let Err(error) = core.run(RunMode::Default) {
@@ -75,6 +77,7 @@ impl EventLoop {
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         let core = &self.core;
         let (output, ()) = with_root(core, main, |_| {
+            core.lane.push_microtask(Microtask::Root);
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("the event queue of the loop failed: {error}");
             }
@@ -87,8 +90,8 @@ impl EventLoop {
     }
 }
 
-/// Makes `future` the one that the lane polls as its root while `run` runs the loop.
-fn with_root<F: Future, R>(
+/// Makes `future` the one that the lane polls as its root while `run` runs the loop. Its first poll is up to `run`.
+pub(crate) fn with_root<F: Future, R>(
     core: &Rc<Core>,
     future: F,
     run: impl FnOnce(&dyn Fn() -> bool) -> R,
@@ -106,16 +109,18 @@ fn with_root<F: Future, R>(
         if is_done.get() {
             return;
         }
-        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            output = Some(value);
-            is_done.set(true);
-            if core.liveness.count(Kind::Root) > 0 {
-                core.stop.set(true);
+        // Done as well if it panics: it must not be polled again.
+        is_done.set(true);
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => is_done.set(false),
+            Poll::Ready(value) => {
+                output = Some(value);
+                if core.liveness.count(Kind::Root) > 0 {
+                    core.stop.set(true);
+                }
             }
         }
     };
-    core.lane
-        .push_microtask(crate::executor::lane::Microtask::Root);
     let result = core.root.with(&mut poll_root, || run(&|| is_done.get()));
     (output, result)
 }

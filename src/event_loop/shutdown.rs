@@ -14,7 +14,7 @@ impl Core {
     /// # Panics
     ///
     /// If a loop runs on this thread already.
-    pub(super) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
+    pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
             self.shared.inbox.resume();
             let _running = Running { core: self };
@@ -39,6 +39,10 @@ impl Core {
         drop(self.shared.inbox.close());
         drop(self.messages.take());
 
+        #[cfg(feature = "node")]
+        if let Some(upper) = self.upper.get() {
+            upper.shut_down();
+        }
         for payload in self.timers.drain() {
             if let Payload::Timer(timer) = payload {
                 timer.armed.set(None);
@@ -83,6 +87,7 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let core = self.core;
         if std::thread::panicking() {
+            core.containment.resume();
             // The rest of an interrupted phase goes on with the next run; the queues keep theirs themselves.
             core.timers
                 .put_back_ready(|payload| core.count_timer(payload, true));

@@ -19,6 +19,8 @@ pub(crate) struct TimerState {
     pub(crate) repeat: Cell<u64>,
     /// When the timer is, or was last, due.
     pub(crate) due: Cell<u64>,
+    /// Its callback stands for several: it drains the lanes between them and after the last (Node's lists of timers).
+    pub(crate) drains: Cell<bool>,
     /// Where the timer is, in the heap or in the ready list.
     pub(crate) armed: Cell<Option<TimerKey>>,
 }
@@ -31,6 +33,7 @@ impl TimerState {
             started: Cell::new(false),
             repeat: Cell::new(0),
             due: Cell::new(0),
+            drains: Cell::new(false),
             armed: Cell::new(None),
         });
         let owner = Rc::downgrade(&state);
@@ -54,7 +57,7 @@ pub(crate) enum Payload {
 /// The earliest deadline, and the clock it is measured by.
 pub(crate) struct Next {
     pub(crate) deadline: u64,
-    /// A sleep counts from the real clock, a timer handle from the cached one.
+    /// A sleep counts from the real clock, a timer handle from the cached one; Node's from the real one (N31).
     pub(crate) by_real_clock: bool,
 }
 
@@ -114,7 +117,10 @@ impl Timers {
         let (deadline, payload) = heap.first()?;
         (deadline != NEVER).then_some(Next {
             deadline,
-            by_real_clock: matches!(payload, Payload::Sleep { .. }),
+            by_real_clock: match payload {
+                Payload::Sleep { .. } => true,
+                Payload::Timer(timer) => timer.drains.get(),
+            },
         })
     }
 

@@ -43,6 +43,13 @@ pub(crate) struct Drain {
     in_microtasks: bool,
 }
 
+impl Drain {
+    /// Whether what was taken last was a microtask.
+    pub(crate) fn is_in_microtasks(&self) -> bool {
+        self.in_microtasks
+    }
+}
+
 impl<R> Lane<R> {
     pub(crate) fn new() -> Self {
         Self {

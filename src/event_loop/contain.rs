@@ -1,0 +1,160 @@
+//! Panics that stay in the loop: with a handler for them, the loop goes on as Node does after an uncaught exception.
+//!
+//! Without one, and without the feature `node`, a panic leaves the run (see [`Core::dispatch`]), and nothing here is
+//! compiled into the way of a callback.
+//!
+//! What threw decides where the loop goes on (N70–N76):
+//!
+//! | thrower | goes on with | the lanes |
+//! |---|---|---|
+//! | a callback | the next one of its phase | wait for the next drain |
+//! | a tick | the next callback | the rest waits for the next drain |
+//! | a microtask | the next microtask | |
+//!
+//! The next drain follows the next callback, or opens the check phase, whichever comes first (N66, N72).
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use super::core::Core;
+use super::queue::PhaseQueue;
+use crate::executor::lane::Drain;
+use crate::kinds::Phase;
+use crate::sys::task::Payload;
+
+/// Sees a panic that nothing has caught. It may let it go on.
+pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
+
+#[derive(Default)]
+pub(crate) struct Containment {
+    handler: RefCell<Option<PanicHandler>>,
+    #[cfg(feature = "node")]
+    is_on: Cell<bool>,
+    /// The program is over: nothing is called any more.
+    #[cfg(feature = "node")]
+    has_ended: Cell<bool>,
+    /// A panic has kept the lanes from being emptied: they wait for the next drain.
+    interrupted: Cell<bool>,
+}
+
+impl Containment {
+    #[cfg(feature = "node")]
+    pub(crate) fn set_handler(&self, handler: Option<PanicHandler>) {
+        self.is_on.set(handler.is_some());
+        let before = self.handler.replace(handler);
+        drop(before);
+    }
+
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        #[cfg(feature = "node")]
+        return self.is_on.get();
+        #[cfg(not(feature = "node"))]
+        false
+    }
+
+    /// From now on nothing is called.
+    #[cfg(feature = "node")]
+    pub(crate) fn end(&self) {
+        self.has_ended.set(true);
+        self.is_on.set(true);
+    }
+
+    #[cfg(feature = "node")]
+    pub(crate) fn begin(&self) {
+        self.has_ended.set(false);
+        self.is_on.set(self.handler.borrow().is_some());
+        self.interrupted.set(false);
+    }
+
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        #[cfg(feature = "node")]
+        return self.has_ended.get();
+        #[cfg(not(feature = "node"))]
+        false
+    }
+
+    #[inline]
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.is_on() && self.interrupted.get()
+    }
+
+    /// A drain begins.
+    pub(super) fn resume(&self) {
+        self.interrupted.set(false);
+    }
+
+    fn handle(&self, payload: Payload) {
+        let handler = self.handler.borrow().clone();
+        match handler {
+            Some(handler) => handler(payload),
+            None => resume_unwind(payload),
+        }
+    }
+}
+
+impl Core {
+    /// Runs `code`; its panic goes to the handler, if there is one. `None`: it panicked.
+    pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
+        if !self.containment.is_on() {
+            return Some(code());
+        }
+        if self.containment.has_ended() {
+            return None;
+        }
+        match catch_unwind(AssertUnwindSafe(code)) {
+            Ok(value) => Some(value),
+            Err(payload) => {
+                self.containment.interrupted.set(true);
+                self.containment.handle(payload);
+                None
+            }
+        }
+    }
+
+    /// A callback, then, if it did not panic, the drain (N76).
+    #[cold]
+    pub(super) fn dispatch_contained(&self, callback: impl FnOnce()) {
+        if self.contain(callback).is_some() {
+            self.contain(|| self.drain());
+        }
+    }
+
+    /// The drain that goes on after the panic of a microtask (N73). That of a tick ends it and leaves (N72).
+    #[cold]
+    pub(super) fn drain_contained(&self) {
+        self.containment.resume();
+        let mut drain = Drain::default();
+        loop {
+            let drained = catch_unwind(AssertUnwindSafe(|| self.drain_lanes(&mut drain)));
+            match drained {
+                Ok(()) => return,
+                Err(payload) if drain.is_in_microtasks() => self.containment.handle(payload),
+                Err(payload) => resume_unwind(payload),
+            }
+        }
+    }
+
+    /// A pass over a queue. If the last entry panics, what was queued meanwhile follows at once (N74, N75).
+    #[cold]
+    pub(super) fn run_queue_contained(&self, phase: Phase, queue: &PhaseQueue) {
+        let mut again = true;
+        while again {
+            again = false;
+            queue.begin_pass();
+            while let Some(entry) = queue.next() {
+                self.uncount_entry(&entry);
+                let _span = self.probe.callback(phase);
+                if self.contain(|| entry.run()).is_none() {
+                    again = true;
+                    continue;
+                }
+                let is_last = queue.is_pass_over();
+                let drained = self.contain(|| self.drain()).is_some();
+                again = !drained && !is_last;
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How long a timer waits, as JavaScript reads a number.
+
+use std::time::Duration;
+
+/// The longest delay, in milliseconds.
+const LONGEST: f64 = i32::MAX as f64;
+
+/// A delay in milliseconds, made of a number or of a [`Duration`].
+///
+/// What Node accepts is accepted (N40): a delay that is not a number, below one millisecond, or above 2³¹ − 1 of them becomes
+/// one millisecond; the last with a warning. Fractions are cut off.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::Delay;
+/// use std::time::Duration;
+///
+/// assert_eq!(Delay::from(1.9).as_millis(), 1);
+/// assert_eq!(Delay::from(-5).as_millis(), 1);
+/// assert_eq!(Delay::from(f64::NAN).as_millis(), 1);
+/// assert_eq!(Delay::from(Duration::from_secs(2)).as_millis(), 2_000);
+/// assert_eq!(Delay::from(2_147_483_648_u64).as_millis(), 1);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    asked: f64,
+}
+
+impl Delay {
+    /// What a timer makes of it: a whole number from 1 to 2³¹ − 1.
+    #[must_use]
+    pub fn as_millis(self) -> u32 {
+        if self.asked >= 1.0 && self.asked <= LONGEST {
+            self.asked as u32
+        } else {
+            1
+        }
+    }
+
+    /// Why the delay is not what was asked for, if a program should know.
+    pub(super) fn warning(self) -> Option<String> {
+        (self.asked > LONGEST).then(|| {
+            format!(
+                "{} ms do not fit into a 32-bit signed integer; the timer waits for 1 ms",
+                self.asked
+            )
+        })
+    }
+}
+
+impl From<f64> for Delay {
+    fn from(asked: f64) -> Self {
+        Self { asked }
+    }
+}
+
+impl From<i32> for Delay {
+    fn from(asked: i32) -> Self {
+        Self::from(f64::from(asked))
+    }
+}
+
+impl From<u32> for Delay {
+    fn from(asked: u32) -> Self {
+        Self::from(f64::from(asked))
+    }
+}
+
+impl From<i64> for Delay {
+    fn from(asked: i64) -> Self {
+        Self::from(asked as f64)
+    }
+}
+
+impl From<u64> for Delay {
+    fn from(asked: u64) -> Self {
+        Self::from(asked as f64)
+    }
+}
+
+impl From<Duration> for Delay {
+    fn from(asked: Duration) -> Self {
+        Self::from(asked.as_secs_f64() * 1_000.0)
+    }
+}

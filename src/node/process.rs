@@ -1,0 +1,392 @@
+//! The events of a program's end, and of what nobody has caught.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::resume_unwind;
+use std::rc::{Rc, Weak};
+
+use super::reason::Reason;
+use super::state::Node;
+use crate::event_loop::core::Core;
+use crate::event_loop::queue::Entry;
+use crate::executor::lane::Microtask;
+use crate::kinds::Phase;
+use crate::sys::task::Payload;
+
+/// What the program has asked to be told.
+#[derive(Default)]
+pub(super) struct ProcessState {
+    before_exit: Listeners<i32>,
+    exit: Listeners<i32>,
+    uncaught: Listeners<Uncaught>,
+    pub(super) unhandled: Listeners<Reason>,
+    pub(super) handled_late: Listeners<Reason>,
+    warning: Listeners<Warning>,
+    exit_code: Cell<Option<i32>>,
+    is_exiting: Cell<bool>,
+}
+
+/// Calls `listener` when the loop has run dry, with the exit code (N81).
+///
+/// If that gives the loop something to do, it goes on, and the event comes again later. Ticks and microtasks alone do not
+/// revive it. Not called after [`exit`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
+    Node::current().listen(|process| &process.before_exit, move |&code| listener(code))
+}
+
+/// Calls `listener` at the very end, with the exit code (N82). Nothing it queues runs any more.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
+    Node::current().listen(|process| &process.exit, move |&code| listener(code))
+}
+
+/// Calls `listener` with a panic of a callback, a tick or a microtask that nothing has caught, and with the reason of a
+/// rejected promise that nobody handles. Node's `'uncaughtException'`.
+///
+/// With a listener the loop goes on where Node's would (N70–N78): after a callback with the next one of the phase, after
+/// a tick with the next callback, after a microtask with the next microtask. Without one the panic comes out of the
+/// call that runs the loop.
+///
+/// A panic of a task is none of these: its [`JoinHandle`](crate::JoinHandle) has it.
+///
+/// # Panics
+///
+/// When no loop runs on this thread. A panic of the listener comes out of the call that runs the loop.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_immediate, throw};
+///
+/// let exit = run(async {
+///     process::on_uncaught_panic(|uncaught| println!("caught {}", uncaught.reason()));
+///     set_immediate(|| throw("the first"));
+///     set_immediate(|| println!("the second runs"));
+/// });
+/// assert_eq!(exit.code(), 0);
+/// ```
+pub fn on_uncaught_panic(listener: impl FnMut(&Uncaught) + 'static) -> Listener {
+    let node = Node::current();
+    node.contain_panics();
+    node.listen(|process| &process.uncaught, listener)
+}
+
+/// Calls `listener` with the reason of each rejected promise that nobody handles, when the lanes are empty (N23).
+///
+/// Without a listener the reason goes to those of [`on_uncaught_panic`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn on_unhandled_rejection(listener: impl FnMut(&Reason) + 'static) -> Listener {
+    Node::current().listen(|process| &process.unhandled, listener)
+}
+
+/// Calls `listener` when a rejection that was reported as unhandled is handled after all (N23).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn on_rejection_handled(listener: impl FnMut(&Reason) + 'static) -> Listener {
+    Node::current().listen(|process| &process.handled_late, listener)
+}
+
+/// Calls `listener` with each warning. Without a listener, they go to standard error.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn on_warning(listener: impl FnMut(&Warning) + 'static) -> Listener {
+    Node::current().listen(|process| &process.warning, listener)
+}
+
+/// Emits a warning, by a tick.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn emit_warning(name: &str, text: impl Into<String>) {
+    let warning = Warning {
+        name: name.to_owned(),
+        text: text.into(),
+    };
+    let node = Node::current();
+    crate::task::next_tick(move || {
+        if !node.process.warning.emit(&warning) {
+            eprintln!("phaseloop: {warning}");
+        }
+    });
+}
+
+/// Ends the program at once (N83): the listeners of [`on_exit`] are called, and nothing else any more.
+///
+/// It unwinds to [`run`](super::run), which returns the code. The process goes on.
+///
+/// # Panics
+///
+/// When no loop runs on this thread. On a loop that `run` does not run, the unwinding goes out of the call that does.
+pub fn exit(code: i32) -> ! {
+    let node = Node::current();
+    node.process.exit_code.set(Some(code));
+    node.emit_exit(code);
+    if let Some(core) = node.core() {
+        core.stop.set(true);
+        core.containment.end();
+    }
+    resume_unwind(Box::new(ExitRequest))
+}
+
+/// The code that the program will end with, if one was set.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn exit_code() -> Option<i32> {
+    Node::current().process.exit_code.get()
+}
+
+/// Sets the code that the program will end with when it ends by itself.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn set_exit_code(code: i32) {
+    Node::current().process.exit_code.set(Some(code));
+}
+
+/// What [`exit`] unwinds with.
+pub(super) struct ExitRequest;
+
+impl Node {
+    fn listen<E: 'static>(
+        self: &Rc<Self>,
+        event: fn(&ProcessState) -> &Listeners<E>,
+        listener: impl FnMut(&E) + 'static,
+    ) -> Listener {
+        let id = event(&self.process).add(listener);
+        let node = Rc::downgrade(self);
+        Listener {
+            remove: Box::new(move || {
+                let node = Weak::upgrade(&node);
+                node.is_some_and(|node| event(&node.process).remove(id))
+            }),
+        }
+    }
+
+    /// Lets the loop's uncaught panics come here.
+    fn contain_panics(self: &Rc<Self>) {
+        let node = Rc::downgrade(self);
+        if let Some(core) = self.core() {
+            let handler = move |payload: Payload| match Weak::upgrade(&node) {
+                Some(node) if !payload.is::<ExitRequest>() && !node.process.uncaught.is_empty() => {
+                    node.uncaught(Reason::from_panic(payload), Origin::Panic);
+                }
+                _ => resume_unwind(payload),
+            };
+            core.containment.set_handler(Some(Rc::new(handler)));
+        }
+    }
+
+    /// Tells the listeners of something uncaught, or raises it.
+    pub(super) fn uncaught(&self, reason: Reason, origin: Origin) {
+        let uncaught = Uncaught { reason, origin };
+        if !self.process.uncaught.emit(&uncaught) {
+            uncaught.reason.raise();
+        }
+        // One more turn of the loop is certain (N78).
+        if let Some(core) = self.core() {
+            core.enqueue(Phase::Check, Entry::Call(Box::new(|| ())));
+        }
+    }
+
+    pub(super) fn emit_before_exit(&self) {
+        let code = self.process.exit_code.get().unwrap_or(0);
+        self.process.before_exit.emit(&code);
+    }
+
+    /// Tells of the end, once.
+    pub(super) fn emit_exit(&self, code: i32) {
+        if !self.process.is_exiting.replace(true) {
+            self.process.exit.emit(&code);
+        }
+    }
+
+    /// A program begins: the end of another on this loop is forgotten.
+    pub(super) fn begin(&self, core: &Core) {
+        self.process.is_exiting.set(false);
+        self.process.exit_code.set(None);
+        core.containment.begin();
+    }
+
+    /// What the listeners of [`on_exit`] have queued is dropped (N82).
+    pub(super) fn drop_lanes(core: &Core) {
+        let (ticks, microtasks) = core.lane.take_all();
+        drop(ticks);
+        for microtask in microtasks {
+            // Tasks belong to the loop, which may run again.
+            if !matches!(microtask, Microtask::Call(_)) {
+                core.lane.push_microtask(microtask);
+            }
+        }
+    }
+}
+
+impl ProcessState {
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        self.exit_code.get()
+    }
+
+    pub(super) fn shut_down(&self) {
+        self.before_exit.clear();
+        self.exit.clear();
+        self.uncaught.clear();
+        self.unhandled.clear();
+        self.handled_late.clear();
+        self.warning.clear();
+    }
+}
+
+/// What nobody has caught.
+#[derive(Clone, Debug)]
+pub struct Uncaught {
+    reason: Reason,
+    origin: Origin,
+}
+
+impl Uncaught {
+    /// The error or the panic.
+    #[must_use]
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+}
+
+/// Where something uncaught comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// A panic, or [`throw`](super::throw).
+    Panic,
+    /// A rejected promise that nobody handled.
+    UnhandledRejection,
+}
+
+/// Something that a program should know of, and that does not stop it.
+#[derive(Clone, Debug)]
+pub struct Warning {
+    name: String,
+    text: String,
+}
+
+impl Warning {
+    /// What kind of warning it is.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.text)
+    }
+}
+
+/// A registered listener. Dropping this leaves it registered.
+pub struct Listener {
+    remove: Box<dyn Fn() -> bool>,
+}
+
+impl Listener {
+    /// Takes the listener back. `false`: that has happened, or the loop is gone.
+    pub fn remove(&self) -> bool {
+        (self.remove)()
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").finish_non_exhaustive()
+    }
+}
+
+type Call<E> = RefCell<dyn FnMut(&E)>;
+
+/// The listeners of one event, in the order of registration.
+pub(super) struct Listeners<E> {
+    list: RefCell<Vec<(u64, Rc<Call<E>>)>>,
+    next_id: Cell<u64>,
+}
+
+impl<E> Default for Listeners<E> {
+    fn default() -> Self {
+        Self {
+            list: RefCell::default(),
+            next_id: Cell::new(0),
+        }
+    }
+}
+
+impl<E> Listeners<E> {
+    fn add(&self, listener: impl FnMut(&E) + 'static) -> u64 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let entry = (id, Rc::new(RefCell::new(listener)) as Rc<Call<E>>);
+        self.list.borrow_mut().push(entry);
+        id
+    }
+
+    fn remove(&self, id: u64) -> bool {
+        let mut list = self.list.borrow_mut();
+        let index = list.iter().position(|entry| entry.0 == id);
+        let removed = index.map(|index| list.remove(index));
+        // The drop of the listener may be anybody's code.
+        drop(list);
+        removed.is_some()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list.borrow().is_empty()
+    }
+
+    /// Calls those that are registered now. `false`: there are none.
+    pub(super) fn emit(&self, event: &E) -> bool {
+        let list: Vec<_> = self
+            .list
+            .borrow()
+            .iter()
+            .map(|entry| entry.1.clone())
+            .collect();
+        for listener in &list {
+            // One that is being called, and has caused the same event, is not called again.
+            if let Ok(mut listener) = listener.try_borrow_mut() {
+                listener(event);
+            }
+        }
+        !list.is_empty()
+    }
+
+    fn clear(&self) {
+        drop(self.list.take());
+    }
+}

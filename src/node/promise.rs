@@ -1,0 +1,566 @@
+//! Promises: values that arrive later, with the tick counts of JavaScript's.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use super::process::ExitRequest;
+use super::reason::Reason;
+use super::rejections::Rejection;
+use super::state::Node;
+use crate::executor::lane::Microtask;
+
+/// A value that arrives later, or the reason why it does not. Clones are the same promise.
+///
+/// Unlike a future it needs nobody to poll it: what it stands for goes on by itself, also when the promise is dropped. Any
+/// number may wait for it, by `await` or by [`then`](Self::then); they are told in the order in which they began to (N18),
+/// one microtask after it is settled. Awaiting a promise that is settled already costs one microtask as well: this is
+/// JavaScript's `await`, not Rust's. See the table in the [module's documentation](super).
+///
+/// A rejected promise that nobody waits for is reported; see
+/// [`process::on_unhandled_rejection`](super::process::on_unhandled_rejection).
+///
+/// In plain Rust: a future, or a [`JoinHandle`](crate::JoinHandle).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Promise, call, run};
+///
+/// run(async {
+///     let answer = call(async { 6 * 7 });
+///     answer.then(|answer| println!("{answer}"));
+///     assert_eq!(answer.await.unwrap(), 42);
+///     let failed = Promise::<u8>::rejected(phaseloop::node::Reason::new("no"));
+///     assert_eq!(failed.await.unwrap_err().to_string(), "no");
+/// });
+/// ```
+pub struct Promise<T>(Rc<PromiseState<T>>);
+
+struct PromiseState<T> {
+    node: Rc<Node>,
+    state: RefCell<State<T>>,
+    /// Whether somebody waits or has waited.
+    is_handled: Cell<bool>,
+    /// What is reported if nobody does.
+    rejection: OnceCell<Rc<Rejection>>,
+}
+
+enum State<T> {
+    Pending(Vec<Reaction<T>>),
+    Settled(Result<T, Reason>),
+}
+
+enum Reaction<T> {
+    /// Called by a microtask.
+    Call(Box<dyn FnOnce(Result<T, Reason>)>),
+    /// Wakes a task: a microtask as well. Empty if the task has stopped waiting.
+    Wake(Rc<RefCell<Option<Waker>>>),
+}
+
+impl<T: Clone + 'static> Promise<T> {
+    /// A promise that `executor` settles, now or later, through the [`Deferred`] it is given. It is called at once (N19); its
+    /// panic rejects the promise. JavaScript's `new Promise(..)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn new(executor: impl FnOnce(Deferred<T>)) -> Self {
+        let deferred = Deferred::new();
+        let promise = deferred.promise();
+        if let Err(reason) = catch(|| executor(deferred.clone())) {
+            deferred.reject(reason);
+        }
+        promise
+    }
+
+    /// A promise that is fulfilled.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn resolved(value: T) -> Self {
+        Self::settled(Ok(value))
+    }
+
+    /// A promise that is rejected.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn rejected(reason: impl Into<Reason>) -> Self {
+        Self::settled(Err(reason.into()))
+    }
+
+    fn settled(result: Result<T, Reason>) -> Self {
+        let promise = Self::pending();
+        promise.settle(result);
+        promise
+    }
+
+    fn pending() -> Self {
+        Self(Rc::new(PromiseState {
+            node: Node::current(),
+            state: RefCell::new(State::Pending(Vec::new())),
+            is_handled: Cell::new(false),
+            rejection: OnceCell::new(),
+        }))
+    }
+
+    /// Whether the promise is fulfilled or rejected.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        matches!(&*self.0.state.borrow(), State::Settled(_))
+    }
+
+    /// Calls `f` with the value, one microtask after it is there (N11); the new promise has what `f` returns. A
+    /// rejection passes by, to the new promise; a panic of `f` rejects it.
+    pub fn then<U: Clone + 'static>(&self, f: impl FnOnce(T) -> U + 'static) -> Promise<U> {
+        self.chain(move |result, next| next.settle_with(|| Ok(f(result?))))
+    }
+
+    /// The same for an `f` that returns a promise: the new one takes over what becomes of it, two microtasks later than a
+    /// plain value would (N16).
+    pub fn and_then<U: Clone + 'static>(
+        &self,
+        f: impl FnOnce(T) -> Promise<U> + 'static,
+    ) -> Promise<U> {
+        self.chain(
+            move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
+                Ok(inner) => next.adopt(&inner),
+                Err(reason) => next.reject(reason),
+            },
+        )
+    }
+
+    /// Calls `f` with the reason of a rejection; the new promise has what `f` returns. A value passes by. JavaScript's
+    /// `catch`.
+    pub fn catch(&self, f: impl FnOnce(Reason) -> T + 'static) -> Self {
+        self.chain(move |result, next| next.settle_with(|| Ok(result.unwrap_or_else(f))))
+    }
+
+    /// Calls `f` with the value or with the reason; the new promise has what `f` returns. JavaScript's `then` with two
+    /// functions.
+    pub fn then_or<U: Clone + 'static>(
+        &self,
+        f: impl FnOnce(Result<T, Reason>) -> U + 'static,
+    ) -> Promise<U> {
+        self.chain(move |result, next| next.settle_with(|| Ok(f(result))))
+    }
+
+    /// Calls `f` when the promise is settled; the new promise has the same value or reason, three microtasks later (N21).
+    pub fn finally(&self, f: impl FnOnce() + 'static) -> Self {
+        self.chain(move |result, next| match catch(f) {
+            Ok(()) => {
+                let inner = Promise::resolved(()).chain(move |_, inner| inner.settle(result));
+                next.adopt(&inner);
+            }
+            Err(reason) => next.reject(reason),
+        })
+    }
+
+    fn chain<U: Clone + 'static>(
+        &self,
+        f: impl FnOnce(Result<T, Reason>, &Deferred<U>) + 'static,
+    ) -> Promise<U> {
+        let next = Deferred::new_on(self.0.node.clone());
+        let promise = next.promise();
+        self.react(move |result| f(result, &next));
+        promise
+    }
+
+    /// Queues a microtask with the result as soon as there is one.
+    pub(super) fn react(&self, f: impl FnOnce(Result<T, Reason>) + 'static) {
+        self.set_handled();
+        let settled = match &mut *self.0.state.borrow_mut() {
+            State::Pending(reactions) => {
+                reactions.push(Reaction::Call(Box::new(f)));
+                return;
+            }
+            State::Settled(result) => result.clone(),
+        };
+        self.queue(move || f(settled));
+    }
+
+    fn settle(&self, result: Result<T, Reason>) {
+        let reactions = {
+            let mut state = self.0.state.borrow_mut();
+            match std::mem::replace(&mut *state, State::Settled(result.clone())) {
+                State::Pending(reactions) => reactions,
+                settled => {
+                    *state = settled;
+                    return;
+                }
+            }
+        };
+        if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
+            let rejection = self.0.node.rejections.add(&self.0.node, reason.clone());
+            let first = self.0.rejection.set(rejection);
+            debug_assert!(first.is_ok(), "a promise is settled once");
+        }
+        for reaction in reactions {
+            match reaction {
+                Reaction::Call(f) => {
+                    let result = result.clone();
+                    self.queue(move || f(result));
+                }
+                Reaction::Wake(waker) => {
+                    let waker = waker.take();
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                }
+            }
+        }
+    }
+
+    fn queue(&self, microtask: impl FnOnce() + 'static) {
+        if let Some(core) = self.0.node.core() {
+            core.lane
+                .push_microtask(Microtask::Call(Box::new(microtask)));
+        }
+    }
+}
+
+impl<T> Promise<T> {
+    fn set_handled(&self) {
+        if !self.0.is_handled.replace(true) {
+            if let Some(rejection) = self.0.rejection.get() {
+                self.0.node.rejections.handled(&self.0.node, rejection);
+            }
+        }
+    }
+}
+
+impl<T> Clone for Promise<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for Promise<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &*self.0.state.borrow() {
+            State::Pending(_) => "Promise(pending)",
+            State::Settled(Ok(_)) => "Promise(fulfilled)",
+            State::Settled(Err(_)) => "Promise(rejected)",
+        })
+    }
+}
+
+impl<T: Clone + 'static> IntoFuture for Promise<T> {
+    type Output = Result<T, Reason>;
+    type IntoFuture = Awaited<T>;
+
+    fn into_future(self) -> Awaited<T> {
+        Awaited {
+            promise: self,
+            waker: None,
+        }
+    }
+}
+
+impl<T: Clone + 'static> IntoFuture for &Promise<T> {
+    type Output = Result<T, Reason>;
+    type IntoFuture = Awaited<T>;
+
+    fn into_future(self) -> Awaited<T> {
+        self.clone().into_future()
+    }
+}
+
+/// A promise that is being awaited: ready one microtask after it is settled, or after the first poll (N12, N13).
+///
+/// # Cancel safety
+///
+/// Nothing is lost; the promise goes on.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Awaited<T> {
+    promise: Promise<T>,
+    /// Shared with the promise; `None` before the first poll.
+    waker: Option<Rc<RefCell<Option<Waker>>>>,
+}
+
+impl<T: Clone + 'static> Future for Awaited<T> {
+    type Output = Result<T, Reason>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let state = match &*self.promise.0.state.borrow() {
+            State::Settled(result) => Some(result.clone()),
+            State::Pending(_) => None,
+        };
+        match (state, &self.waker) {
+            (Some(result), Some(_)) => return Poll::Ready(result),
+            (None, Some(waker)) => {
+                let before = waker.replace(Some(cx.waker().clone()));
+                drop(before);
+            }
+            (Some(_), None) => {
+                self.promise.set_handled();
+                self.waker = Some(Rc::default());
+                cx.waker().wake_by_ref();
+            }
+            (None, None) => {
+                self.promise.set_handled();
+                let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
+                self.waker = Some(waker.clone());
+                if let State::Pending(reactions) = &mut *self.promise.0.state.borrow_mut() {
+                    reactions.push(Reaction::Wake(waker));
+                }
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Awaited<T> {
+    fn drop(&mut self) {
+        let waker = self.waker.as_ref().and_then(|waker| waker.take());
+        drop(waker);
+    }
+}
+
+impl<T> fmt::Debug for Awaited<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Awaited").field(&self.promise).finish()
+    }
+}
+
+/// The other end of a promise: settles it, once. Clones are the same.
+///
+/// In plain Rust: a one-shot channel.
+pub struct Deferred<T> {
+    promise: Promise<T>,
+    /// Whether its fate is decided; it may still be pending then, on another promise.
+    is_resolved: Rc<Cell<bool>>,
+}
+
+impl<T: Clone + 'static> Deferred<T> {
+    /// A promise that is pending until this settles it.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::new_on(Node::current())
+    }
+
+    fn new_on(node: Rc<Node>) -> Self {
+        let state = PromiseState {
+            node,
+            state: RefCell::new(State::Pending(Vec::new())),
+            is_handled: Cell::new(false),
+            rejection: OnceCell::new(),
+        };
+        Self {
+            promise: Promise(Rc::new(state)),
+            is_resolved: Rc::new(Cell::new(false)),
+        }
+    }
+
+    /// The promise.
+    #[must_use]
+    pub fn promise(&self) -> Promise<T> {
+        self.promise.clone()
+    }
+
+    /// Fulfils the promise. Nobody is called before the microtasks run. Without effect if its fate is decided.
+    pub fn resolve(&self, value: T) {
+        self.settle(Ok(value));
+    }
+
+    /// Rejects the promise. Without effect if its fate is decided.
+    pub fn reject(&self, reason: impl Into<Reason>) {
+        self.settle(Err(reason.into()));
+    }
+
+    /// Leaves the promise to become what `other` becomes, two microtasks later. JavaScript's `resolve(promise)` (N16).
+    /// Without effect if its fate is decided.
+    pub fn adopt(&self, other: &Promise<T>) {
+        if self.is_resolved.replace(true) {
+            return;
+        }
+        if Rc::ptr_eq(&self.promise.0, &other.0) {
+            let reason = Reason::new("a promise cannot wait for itself");
+            return self.promise.settle(Err(reason));
+        }
+        let (promise, other) = (self.promise.clone(), other.clone());
+        self.promise
+            .queue(move || other.react(move |result| promise.settle(result)));
+    }
+
+    pub(super) fn settle(&self, result: Result<T, Reason>) {
+        if !self.is_resolved.replace(true) {
+            self.promise.settle(result);
+        }
+    }
+
+    /// Settles it with what `f` returns; a panic of `f` rejects it.
+    fn settle_with(&self, f: impl FnOnce() -> Result<T, Reason>) {
+        self.settle(catch(f).and_then(|result| result));
+    }
+}
+
+impl<T: Clone + 'static> Default for Deferred<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for Deferred<T> {
+    fn clone(&self) -> Self {
+        Self {
+            promise: self.promise.clone(),
+            is_resolved: self.is_resolved.clone(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Deferred<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Deferred").field(&self.promise).finish()
+    }
+}
+
+/// Calls `f`; its panic becomes a reason. The end of the program goes on.
+pub(super) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        if payload.is::<ExitRequest>() {
+            resume_unwind(payload);
+        }
+        Reason::from_panic(payload)
+    })
+}
+
+/// Calls an async function: polls `future` at once, up to its first wait, inside this call (N19).
+///
+/// It goes on by itself; the promise has its output. A panic, or [`throw`](super::throw), rejects the promise.
+///
+/// In plain Rust: [`spawn`](crate::spawn), which first polls in the microtask lane.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{call, run};
+/// use std::{cell::Cell, rc::Rc};
+///
+/// run(async {
+///     let called = Rc::new(Cell::new(false));
+///     let mark = called.clone();
+///     let promise = call(async move { mark.set(true) });
+///     assert!(called.get(), "before anybody awaits it");
+///     promise.await.unwrap();
+/// });
+/// ```
+#[track_caller]
+pub fn call<F>(future: F) -> Promise<F::Output>
+where
+    F: Future + 'static,
+    F::Output: Clone + 'static,
+{
+    start(future, Deferred::settle, Ok)
+}
+
+/// The same for a function that may fail: an error rejects the promise.
+///
+/// # Panics
+///
+/// As [`call`].
+#[track_caller]
+pub fn try_call<F, T, E>(future: F) -> Promise<T>
+where
+    F: Future<Output = Result<T, E>> + 'static,
+    T: Clone + 'static,
+    E: Into<Reason> + 'static,
+{
+    start(future, Deferred::settle, |result| {
+        result.map_err(Into::into)
+    })
+}
+
+/// The same for a function that returns a promise, without awaiting it: what becomes of it becomes of the function's own
+/// promise, two microtasks later than a plain value would (N15).
+///
+/// # Panics
+///
+/// As [`call`].
+#[track_caller]
+pub fn call_returning<F, T>(future: F) -> Promise<T>
+where
+    F: Future<Output = Promise<T>> + 'static,
+    T: Clone + 'static,
+{
+    let adopt = |deferred: &Deferred<T>, result: Result<Promise<T>, Reason>| match result {
+        Ok(promise) => deferred.adopt(&promise),
+        Err(reason) => deferred.reject(reason),
+    };
+    start(future, adopt, Ok)
+}
+
+#[track_caller]
+fn start<F, T, U>(
+    future: F,
+    end: impl FnOnce(&Deferred<T>, Result<U, Reason>) + 'static,
+    convert: impl FnOnce(F::Output) -> Result<U, Reason> + 'static,
+) -> Promise<T>
+where
+    F: Future + 'static,
+    T: Clone + 'static,
+    U: 'static,
+{
+    let node = Node::current();
+    let deferred = Deferred::new_on(node.clone());
+    let promise = deferred.promise();
+    if let Some(core) = node.core() {
+        let function = async move {
+            let result = Catching(Box::pin(future)).await;
+            end(&deferred, result.and_then(convert));
+        };
+        drop(core.spawn_eager(function, Location::caller()));
+        if core.containment.has_ended() {
+            // The function has ended the program; its task has kept that to itself.
+            resume_unwind(Box::new(ExitRequest));
+        }
+    }
+    promise
+}
+
+/// A future whose panic is a reason.
+struct Catching<F>(Pin<Box<F>>);
+
+impl<F: Future> Future for Catching<F> {
+    type Output = Result<F::Output, Reason>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch(|| self.0.as_mut().poll(cx)) {
+            Ok(poll) => poll.map(Ok),
+            Err(reason) => Poll::Ready(Err(reason)),
+        }
+    }
+}
+
+/// A promise that `then` settles, through the [`Deferred`] it is given; it is called by a microtask. What awaiting a
+/// thenable does (N14): two microtasks if `then` resolves at once.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) -> Promise<T> {
+    let deferred = Deferred::new();
+    let promise = deferred.promise();
+    promise.queue(move || {
+        if let Err(reason) = catch(|| then(deferred.clone())) {
+            deferred.reject(reason);
+        }
+    });
+    promise
+}

@@ -1,0 +1,64 @@
+//! What this module keeps for each loop.
+
+use std::any::Any;
+use std::rc::{Rc, Weak};
+
+use super::process::ProcessState;
+use super::rejections::Rejections;
+use super::timers::TimerLists;
+use crate::event_loop::core::Core;
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::upper::Upper;
+
+/// Node's side of one loop.
+pub(super) struct Node {
+    core: Weak<Core>,
+    pub(super) timers: TimerLists,
+    pub(super) process: ProcessState,
+    pub(super) rejections: Rejections,
+}
+
+/// What the loop holds; see [`Upper`].
+struct Shared(Rc<Node>);
+
+impl Node {
+    /// That of the loop which runs on this thread.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    #[track_caller]
+    pub(super) fn current() -> Rc<Self> {
+        Self::of(LoopHandle::current().core())
+    }
+
+    /// That of a loop; made when it is first asked for.
+    pub(super) fn of(core: &Rc<Core>) -> Rc<Self> {
+        let make = |core: &Rc<Core>| {
+            Shared(Rc::new(Self {
+                core: Rc::downgrade(core),
+                timers: TimerLists::new(),
+                process: ProcessState::default(),
+                rejections: Rejections::default(),
+            }))
+        };
+        core.with_upper(make, |shared: &Shared| shared.0.clone())
+    }
+
+    /// The loop; `None` if it is gone.
+    pub(super) fn core(&self) -> Option<Rc<Core>> {
+        self.core.upgrade().filter(|core| !core.is_closed())
+    }
+}
+
+impl Upper for Shared {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn shut_down(&self) {
+        self.0.timers.shut_down();
+        self.0.process.shut_down();
+        self.0.rejections.shut_down();
+    }
+}
