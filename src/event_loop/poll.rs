@@ -4,7 +4,7 @@ use std::io;
 
 use super::Wait;
 use super::core::Core;
-use super::sources::{Direction, SourceState};
+use super::sources::{Direction, Waiters};
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
@@ -131,34 +131,34 @@ impl Core {
             let Some(source) = self.sources.get(event.key) else {
                 continue;
             };
+            source.add_ready(event.ready);
             // Not over before all who wait were woken: an edge is reported once.
             let unfinished = Unfinished { core: self };
-            if event.read.now {
-                source.side(Direction::Read).set_ready(event.read);
-                dispatched += self.run_ready(&source, Direction::Read);
-            }
-            if event.write.now {
-                source.side(Direction::Write).set_ready(event.write);
-                dispatched += self.run_ready(&source, Direction::Write);
+            for direction in Direction::ALL {
+                if event.ready.intersects(direction.ready()) && source.is_awaited(direction) {
+                    dispatched += self.wake_waiters(source.waiters(direction));
+                }
             }
             std::mem::forget(unfinished);
+            // Not before: who was woken has mostly begun to wait again.
+            source.count_waits(self);
         }
     }
 
-    /// One direction of a source has become ready: wakes those who wait for it, one callback each.
-    fn run_ready(&self, source: &SourceState, direction: Direction) -> usize {
-        let side = source.side(direction);
-        if !side.is_awaited() {
-            return 0;
-        }
+    /// Wakes those who wait for a direction that has become ready, one callback each.
+    fn wake_waiters(&self, waiters: &Waiters) -> usize {
         let mut dispatched = 0;
-        let (slot, limit) = side.begin_wake();
-        let mut next = slot.or_else(|| side.next_waiter(limit));
-        while let Some(waker) = next {
-            source.count_waits(self);
+        let limit = waiters.limit();
+        if let Some(waker) = waiters.take_slot() {
+            self.dispatch(Phase::Poll, || {
+                waker.wake_by_ref();
+                waiters.keep(waker);
+            });
+            dispatched += 1;
+        }
+        while let Some(waker) = waiters.next_before(limit) {
             self.dispatch(Phase::Poll, || waker.wake());
             dispatched += 1;
-            next = side.next_waiter(limit);
         }
         dispatched
     }

@@ -5,7 +5,7 @@
 //! writes. A key holds a slot and a generation: an event of a source that is gone, still in the batch when its
 //! slot or its descriptor has a new tenant, finds nobody (R94).
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -20,18 +20,52 @@ use crate::sys::poller::{MAX_KEY, Ready};
 const SLOT_BITS: u32 = usize::BITS / 2;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 
+/// What one can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
     Write,
+    /// Urgent data.
+    Priority,
+    /// The end of what the peer writes.
+    HangUp,
+}
+
+impl Direction {
+    /// In the order in which those who wait are woken by one event.
+    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Priority, Self::HangUp];
+
+    /// What must have happened.
+    #[inline]
+    pub(crate) const fn ready(self) -> Ready {
+        match self {
+            Self::Read => Ready::READ,
+            Self::Write => Ready::WRITE,
+            Self::Priority => Ready::PRIORITY,
+            Self::HangUp => Ready::HANG_UP,
+        }
+    }
+
+    #[inline]
+    const fn ready_for_good(self) -> Ready {
+        match self {
+            Self::Read => Ready::READ_FOR_GOOD,
+            Self::Write => Ready::WRITE_FOR_GOOD,
+            Self::Priority | Self::HangUp => self.ready(),
+        }
+    }
 }
 
 /// What a source and the loop share.
 pub(crate) struct SourceState {
     pub(crate) header: Rc<Header>,
     pub(crate) key: usize,
-    read: Side,
-    write: Side,
+    /// Set by events. A direction stays ready until an attempt finds that it is not.
+    ready: Cell<Ready>,
+    read: Waiters,
+    write: Waiters,
+    /// For priority and hang-up, which hardly anybody waits for.
+    rare: OnceCell<Box<[Waiters; 2]>>,
     /// Whether who waits to write keeps the loop alive although the handle is unref'd, as libuv's write requests do (R156).
     pub(crate) writes_are_requests: Cell<bool>,
     /// Whether such a wait is counted.
@@ -39,18 +73,82 @@ pub(crate) struct SourceState {
 }
 
 impl SourceState {
-    pub(crate) fn side(&self, direction: Direction) -> &Side {
-        match direction {
-            Direction::Read => &self.read,
-            Direction::Write => &self.write,
+    #[inline]
+    pub(crate) fn is_ready(&self, direction: Direction) -> bool {
+        self.ready.get().intersects(direction.ready())
+    }
+
+    /// An event has come.
+    #[inline]
+    pub(crate) fn add_ready(&self, ready: Ready) {
+        self.ready.set(self.ready.get().with(ready));
+    }
+
+    /// An attempt would have blocked.
+    pub(crate) fn clear_ready(&self, direction: Direction) {
+        let gone = direction.ready().with(direction.ready_for_good());
+        self.ready.set(self.ready.get().without(gone));
+    }
+
+    /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
+    #[cfg(any(unix, feature = "net"))]
+    #[inline]
+    pub(crate) fn clear_after_partial(&self, direction: Direction) {
+        let ready = self.ready.get();
+        if crate::sys::poller::REPORTS_END && !ready.intersects(direction.ready_for_good()) {
+            self.ready.set(ready.without(direction.ready()));
         }
     }
 
-    /// Brings the loop's books in line with who waits.
+    /// Those who wait for a direction.
+    #[inline]
+    pub(crate) fn waiters(&self, direction: Direction) -> &Waiters {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+            Direction::Priority => &self.rare()[0],
+            Direction::HangUp => &self.rare()[1],
+        }
+    }
+
+    fn rare(&self) -> &[Waiters; 2] {
+        self.rare.get_or_init(Box::default)
+    }
+
+    #[inline]
+    pub(crate) fn is_awaited(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Read => self.read.any(),
+            Direction::Write => self.write.any(),
+            Direction::Priority => self.rare.get().is_some_and(|rare| rare[0].any()),
+            Direction::HangUp => self.rare.get().is_some_and(|rare| rare[1].any()),
+        }
+    }
+
+    /// Somebody waits for a direction now: counts that, unless it is.
+    #[inline]
+    pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
+        let is_request = direction == Direction::Write && self.writes_are_requests.get();
+        let counted = if is_request {
+            &self.request_counted
+        } else {
+            &self.header.active
+        };
+        if !counted.get() {
+            self.count_waits(core);
+        }
+    }
+
+    /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken and had the time to
+    /// wait again.
     pub(crate) fn count_waits(&self, core: &Core) {
-        let (read, write) = (self.read.is_awaited(), self.write.is_awaited());
+        let write = self.write.any();
         let request = write && self.writes_are_requests.get();
-        core.set_active(&self.header, read || write && !request);
+        let active = self.read.any()
+            || write && !request
+            || self.is_awaited(Direction::Priority)
+            || self.is_awaited(Direction::HangUp);
+        core.set_active(&self.header, active);
         if self.request_counted.replace(request) != request {
             core.count(Kind::Io, request);
         }
@@ -65,119 +163,114 @@ impl SourceState {
     }
 }
 
-/// One direction of a source.
+/// Those who wait for one direction.
 #[derive(Default)]
-pub(crate) struct Side {
-    /// Stays set until an attempt finds the direction not ready.
-    ready: Cell<bool>,
-    /// The end or an error has come: there will be no further event, and every attempt is worth while.
-    for_good: Cell<bool>,
-    waiters: RefCell<Waiters>,
-}
-
-#[derive(Default)]
-struct Waiters {
-    /// The one place of the `poll_*` functions: the last caller has it.
-    slot: Option<Waker>,
+pub(crate) struct Waiters {
+    /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when that was woken: the same
+    /// task will probably wait again, which costs a comparison then.
+    slot: Cell<Option<Waker>>,
+    slot_waits: Cell<bool>,
+    futures_wait: Cell<bool>,
     /// The futures, oldest first. Hardly ever more than one.
-    futures: Vec<(u64, Waker)>,
-    next_id: u64,
+    futures: RefCell<Vec<(u64, Waker)>>,
+    next_id: Cell<u64>,
 }
 
-impl Side {
-    pub(crate) fn is_ready(&self) -> bool {
-        self.ready.get()
-    }
-
-    /// An event has come.
-    pub(crate) fn set_ready(&self, ready: Ready) {
-        self.ready.set(true);
-        if ready.for_good {
-            self.for_good.set(true);
-        }
-    }
-
-    /// An attempt would have blocked.
-    pub(crate) fn clear(&self) {
-        self.ready.set(false);
-        self.for_good.set(false);
-    }
-
-    /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
-    #[cfg(any(unix, feature = "net"))]
-    pub(crate) fn clear_after_partial(&self) {
-        if crate::sys::poller::REPORTS_END && !self.for_good.get() {
-            self.ready.set(false);
-        }
-    }
-
-    pub(crate) fn is_awaited(&self) -> bool {
-        let waiters = self.waiters.borrow();
-        waiters.slot.is_some() || !waiters.futures.is_empty()
+impl Waiters {
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.slot_waits.get() || self.futures_wait.get()
     }
 
     /// Makes `waker` the one to be woken for the `poll_*` functions.
+    #[inline]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
-        let before = {
-            let mut waiters = self.waiters.borrow_mut();
-            match &waiters.slot {
-                Some(current) if current.will_wake(waker) => None,
-                _ => waiters.slot.replace(waker.clone()),
+        self.slot_waits.set(true);
+        let before = match self.slot.take() {
+            Some(current) if current.will_wake(waker) => {
+                return self.slot.set(Some(current));
             }
+            before => before,
         };
-        // Outside the borrow: the drop of a waker may be anybody's code.
+        self.slot.set(Some(waker.clone()));
         drop(before);
+    }
+
+    /// Takes the waker of the `poll_*` functions out, if it waits; [`keep`](Self::keep) takes it back.
+    #[inline]
+    pub(crate) fn take_slot(&self) -> Option<Waker> {
+        if self.slot_waits.replace(false) {
+            self.slot.take()
+        } else {
+            None
+        }
+    }
+
+    /// A waker that was woken goes back to its place, unless that has been taken meanwhile.
+    #[inline]
+    pub(crate) fn keep(&self, waker: Waker) {
+        let newer = self.slot.take();
+        match newer {
+            None => self.slot.set(Some(waker)),
+            Some(_) => {
+                self.slot.set(newer);
+                drop(waker);
+            }
+        }
     }
 
     /// Adds a future, or renews the waker of the one with this number. Returns the number.
     pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
-        let mut before = None;
-        let mut waiters = self.waiters.borrow_mut();
-        let known = waiters
-            .futures
-            .iter_mut()
-            .find(|(known, _)| Some(*known) == id);
-        let id = match known {
-            Some((id, current)) => {
-                if !current.will_wake(waker) {
-                    before = Some(std::mem::replace(current, waker.clone()));
-                }
-                *id
-            }
+        let new = waker.clone();
+        let mut futures = self.futures.borrow_mut();
+        let known = futures.iter_mut().find(|(known, _)| Some(*known) == id);
+        let (id, before) = match known {
+            Some((id, current)) => (*id, Some(std::mem::replace(current, new))),
             None => {
-                let id = waiters.next_id;
-                waiters.next_id += 1;
-                waiters.futures.push((id, waker.clone()));
-                id
+                let id = self.next_id.get();
+                self.next_id.set(id + 1);
+                futures.push((id, new));
+                self.futures_wait.set(true);
+                (id, None)
             }
         };
-        drop(waiters);
+        drop(futures);
+        // Outside the borrow: the drop of a waker may be anybody's code.
         drop(before);
         id
     }
 
     /// Takes a future back.
     pub(crate) fn stop_waiting(&self, id: u64) {
-        let mut waiters = self.waiters.borrow_mut();
-        let place = waiters.futures.iter().position(|(known, _)| *known == id);
-        let removed = place.map(|place| waiters.futures.remove(place));
-        drop(waiters);
+        let mut futures = self.futures.borrow_mut();
+        let place = futures.iter().position(|(known, _)| *known == id);
+        let removed = place.map(|place| futures.remove(place));
+        self.futures_wait.set(!futures.is_empty());
+        drop(futures);
         drop(removed);
     }
 
-    /// Takes the next waiter that was there before number `limit` was given out.
-    pub(crate) fn next_waiter(&self, limit: u64) -> Option<Waker> {
-        let mut waiters = self.waiters.borrow_mut();
-        match waiters.futures.first() {
-            Some((id, _)) if *id < limit => Some(waiters.futures.remove(0).1),
-            _ => None,
-        }
+    /// The number that the next future gets: one with a lower number waits already.
+    #[inline]
+    pub(crate) fn limit(&self) -> u64 {
+        self.next_id.get()
     }
 
-    /// Takes the waker of the `poll_*` functions, and the limit for [`next_waiter`](Self::next_waiter).
-    pub(crate) fn begin_wake(&self) -> (Option<Waker>, u64) {
-        let mut waiters = self.waiters.borrow_mut();
-        (waiters.slot.take(), waiters.next_id)
+    /// Takes the next future out that has a lower number than `limit`.
+    #[inline]
+    pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
+        if !self.futures_wait.get() {
+            return None;
+        }
+        let mut futures = self.futures.borrow_mut();
+        match futures.first() {
+            Some((id, _)) if *id < limit => {
+                let (_, waker) = futures.remove(0);
+                self.futures_wait.set(!futures.is_empty());
+                Some(waker)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -206,8 +299,10 @@ impl Sources {
         let state = Rc::new(SourceState {
             header,
             key,
-            read: Side::default(),
-            write: Side::default(),
+            ready: Cell::default(),
+            read: Waiters::default(),
+            write: Waiters::default(),
+            rare: OnceCell::new(),
             writes_are_requests: Cell::new(false),
             request_counted: Cell::new(false),
         });
@@ -216,6 +311,7 @@ impl Sources {
     }
 
     /// The source an event belongs to, if it is still there.
+    #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<Rc<SourceState>> {
         let slots = self.slots.borrow();
         let state = slots.get(key & SLOT_MASK)?;

@@ -98,10 +98,7 @@ impl<T: AsSource> Source<T> {
         source.short_means_drained = true;
         source.state.writes_are_requests.set(true);
         if can_write {
-            source.state.side(Direction::Write).set_ready(Ready {
-                now: true,
-                for_good: false,
-            });
+            source.state.add_ready(Ready::WRITE);
         }
         Ok(source)
     }
@@ -154,11 +151,16 @@ impl<T: AsSource> Source<T> {
             .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
+    /// A short read or write leaves nothing to do until the next event. The end, or an error, stays; the stream is not
+    /// active then, also before the callback that tells of it is over (R134, R136).
+    #[inline]
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
-        // Nothing at all is the end of a stream, which stays.
-        let is_short = matches!(result, Ok(count) if (1..asked).contains(count));
-        if is_short && self.short_means_drained {
-            self.state.side(direction).clear_after_partial();
+        match result {
+            Ok(0) | Err(_) => self.count_waits(),
+            Ok(count) if *count < asked && self.short_means_drained => {
+                self.state.clear_after_partial(direction);
+            }
+            Ok(_) => {}
         }
     }
 }

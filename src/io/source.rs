@@ -18,7 +18,7 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
 use crate::kinds::Kind;
-use crate::sys::poller::{AsSource, Ready, Registration};
+use crate::sys::poller::{AsSource, REPORTS_PRIORITY, Ready, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -135,6 +135,43 @@ impl<T: AsSource> Source<T> {
         Readiness::new(self, Direction::Write)
     }
 
+    /// Waits for urgent data: out-of-band bytes of a TCP stream, or what a device reports so (`POLLPRI`).
+    ///
+    /// One event ends one wait: it is over for the next that waits, whether somebody waited when it came or not. Such a
+    /// source is readable, too.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](io::ErrorKind::Unsupported) where the loop does not hear of it: everywhere but on Linux.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn priority(&self) -> io::Result<()> {
+        self.reported(Direction::Priority).await
+    }
+
+    /// Waits until the peer has closed its end, at least for writing (`POLLRDHUP`, `POLLHUP`), whether all that came before
+    /// has been read or not. From then on it returns at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`priority`](Self::priority).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    pub async fn hang_up(&self) -> io::Result<()> {
+        self.reported(Direction::HangUp).await
+    }
+
+    async fn reported(&self, direction: Direction) -> io::Result<()> {
+        if !REPORTS_PRIORITY {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Readiness::new(self, direction).await
+    }
+
     /// Calls `operation` as soon as the source is readable, again whenever it would have blocked.
     ///
     /// # Errors
@@ -229,20 +266,21 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    #[inline]
     fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let side = self.state.side(direction);
-        if side.is_ready() {
+        if self.state.is_ready(direction) {
             return Poll::Ready(Ok(()));
         }
-        side.wait_in_slot(cx.waker());
-        Poll::Ready(Err(ready!(self.begin_wait())))
+        self.state.waiters(direction).wait_in_slot(cx.waker());
+        Poll::Ready(Err(ready!(self.begin_wait(direction))))
     }
 
     /// Somebody waits now: the source is active, and where events come once only they are asked for again.
-    fn begin_wait(&self) -> Poll<io::Error> {
-        self.count_waits();
-        let read = self.state.side(Direction::Read).is_awaited();
-        let write = self.state.side(Direction::Write).is_awaited();
+    #[inline]
+    fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
+        self.state.count_wait(self.core.handle.core(), direction);
+        let read = self.state.is_awaited(Direction::Read);
+        let write = self.state.is_awaited(Direction::Write);
         match self.registration().rearm(read, write) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
@@ -250,6 +288,7 @@ impl<T: AsSource> Source<T> {
     }
 
     /// `None`: it would have blocked, and the direction counts as not ready from now on.
+    #[inline]
     pub(super) fn attempt<R>(
         &self,
         direction: Direction,
@@ -263,7 +302,7 @@ impl<T: AsSource> Source<T> {
             match operation(registration.get()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.state.side(direction).clear();
+                    self.state.clear_ready(direction);
                     return None;
                 }
                 result => return Some(result),
@@ -276,7 +315,7 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Brings the loop's books in line with who waits.
-    fn count_waits(&self) {
+    pub(super) fn count_waits(&self) {
         self.state.count_waits(self.core.handle.core());
     }
 
@@ -286,12 +325,9 @@ impl<T: AsSource> Source<T> {
         let registration = self.registration.take();
         self.shut();
         drop(registration);
-        for direction in [Direction::Read, Direction::Write] {
-            self.state.side(direction).set_ready(Ready {
-                now: true,
-                for_good: true,
-            });
-        }
+        let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
+        self.state
+            .add_ready(Ready::READ.with(Ready::WRITE).with(for_good));
     }
 
     fn shut(&self) {
@@ -349,7 +385,7 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 
     fn stop_waiting(&mut self) {
         if let Some(id) = self.waiting.take() {
-            self.source.state.side(self.direction).stop_waiting(id);
+            self.source.state.waiters(self.direction).stop_waiting(id);
             self.source.count_waits();
         }
     }
@@ -359,13 +395,17 @@ impl<T: AsSource> Future for Readiness<'_, T> {
     type Output = io::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let side = self.source.state.side(self.direction);
-        if side.is_ready() {
+        let state = &self.source.state;
+        if state.is_ready(self.direction) {
             self.stop_waiting();
+            if self.direction == Direction::Priority {
+                self.source.state.clear_ready(Direction::Priority);
+            }
             return Poll::Ready(Ok(()));
         }
-        self.waiting = Some(side.wait(self.waiting, cx.waker()));
-        Poll::Ready(Err(ready!(self.source.begin_wait())))
+        let waiters = state.waiters(self.direction);
+        self.waiting = Some(waiters.wait(self.waiting, cx.waker()));
+        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
     }
 }
 

@@ -11,6 +11,8 @@ use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
 pub(crate) const REPORTS_END: bool = true;
+/// Whether urgent data and hang-ups are events of their own.
+pub(crate) const REPORTS_PRIORITY: bool = true;
 
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
@@ -143,29 +145,17 @@ impl Events {
     }
 
     /// The next event of a source.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        use epoll::EventFlags as Flags;
-        while let Some(&event) = self.list.get(self.next) {
+        loop {
+            let event = self.list.get(self.next)?;
             self.next += 1;
-            let (key, flags) = (event.data.u64() as usize, event.flags);
+            let key = event.data.u64() as usize;
             if key != NOTIFY_KEY {
-                let (failed, hung_up) = (flags.contains(Flags::ERR), flags.contains(Flags::HUP));
-                let read_ended = failed || hung_up || flags.contains(Flags::RDHUP);
-                return Some(Event {
-                    key,
-                    read: Ready {
-                        now: read_ended || flags.intersects(Flags::IN | Flags::PRI),
-                        // A read ends at urgent data although there may be more behind it.
-                        for_good: read_ended || flags.contains(Flags::PRI),
-                    },
-                    write: Ready {
-                        now: failed || hung_up || flags.contains(Flags::OUT),
-                        for_good: failed || hung_up,
-                    },
-                });
+                let ready = translate(event.flags);
+                return Some(Event { key, ready });
             }
         }
-        None
     }
 
     /// Takes the last `pop` back.
@@ -177,4 +167,31 @@ impl Events {
     pub(crate) fn is_empty(&self) -> bool {
         self.next == self.list.len()
     }
+}
+
+#[inline]
+fn translate(flags: epoll::EventFlags) -> Ready {
+    use epoll::EventFlags as Flags;
+    let broken = Flags::ERR | Flags::HUP;
+    let mut ready = Ready::default();
+    if flags.intersects(broken | Flags::IN | Flags::PRI | Flags::RDHUP) {
+        ready = ready.with(Ready::READ);
+    }
+    if flags.intersects(broken | Flags::OUT) {
+        ready = ready.with(Ready::WRITE);
+    }
+    if flags.intersects(broken | Flags::PRI | Flags::RDHUP) {
+        // A read ends at urgent data although there may be more behind it.
+        ready = ready.with(Ready::READ_FOR_GOOD);
+        if flags.intersects(broken) {
+            ready = ready.with(Ready::WRITE_FOR_GOOD);
+        }
+        if flags.contains(Flags::PRI) {
+            ready = ready.with(Ready::PRIORITY);
+        }
+        if flags.intersects(Flags::HUP | Flags::RDHUP) {
+            ready = ready.with(Ready::HANG_UP);
+        }
+    }
+    ready
 }

@@ -37,6 +37,7 @@ use std::rc::Rc;
 
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
+pub(crate) use backend::REPORTS_PRIORITY;
 pub(crate) use backend::{Events, Notifier, Poller};
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
@@ -61,18 +62,43 @@ pub(crate) const BATCH: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: usize,
-    pub(crate) read: Ready,
-    pub(crate) write: Ready,
+    pub(crate) ready: Ready,
 }
 
-/// What an event says of one direction.
+/// What a source is ready for: a set, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ready {
-    /// An attempt is worth while.
-    pub(crate) now: bool,
-    /// It stays so until an attempt would block, and a short one says nothing: the end or an error has come, of which no
-    /// further event will tell, or urgent data.
-    pub(crate) for_good: bool,
+pub(crate) struct Ready(u8);
+
+impl Ready {
+    /// An attempt to read is worth while.
+    pub(crate) const READ: Self = Self(1);
+    /// An attempt to write is worth while.
+    pub(crate) const WRITE: Self = Self(1 << 1);
+    /// Reading stays worth while until an attempt would block, and a short one says nothing: the end or an error has come,
+    /// of which no further event will tell, or urgent data.
+    pub(crate) const READ_FOR_GOOD: Self = Self(1 << 2);
+    /// The same for writing.
+    pub(crate) const WRITE_FOR_GOOD: Self = Self(1 << 3);
+    /// There is urgent data, or what the driver of a device takes for such.
+    pub(crate) const PRIORITY: Self = Self(1 << 4);
+    /// The peer has closed its end, at least for writing.
+    pub(crate) const HANG_UP: Self = Self(1 << 5);
+
+    /// Whether the two have anything in common.
+    #[inline]
+    pub(crate) const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    #[inline]
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 /// A source that is registered for both directions, and leaves the poller before it is closed.
@@ -161,11 +187,7 @@ mod tests {
             first,
             [Event {
                 key,
-                read: Ready::default(),
-                write: Ready {
-                    now: true,
-                    for_good: false
-                },
+                ready: Ready::WRITE,
             }],
             "a fresh socket is writable"
         );
@@ -174,13 +196,15 @@ mod tests {
         registration.rearm(true, false).unwrap();
         let second = wait(&poller, &mut events, 10_000_000_000);
         assert_eq!(second.len(), 1);
-        assert!(second[0].read.now && second[0].key == key);
+        assert!(second[0].ready.intersects(Ready::READ) && second[0].key == key);
 
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
         registration.rearm(true, false).unwrap();
         let third = wait(&poller, &mut events, 10_000_000_000);
-        assert!(third[0].read.now);
-        assert_eq!(third[0].read.for_good, REPORTS_END);
+        assert!(third[0].ready.intersects(Ready::READ));
+        for end in [Ready::READ_FOR_GOOD, Ready::HANG_UP] {
+            assert_eq!(third[0].ready.intersects(end), REPORTS_END);
+        }
 
         drop(registration);
         assert_eq!(wait(&poller, &mut events, 0), []);

@@ -12,6 +12,8 @@ use super::{BackendFd, Event, NOTIFY_KEY, Ready};
 /// `polling` reports.
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) const REPORTS_END: bool = false;
+/// Whether urgent data and hang-ups are events of their own.
+pub(crate) const REPORTS_PRIORITY: bool = false;
 
 /// A `polling` poller, shared with its notifiers.
 pub(crate) struct Poller {
@@ -134,16 +136,16 @@ impl Events {
             event.key, NOTIFY_KEY,
             "polling keeps its notifications to itself"
         );
+        let mut ready = Ready::default();
+        if event.readable {
+            ready = ready.with(Ready::READ);
+        }
+        if event.writable {
+            ready = ready.with(Ready::WRITE);
+        }
         Some(Event {
             key: event.key,
-            read: Ready {
-                now: event.readable,
-                for_good: false,
-            },
-            write: Ready {
-                now: event.writable,
-                for_good: false,
-            },
+            ready,
         })
     }
 
