@@ -343,9 +343,16 @@ impl Core {
         self.run_queue(Phase::Closing, &self.closing_queue);
     }
 
-    /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).
+    #[inline]
     fn run_timers(&self) {
         let _span = self.probe.phase(Phase::Timers);
+        if !self.timers.is_empty() {
+            self.run_timer_pass();
+        }
+    }
+
+    /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).
+    fn run_timer_pass(&self) {
         self.timers
             .begin_pass(self.clock.now(), |payload| self.count_timer(payload, false));
         while let Some(payload) = self.timers.pop_ready() {

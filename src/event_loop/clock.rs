@@ -21,8 +21,6 @@ pub(crate) struct Clock {
     cached: Cell<u64>,
     /// The time while the clock is paused.
     paused: Cell<Option<u64>>,
-    /// What pausing has kept the clock behind the system's, in nanoseconds; negative when ahead.
-    behind: Cell<i64>,
 }
 
 impl Clock {
@@ -32,7 +30,6 @@ impl Clock {
             stopwatch: Stopwatch::new(),
             cached: Cell::new(0),
             paused: Cell::new(paused.then_some(0)),
-            behind: Cell::new(0),
         }
     }
 
@@ -50,10 +47,7 @@ impl Clock {
     pub(crate) fn read(&self) -> u64 {
         match self.paused.get() {
             Some(now) => now,
-            None => self
-                .stopwatch
-                .elapsed()
-                .saturating_add_signed(-self.behind.get()),
+            None => self.stopwatch.elapsed(),
         }
     }
 
@@ -80,8 +74,7 @@ impl Clock {
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn resume(&self) {
         if let Some(now) = self.paused.take() {
-            self.behind
-                .set(self.stopwatch.elapsed().wrapping_sub(now) as i64);
+            self.stopwatch.set(now);
         }
     }
 

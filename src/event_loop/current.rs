@@ -104,7 +104,7 @@ fn send_home(runnable: Runnable) {
 /// The same for the future of `block_on`.
 pub(crate) fn schedule_root(shared: &Arc<Shared>) {
     at_home(shared, |core| match core {
-        Some(core) => core.lane.push_microtask(Microtask::Root),
+        Some(core) => core.push_root(),
         // A loop that is gone polls nothing any more.
         None => drop(shared.inbox.push(Message::WakeRoot)),
     });

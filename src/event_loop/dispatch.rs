@@ -47,22 +47,28 @@ impl Core {
     /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
     ///
     /// A panic of a tick leaves through here, that of a microtask if there is no handler for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain(&self) {
         if !self.lane.is_empty() {
-            if self.containment.is_on() {
-                return self.drain_contained();
-            }
+            self.drain_some();
+        }
+    }
+
+    #[inline(never)]
+    fn drain_some(&self) {
+        if self.containment.is_on() {
+            self.drain_contained();
+        } else {
             self.drain_lanes(&mut Drain::default());
         }
     }
 
+    #[inline]
     pub(super) fn drain_lanes(&self, drain: &mut Drain) {
         let mut budget = self.options.lane_budget;
         while let Some(job) = self.lane.next(drain) {
             match job {
                 Microtask::Task(runnable) => self.run_task(runnable),
-                Microtask::Root => self.root.call(),
                 Microtask::Call(call) => call(),
             }
             budget -= 1;

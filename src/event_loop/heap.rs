@@ -77,6 +77,12 @@ impl<P> TimerHeap<P> {
         }
     }
 
+    /// Whether there is nothing, neither in the heap nor in the ready list.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.is_empty() && self.ready.is_empty()
+    }
+
     /// Adds an entry behind all others of the same deadline.
     pub(crate) fn insert(&mut self, deadline: u64, payload: P) -> TimerKey {
         let sequence = self.next_sequence;

@@ -4,11 +4,11 @@ use std::io;
 
 use super::Wait;
 use super::core::Core;
-use super::sources::{Direction, Waiters};
+use super::sources::{Direction, SourceState, Waiters};
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
-use crate::sys::poller::BATCH;
+use crate::sys::poller::{BATCH, Ready};
 
 /// How many times one poll phase asks the kernel again because the last answer was full (R89).
 const FULL_BATCHES: usize = 48;
@@ -134,15 +134,31 @@ impl Core {
             source.add_ready(event.ready);
             // Not over before all who wait were woken: an edge is reported once.
             let unfinished = Unfinished { core: self };
-            for direction in Direction::ALL {
-                if event.ready.intersects(direction.ready()) && source.is_awaited(direction) {
-                    dispatched += self.wake_waiters(source.waiters(direction));
-                }
+            let ready = event.ready;
+            if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
+                dispatched += self.wake_waiters(source.waiters(Direction::Read));
+            }
+            if ready.intersects(Ready::WRITE) && source.is_awaited(Direction::Write) {
+                dispatched += self.wake_waiters(source.waiters(Direction::Write));
+            }
+            if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
+                dispatched += self.wake_rare(&source, ready);
             }
             std::mem::forget(unfinished);
             // Not before: who was woken has mostly begun to wait again.
-            source.count_waits(self);
+            if !source.reads_only() {
+                source.count_waits(self);
+            }
         }
+    }
+
+    #[cold]
+    fn wake_rare(&self, source: &SourceState, ready: Ready) -> usize {
+        [Direction::Priority, Direction::HangUp]
+            .into_iter()
+            .filter(|direction| ready.intersects(direction.ready()))
+            .map(|direction| self.wake_waiters(source.waiters(direction)))
+            .sum()
     }
 
     /// Wakes those who wait for a direction that has become ready, one callback each.
@@ -196,7 +212,7 @@ impl Core {
     fn receive(&self, message: Message) {
         match message {
             Message::Wake(runnable) => self.lane.push_microtask(Microtask::Task(runnable)),
-            Message::WakeRoot => self.lane.push_microtask(Microtask::Root),
+            Message::WakeRoot => self.push_root(),
             Message::Call(call) => call(),
             Message::Arrival(arrival) => arrival.arrive(),
         }

@@ -50,7 +50,7 @@ impl EventLoop {
     pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
         let core = &self.core;
         let (output, ()) = with_root(core, future, |is_done| {
-            core.lane.push_microtask(Microtask::Root);
+            core.push_root();
             let _alive = RootCounted::new(core);
             while !is_done() {
                 if let Err(error) = core.run(RunMode::Default) {
@@ -77,7 +77,7 @@ impl EventLoop {
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         let core = &self.core;
         let (output, ()) = with_root(core, main, |_| {
-            core.lane.push_microtask(Microtask::Root);
+            core.push_root();
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("the event queue of the loop failed: {error}");
             }
@@ -123,6 +123,21 @@ pub(crate) fn with_root<F: Future, R>(
     };
     let result = core.root.with(&mut poll_root, || run(&|| is_done.get()));
     (output, result)
+}
+
+impl Core {
+    /// Queues the root future to be polled.
+    pub(super) fn push_root(&self) {
+        fn poll_root() {
+            current::with(|core| {
+                if let Some(core) = core {
+                    core.root.call();
+                }
+            });
+        }
+        self.lane
+            .push_microtask(Microtask::Call(Box::new(poll_root)));
+    }
 }
 
 /// Counts the root future of `block_on` as something alive.

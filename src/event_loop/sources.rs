@@ -32,9 +32,6 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// In the order in which those who wait are woken by one event.
-    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Priority, Self::HangUp];
-
     /// What must have happened.
     #[inline]
     pub(crate) const fn ready(self) -> Ready {
@@ -137,6 +134,15 @@ impl SourceState {
         if !counted.get() {
             self.count_waits(core);
         }
+    }
+
+    /// Whether somebody waits to read and nobody to write, and the loop's books say so: by far the most usual case.
+    #[inline]
+    pub(crate) fn reads_only(&self) -> bool {
+        self.read.any()
+            && self.header.active.get()
+            && !self.write.any()
+            && !self.request_counted.get()
     }
 
     /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken and had the time to

@@ -111,6 +111,12 @@ impl Timers {
         self.heap.borrow_mut().get_mut(key).is_some()
     }
 
+    /// Whether nothing is armed, and nothing waits to fire.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.borrow().is_empty()
+    }
+
     /// The earliest deadline that can be reached.
     pub(crate) fn next(&self) -> Option<Next> {
         let heap = self.heap.borrow();

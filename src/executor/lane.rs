@@ -20,9 +20,7 @@ pub(crate) type Call = Box<dyn FnOnce()>;
 pub(crate) enum Microtask<R> {
     /// A woken task, to be polled once.
     Task(R),
-    /// The future of `block_on`.
-    Root,
-    /// A queued closure.
+    /// A queued closure; without captures, as the one that polls the future of `block_on`, it costs no allocation.
     Call(Call),
 }
 
@@ -64,7 +62,7 @@ impl<R> Lane<R> {
         self.queues.borrow_mut().ticks.push_back(call);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_microtask(&self, microtask: Microtask<R>) {
         self.queues.borrow_mut().microtasks.push_back(microtask);
     }
@@ -88,29 +86,22 @@ impl<R> Lane<R> {
     #[inline]
     pub(crate) fn next(&self, drain: &mut Drain) -> Option<Microtask<R>> {
         let queues = &mut *self.queues.borrow_mut();
-        if !drain.in_microtasks {
-            if let Some(tick) = queues.ticks.pop_front() {
-                return Some(Microtask::Call(tick));
+        if drain.in_microtasks {
+            let microtask = queues.microtasks.pop_front();
+            if microtask.is_some() {
+                return microtask;
             }
-            drain.in_microtasks = true;
+            if queues.microtasks.capacity() > LARGE {
+                queues.microtasks.shrink_to(0);
+            }
+            drain.in_microtasks = false;
         }
-        let microtask = queues.microtasks.pop_front();
-        if microtask.is_some() {
-            return microtask;
+        // Ticks that the microtasks have queued begin another round.
+        if let Some(tick) = queues.ticks.pop_front() {
+            return Some(Microtask::Call(tick));
         }
-        queues.next_round(drain)
-    }
-}
-
-impl<R> Queues<R> {
-    /// The microtasks are at their end; ticks that they have queued begin another round.
-    #[inline(never)]
-    fn next_round(&mut self, drain: &mut Drain) -> Option<Microtask<R>> {
-        if self.microtasks.capacity() > LARGE {
-            self.microtasks.shrink_to(0);
-        }
-        drain.in_microtasks = false;
-        self.ticks.pop_front().map(Microtask::Call)
+        drain.in_microtasks = true;
+        queues.microtasks.pop_front()
     }
 }
 
@@ -128,7 +119,6 @@ mod tests {
                 "tick"
             }
             Microtask::Task(name) => name,
-            Microtask::Root => "root",
         })
     }
 

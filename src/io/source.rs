@@ -11,7 +11,7 @@ use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
@@ -271,7 +271,13 @@ impl<T: AsSource> Source<T> {
         if self.state.is_ready(direction) {
             return Poll::Ready(Ok(()));
         }
-        self.state.waiters(direction).wait_in_slot(cx.waker());
+        self.poll_wait(direction, cx.waker())
+    }
+
+    /// Apart, to keep the way of a source that is ready short.
+    #[inline(never)]
+    fn poll_wait(&self, direction: Direction, waker: &Waker) -> Poll<io::Result<()>> {
+        self.state.waiters(direction).wait_in_slot(waker);
         Poll::Ready(Err(ready!(self.begin_wait(direction))))
     }
 

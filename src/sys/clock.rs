@@ -4,6 +4,7 @@
     allow(unsafe_code, reason = "a call of the C library")
 )]
 
+use std::cell::Cell;
 use std::time::Instant;
 
 /// Reads the monotonic clock.
@@ -11,30 +12,48 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// A stopwatch: nanoseconds since it was made.
+/// Nanoseconds since it was made, or since what it was last set to.
 pub(crate) struct Stopwatch {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    start: u64,
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    start: Instant,
+    counter: Counter,
+    /// What the counter said at zero. Differences wrap: it may be set to more than the counter has ever shown.
+    zero: Cell<u64>,
 }
 
-/// On Linux the clock is read as a number: cheaper than a difference of two [`Instant`]s, and read twice a turn.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 impl Stopwatch {
     pub(crate) fn new() -> Self {
-        Self {
-            start: Self::clock(),
-        }
+        let counter = Counter::new();
+        let zero = Cell::new(counter.nanoseconds());
+        Self { counter, zero }
     }
 
     #[inline]
     pub(crate) fn elapsed(&self) -> u64 {
-        Self::clock() - self.start
+        self.counter.nanoseconds().wrapping_sub(self.zero.get())
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn set(&self, elapsed: u64) {
+        self.zero
+            .set(self.counter.nanoseconds().wrapping_sub(elapsed));
+    }
+}
+
+/// On Linux the clock is read as a number: cheaper than a difference of two [`Instant`]s, and read twice a turn.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+struct Counter;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl Counter {
+    fn new() -> Self {
+        Self
     }
 
     #[inline]
-    fn clock() -> u64 {
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature is shared with the other systems, whose counters have a beginning"
+    )]
+    fn nanoseconds(&self) -> u64 {
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -47,14 +66,19 @@ impl Stopwatch {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-impl Stopwatch {
-    pub(crate) fn new() -> Self {
+struct Counter {
+    start: Instant,
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+impl Counter {
+    fn new() -> Self {
         Self {
             start: Instant::now(),
         }
     }
 
-    pub(crate) fn elapsed(&self) -> u64 {
+    fn nanoseconds(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
