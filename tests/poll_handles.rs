@@ -1,7 +1,7 @@
 //! Foreign descriptors through `io::Source`, R235–R240: sockets, pipes, an epoll descriptor, standard input.
 //!
-//! Ours differs: the source is not made non-blocking (R235); there are two directions, and the peer's half-close, a hangup,
-//! an error and urgent data make a source ready in those they concern (R236, R238); an event is remembered until an attempt
+//! Ours differs: the source is not made non-blocking (R235); the peer's half-close, a hangup, an error and urgent data make a
+//! source ready in the directions they concern, beside being events of their own (R236, R238); an event is remembered until an attempt
 //! would block (R237, tested with the poll phase, as are R239 and the second source of a descriptor).
 #![cfg(target_os = "linux")]
 
@@ -193,26 +193,82 @@ fn r235_the_mode_of_the_source_is_left_alone() {
     writer.join().unwrap().unwrap();
 }
 
+/// Whether urgent data and hang-ups can be waited for.
+const REPORTS_PRIORITY: bool = cfg!(not(phaseloop_portable_poller));
+
 #[cfg(feature = "net")]
 #[test]
 fn r236_libuv_poll_oob() {
     use rustix::net::{RecvFlags, SendFlags, recv, send};
     let (mut event_loop, handle, trace) = paused();
     let [ours, theirs] = tcp_pair();
-    let source = Source::new(&handle, ours).unwrap();
-    let log = trace.clone();
+    let source = Rc::new(Source::new(&handle, ours).unwrap());
+    let (urgent, log) = (source.clone(), trace.clone());
     drop(handle.spawn(async move {
-        source.readable().await.unwrap();
-        log.log("ready");
+        match urgent.priority().await {
+            Ok(()) => log.log("urgent"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
+        }
+    }));
+    let (readable, log) = (source.clone(), trace.clone());
+    drop(handle.spawn(async move {
+        readable.readable().await.unwrap();
+        log.log("readable");
         let mut byte = [0_u8];
-        recv(source.get_ref(), &mut byte, RecvFlags::OOB).unwrap();
+        recv(readable.get_ref(), &mut byte, RecvFlags::OOB).unwrap();
         log.log(char::from(byte[0]));
     }));
     turn(&mut event_loop);
     assert_eq!(trace.take(), "");
+    assert!(source.is_active());
     send(&theirs, b"!", SendFlags::OOB).unwrap();
     finish(&mut event_loop);
-    assert_eq!(trace.take(), "ready !");
+    let urgent = if REPORTS_PRIORITY { " urgent" } else { "" };
+    assert_eq!(trace.take(), format!("readable !{urgent}"));
+    assert!(!source.is_active());
+}
+
+#[cfg(feature = "net")]
+#[test]
+fn r236_one_event_of_urgent_data_ends_one_wait() {
+    use rustix::net::{SendFlags, send};
+    if !REPORTS_PRIORITY {
+        return;
+    }
+    block_on(async {
+        let [ours, theirs] = tcp_pair();
+        let source = source(ours);
+        for _ in 0..2 {
+            assert!(source.priority().now_or_never().is_none());
+            send(&theirs, b"!", SendFlags::OOB).unwrap();
+            source.readable().await.unwrap();
+            source.priority().await.unwrap();
+        }
+        // Ordinary data is none.
+        (&theirs).write_all(b"x").unwrap();
+        phaseloop::task::yield_now_immediate().await;
+        assert!(source.priority().now_or_never().is_none());
+    });
+}
+
+#[test]
+fn r236_a_hang_up_is_told_before_all_is_read_and_stays() {
+    block_on(async {
+        let [ours, theirs] = tcp_pair();
+        let source = source(ours);
+        if !REPORTS_PRIORITY {
+            let refused = source.hang_up().await.unwrap_err();
+            return assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        }
+        (&theirs).write_all(b"last words").unwrap();
+        source.readable().await.unwrap();
+        assert!(source.hang_up().now_or_never().is_none());
+        assert!(!source.is_active(), "given up");
+        theirs.shutdown(Shutdown::Write).unwrap();
+        source.hang_up().await.unwrap();
+        assert_eq!(read_all(&source).await, 10);
+        source.hang_up().now_or_never().unwrap().unwrap();
+    });
 }
 
 #[test]
