@@ -88,6 +88,12 @@ impl AsyncHandle {
         self.core.close(|| self.shut())
     }
 
+    /// For the callback: has it called once more in this poll phase, after a drain and before the handles after it.
+    #[cfg(feature = "node")]
+    pub(crate) fn call_again(&self) {
+        self.state.again.set(true);
+    }
+
     fn shut(&self) {
         let core = self.core.handle.core();
         core.asyncs.remove(&self.state);

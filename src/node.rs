@@ -8,6 +8,7 @@
 //! same with less.
 
 pub mod events;
+pub mod worker_threads;
 
 mod abort;
 mod combinators;

@@ -14,6 +14,8 @@ pub(crate) struct AsyncState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
     pub(crate) sent: Arc<Sent>,
+    /// Set by the callback: it has more to do, and wants to be called again, after a drain, before the handles after it.
+    pub(crate) again: Cell<bool>,
     place: u64,
 }
 
@@ -52,6 +54,7 @@ impl Asyncs {
             header,
             callback: CallbackSlot::new(Some(callback)),
             sent: Arc::default(),
+            again: Cell::new(false),
             place,
         }
     }

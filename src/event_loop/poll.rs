@@ -203,8 +203,12 @@ impl Core {
         }
         let mut walk = self.asyncs.walk();
         while let Some(handle) = self.asyncs.next(&mut walk) {
-            self.dispatch(Phase::Poll, || handle.callback.call());
-            dispatched += 1;
+            let mut again = true;
+            while again {
+                self.dispatch(Phase::Poll, || handle.callback.call());
+                dispatched += 1;
+                again = handle.again.take();
+            }
         }
         dispatched
     }

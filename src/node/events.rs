@@ -28,15 +28,18 @@
 //! in a `Cell` or `RefCell`.
 
 mod awaited;
+mod event;
+mod listeners;
 
-use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::marker::PhantomData;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::awaited::{Events, Once, on, once};
+use self::event::Key;
+pub use self::event::{Event, ListenerId};
+use self::listeners::{Listener, Listeners, Slot};
 use super::error::Error;
 
 /// Emitted with an event's name before a listener is added to it.
@@ -55,155 +58,22 @@ pub const MAX_LISTENERS_EXCEEDED: Event<MaxListenersExceeded> = Event::new("maxL
 /// How many listeners an event may have before the emitter warns, unless told otherwise.
 pub const DEFAULT_MAX_LISTENERS: usize = 10;
 
-/// An event: its name, and the type `A` of what its listeners are given. Make it a constant.
-///
-/// Events with the same name and different `A` are different events.
-pub struct Event<A: ?Sized> {
-    name: &'static str,
-    is_monitor: bool,
-    /// How to write the arguments into the panic of an emission that nobody hears.
-    describe: Option<fn(&A) -> String>,
-    arguments: PhantomData<fn(&A)>,
-}
-
-impl<A: ?Sized + 'static> Event<A> {
-    /// An event that may be emitted with nobody listening.
-    #[must_use]
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            is_monitor: false,
-            describe: None,
-            arguments: PhantomData,
-        }
-    }
-
-    /// The event `error` with errors of type `A`: one that somebody has to hear. [`ERROR`] is the one of this crate.
-    #[must_use]
-    pub const fn error() -> Self
-    where
-        A: fmt::Display,
-    {
-        Self {
-            name: "error",
-            is_monitor: false,
-            describe: Some(|error| error.to_string()),
-            arguments: PhantomData,
-        }
-    }
-
-    /// The same event for those who only watch: their listeners are called first, and do not count as anybody who heard
-    /// it. Node's `errorMonitor`.
-    #[must_use]
-    pub const fn monitor(self) -> Self {
-        Self {
-            is_monitor: true,
-            ..self
-        }
-    }
-
-    /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-
-    fn key(self) -> Key {
-        Key {
-            name: self.name,
-            arguments: TypeId::of::<A>(),
-            is_monitor: self.is_monitor,
-        }
-    }
-}
-
-impl<A: ?Sized> Clone for Event<A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A: ?Sized> Copy for Event<A> {}
-
-impl<A: ?Sized> fmt::Debug for Event<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Event").field(&self.name).finish()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
-    name: &'static str,
-    arguments: TypeId,
-    is_monitor: bool,
-}
-
-/// Names one listener, for [`EventEmitter::off`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListenerId {
-    key: Key,
-    number: u64,
-}
-
 /// The next listener's number. One count for all emitters: an id is good for no other emitter than its own.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
-/// One listener of an event.
-struct Listener<A: ?Sized> {
-    number: u64,
-    /// For `once`: whether it was called. A nested emit may have been first.
-    fired: Option<Cell<bool>>,
-    call: Box<dyn Fn(&A)>,
-}
-
-/// The listeners of one event. Shared with the emits that run: a change meanwhile makes a copy (N113).
-type Listeners<A> = Rc<Vec<Rc<Listener<A>>>>;
-
-/// The same, whatever the arguments.
-trait AnyListeners {
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-    fn len(&self) -> usize;
-    fn last(&self) -> Option<u64>;
-    /// Takes a listener out, to be dropped where nothing is borrowed.
-    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>>;
-}
-
-impl<A: ?Sized + 'static> AnyListeners for Listeners<A> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn len(&self) -> usize {
-        Vec::len(self)
-    }
-
-    fn last(&self) -> Option<u64> {
-        <[_]>::last(self).map(|listener| listener.number)
-    }
-
-    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>> {
-        let place = self.iter().position(|entry| entry.number == number)?;
-        let removed = Self::make_mut(self).remove(place);
-        Some(Box::new(removed))
-    }
-}
-
-/// One event that has listeners.
-struct Slot {
-    key: Key,
-    listeners: Box<dyn AnyListeners>,
-    warned: bool,
+/// What a type that emits does when listeners come and go: a readable stream begins to flow.
+pub(super) trait Watch {
+    /// A listener was added by `on` or `once`.
+    fn added(&self, name: &'static str);
+    /// A listener was removed.
+    fn removed(&self, name: &'static str);
 }
 
 #[derive(Default)]
 struct Inner {
     slots: RefCell<Vec<Slot>>,
     max_listeners: Cell<Option<usize>>,
+    watch: RefCell<Option<Weak<dyn Watch>>>,
 }
 
 /// Calls listeners by event, in the order in which they were added, inside [`emit`](Self::emit).
@@ -250,6 +120,11 @@ impl EventEmitter {
         }
     }
 
+    /// Has `watch` told of every listener that comes or goes.
+    pub(super) fn watched_by(&self, watch: Weak<dyn Watch>) {
+        *self.inner.watch.borrow_mut() = Some(watch);
+    }
+
     // Listeners.
 
     /// Adds a listener behind the others (N110). [`NEW_LISTENER`] is emitted first.
@@ -258,7 +133,9 @@ impl EventEmitter {
         event: Event<A>,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.add(event, Box::new(listener), None, false)
+        let id = self.add(event, Box::new(listener), None, false);
+        self.tell(|watch| watch.added(event.name));
+        id
     }
 
     /// Adds a listener that is called once: it is off the emitter before it is called (N111).
@@ -268,7 +145,9 @@ impl EventEmitter {
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
         let fired = Some(Cell::new(false));
-        self.add(event, Box::new(listener), fired, false)
+        let id = self.add(event, Box::new(listener), fired, false);
+        self.tell(|watch| watch.added(event.name));
+        id
     }
 
     /// Adds a listener before the others (N112).
@@ -350,8 +229,11 @@ impl EventEmitter {
             })
         };
         let was_there = removed.is_some();
-        if was_there && self.listener_count(REMOVE_LISTENER) > 0 {
-            self.emit(REMOVE_LISTENER, id.key.name);
+        if was_there {
+            if self.listener_count(REMOVE_LISTENER) > 0 {
+                self.emit(REMOVE_LISTENER, id.key.name);
+            }
+            self.tell(|watch| watch.removed(id.key.name));
         }
         // Last: the drop of a closure may be anybody's code.
         drop(removed);
@@ -498,6 +380,13 @@ impl EventEmitter {
         let warning = MaxListenersExceeded { event, count };
         if !self.emit(MAX_LISTENERS_EXCEEDED, &warning) {
             eprintln!("warning: {warning}");
+        }
+    }
+
+    fn tell(&self, news: impl FnOnce(&dyn Watch)) {
+        let watch = self.inner.watch.borrow().as_ref().and_then(Weak::upgrade);
+        if let Some(watch) = watch {
+            news(&*watch);
         }
     }
 }

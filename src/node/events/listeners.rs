@@ -1,0 +1,60 @@
+//! The listeners of an event.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::event::Key;
+
+/// One listener of an event.
+pub(super) struct Listener<A: ?Sized> {
+    pub(super) number: u64,
+    /// For `once`: whether it was called. A nested emit may have been first.
+    pub(super) fired: Option<Cell<bool>>,
+    pub(super) call: Box<dyn Fn(&A)>,
+}
+
+/// The listeners of one event. Shared with the emits that run: a change meanwhile makes a copy (N113).
+pub(super) type Listeners<A> = Rc<Vec<Rc<Listener<A>>>>;
+
+/// The same, whatever the arguments.
+pub(super) trait AnyListeners {
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    fn len(&self) -> usize;
+    fn last(&self) -> Option<u64>;
+    /// Takes a listener out, to be dropped where nothing is borrowed.
+    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>>;
+}
+
+impl<A: ?Sized + 'static> AnyListeners for Listeners<A> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn last(&self) -> Option<u64> {
+        <[_]>::last(self).map(|listener| listener.number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Box<dyn Any>> {
+        let place = self.iter().position(|entry| entry.number == number)?;
+        let removed = Self::make_mut(self).remove(place);
+        Some(Box::new(removed))
+    }
+}
+
+/// One event that has listeners.
+pub(super) struct Slot {
+    pub(super) key: Key,
+    pub(super) listeners: Box<dyn AnyListeners>,
+    /// Whether it was reported to have too many listeners.
+    pub(super) warned: bool,
+}

@@ -1,0 +1,551 @@
+//! Message ports.
+//!
+//! ```text
+//!   post_message ──> queue of the other side ──> poll phase: one callback for each message
+//!   close ──> closing phase: 'close' ──> queue of the other side ──> poll phase: closes, too ──> its closing phase
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::{Rc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
+use crate::async_handle::{AsyncHandle, AsyncSender};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::Handle as _;
+
+/// How many messages one visit to a port delivers at least, if they come.
+const MESSAGES_PER_VISIT: usize = 1000;
+
+/// A port or a worker is closed.
+pub const CLOSE: Event<()> = Event::new("close");
+
+/// Two ports that are connected to each other. The first sends `A` and receives `B`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::worker_threads::MessageChannel;
+///
+/// phaseloop::run(async {
+///     let channel = MessageChannel::<u32>::new();
+///     let port = channel.port2.clone();
+///     channel.port2.on_message(move |n| {
+///         assert_eq!(*n, 7);
+///         port.close();
+///     });
+///     channel.port1.post_message(7);
+/// })
+/// .unwrap();
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct MessageChannel<A: 'static, B: 'static = A> {
+    /// One side.
+    pub port1: MessagePort<A, B>,
+    /// The other side.
+    pub port2: MessagePort<B, A>,
+}
+
+impl<A: 'static, B: 'static> MessageChannel<A, B> {
+    /// Makes two ports on the running loop, `port1` before `port2`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    pub fn new() -> Self {
+        let (one, two) = pair();
+        Self {
+            port1: one.attach(),
+            port2: two.attach(),
+        }
+    }
+}
+
+impl<A: 'static, B: 'static> Default for MessageChannel<A, B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Two connected ports that are not on a loop yet.
+pub(super) fn pair<A, B>() -> (DetachedPort<A, B>, DetachedPort<B, A>) {
+    let (one, two) = (Arc::new(Line::default()), Arc::new(Line::default()));
+    let port1 = Ends {
+        incoming: one.clone(),
+        outgoing: two.clone(),
+    };
+    let port2 = Ends {
+        incoming: two,
+        outgoing: one,
+    };
+    (DetachedPort::new(port1), DetachedPort::new(port2))
+}
+
+/// One direction: what was sent and not yet received.
+struct Line<T> {
+    state: Mutex<LineState<T>>,
+}
+
+struct LineState<T> {
+    items: VecDeque<Item<T>>,
+    /// Wakes the loop of the receiving port, once that is on one.
+    receiver: Option<AsyncSender>,
+    /// Nobody will receive any more.
+    closed: bool,
+}
+
+enum Item<T> {
+    Message(T),
+    /// The other side is closed.
+    Close,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        let state = LineState {
+            items: VecDeque::new(),
+            receiver: None,
+            closed: false,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+}
+
+impl<T> Line<T> {
+    fn lock(&self) -> MutexGuard<'_, LineState<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, item: Item<T>) {
+        let mut state = self.lock();
+        if state.closed {
+            drop(state);
+            return drop(item);
+        }
+        state.items.push_back(item);
+        let receiver = state.receiver.clone();
+        drop(state);
+        if let Some(receiver) = receiver {
+            // A loop that is gone receives nothing.
+            let _ = receiver.send();
+        }
+    }
+
+    /// Takes the next item; of a port that is not started, only the other side's close.
+    fn pop(&self, receiving: bool) -> Option<Item<T>> {
+        let mut state = self.lock();
+        match state.items.front()? {
+            Item::Message(_) if !receiving => None,
+            _ => state.items.pop_front(),
+        }
+    }
+
+    /// Whether the next item can be taken.
+    fn is_ready(&self, receiving: bool) -> bool {
+        match self.lock().items.front() {
+            Some(Item::Message(_)) => receiving,
+            Some(Item::Close) => true,
+            None => false,
+        }
+    }
+
+    fn set_receiver(&self, receiver: Option<AsyncSender>) {
+        let mut state = self.lock();
+        let before = std::mem::replace(&mut state.receiver, receiver);
+        drop(state);
+        drop(before);
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let left = (
+            std::mem::take(&mut state.items),
+            std::mem::take(&mut state.receiver),
+        );
+        drop(state);
+        drop(left);
+    }
+}
+
+/// What a port sends and receives through.
+struct Ends<S, R> {
+    incoming: Arc<Line<R>>,
+    outgoing: Arc<Line<S>>,
+}
+
+impl<S, R> Ends<S, R> {
+    /// This side is over: the other one hears of it, after what was sent before.
+    fn close(&self) {
+        self.incoming.close();
+        self.outgoing.push(Item::Close);
+    }
+}
+
+/// One side of a channel, on a loop: sends `S`, receives `R`. A clone is the same port.
+///
+/// It receives, and keeps the loop alive, from the first listener for [`MESSAGE`](Self::MESSAGE) on, until it is
+/// [closed](Self::close), has lost its listeners, or is [unref'd](Self::unref). What is sent before waits. A port with a
+/// listener stays on its loop although nobody holds it; one without is closed when it is dropped.
+pub struct MessagePort<S: 'static, R: 'static = S> {
+    port: Rc<Port<S, R>>,
+}
+
+struct Port<S: 'static, R: 'static> {
+    ends: Ends<S, R>,
+    emitter: EventEmitter,
+    /// `None` after the close.
+    handle: RefCell<Option<AsyncHandle>>,
+    anchor: Weak<Anchor<S, R>>,
+    receiving: Cell<bool>,
+    /// `close` was called.
+    closing: Cell<bool>,
+    /// The other end took over: nothing is left to close.
+    detached: Cell<bool>,
+    visit: Visit,
+    /// Called, one by one with a drain after each, once everything is delivered.
+    when_empty: RefCell<VecDeque<Box<dyn FnOnce()>>>,
+}
+
+/// How far the running visit has come.
+#[derive(Default)]
+struct Visit {
+    running: Cell<bool>,
+    left: Cell<usize>,
+}
+
+/// What the callback of the port's async handle holds: a port that receives is kept by its loop, and goes with it.
+struct Anchor<S: 'static, R: 'static> {
+    weak: RefCell<Weak<Port<S, R>>>,
+    kept: RefCell<Option<Rc<Port<S, R>>>>,
+}
+
+impl<S: 'static, R: 'static> MessagePort<S, R> {
+    /// A message has come.
+    pub const MESSAGE: Event<R> = Event::new("message");
+
+    fn attach(ends: Ends<S, R>) -> Self {
+        let loop_handle = LoopHandle::current();
+        let anchor = Rc::new(Anchor {
+            weak: RefCell::default(),
+            kept: RefCell::default(),
+        });
+        let known = Rc::downgrade(&anchor);
+        let handle = AsyncHandle::new(&loop_handle, move |handle| {
+            let port = anchor.weak.borrow().upgrade();
+            if let Some(port) = port {
+                port.visit(handle);
+            }
+        });
+        let handle = handle.expect("the running loop is open");
+        handle.unref();
+        let sender = handle.sender();
+        ends.incoming.set_receiver(Some(sender.clone()));
+        let port = Rc::new(Port {
+            ends,
+            emitter: EventEmitter::new(),
+            handle: RefCell::new(Some(handle)),
+            anchor: known,
+            receiving: Cell::new(false),
+            closing: Cell::new(false),
+            detached: Cell::new(false),
+            visit: Visit::default(),
+            when_empty: RefCell::default(),
+        });
+        if let Some(anchor) = port.anchor.upgrade() {
+            *anchor.weak.borrow_mut() = Rc::downgrade(&port);
+        }
+        let watch: Weak<dyn Watch> = Rc::<Port<S, R>>::downgrade(&port);
+        port.emitter.watched_by(watch);
+        if port.ends.incoming.is_ready(false) {
+            // Closed by the other side while it was on no loop.
+            let _ = sender.send();
+        }
+        Self { port }
+    }
+
+    /// Sends a message. It is dropped if either side is closed.
+    pub fn post_message(&self, message: S) {
+        if !self.port.closing.get() {
+            self.port.ends.outgoing.push(Item::Message(message));
+        }
+    }
+
+    /// Adds a listener for messages, and starts the port; see [`MessagePort`].
+    pub fn on_message(&self, listener: impl Fn(&R) + 'static) -> ListenerId {
+        self.port.emitter.on(Self::MESSAGE, listener)
+    }
+
+    /// Takes a message that waits, at once, without a callback. Node's `receiveMessageOnPort`.
+    #[must_use]
+    pub fn receive_message(&self) -> Option<R> {
+        match self.port.ends.incoming.pop(true)? {
+            Item::Message(message) => Some(message),
+            Item::Close => {
+                self.close();
+                None
+            }
+        }
+    }
+
+    /// Closes both sides. [`CLOSE`] comes in this side's closing phase, and the other side closes in its next poll phase,
+    /// after what was sent before (N131). Messages that this side has not received are still delivered if a visit to the
+    /// port runs.
+    pub fn close(&self) {
+        if !self.port.closing.replace(true) && !self.port.visit.running.get() {
+            self.port.finish_close();
+        }
+    }
+
+    /// Makes the port keep the loop alive, also without listeners.
+    pub fn ref_(&self) {
+        self.port.with_handle(AsyncHandle::ref_);
+    }
+
+    /// Lets the loop end although the port has listeners.
+    pub fn unref(&self) {
+        self.port.with_handle(AsyncHandle::unref);
+    }
+
+    /// Whether the port keeps the loop alive.
+    #[must_use]
+    pub fn has_ref(&self) -> bool {
+        let handle = self.port.handle.borrow();
+        handle.as_ref().is_some_and(AsyncHandle::has_ref)
+    }
+
+    /// Takes the port off its loop, to put it on another one: the value may go to another thread if its messages may.
+    /// Listeners are dropped; messages that have not been received go with it. `None` if the port is closed.
+    #[must_use]
+    pub fn detach(&self) -> Option<DetachedPort<S, R>> {
+        let port = &self.port;
+        if port.closing.get() || port.detached.replace(true) {
+            return None;
+        }
+        port.closing.set(true);
+        port.ends.incoming.set_receiver(None);
+        drop(port.handle.take());
+        port.emitter.remove_all_events();
+        Some(DetachedPort::new(Ends {
+            incoming: port.ends.incoming.clone(),
+            outgoing: port.ends.outgoing.clone(),
+        }))
+    }
+
+    /// Calls `call` once the port has nothing more to deliver: at once, or in a visit to the port.
+    pub(super) fn when_empty(&self, call: impl FnOnce() + 'static) {
+        if self.port.has_more() {
+            self.port.when_empty.borrow_mut().push_back(Box::new(call));
+        } else {
+            call();
+        }
+    }
+}
+
+impl<S: 'static, R: 'static> Port<S, R> {
+    fn with_handle(&self, f: impl FnOnce(&AsyncHandle)) {
+        if let Some(handle) = &*self.handle.borrow() {
+            f(handle);
+        }
+    }
+
+    /// Whether a visit would do something.
+    fn has_more(&self) -> bool {
+        self.ends.incoming.is_ready(self.receiving.get()) || !self.when_empty.borrow().is_empty()
+    }
+
+    /// One message, or the other side's close. The loop drains the lanes after each, and calls again while there are more.
+    fn visit(&self, handle: &AsyncHandle) {
+        if !self.visit.running.replace(true) {
+            let waiting = self.ends.incoming.lock().items.len();
+            self.visit.left.set(waiting.max(MESSAGES_PER_VISIT));
+        }
+        let end = EndVisit { port: self, handle };
+        match self.ends.incoming.pop(self.receiving.get()) {
+            Some(Item::Message(message)) => {
+                self.visit.left.set(self.visit.left.get() - 1);
+                self.emitter.emit(MessagePort::<S, R>::MESSAGE, &message);
+            }
+            Some(Item::Close) => self.closing.set(true),
+            None => {
+                let call = self.when_empty.borrow_mut().pop_front();
+                if let Some(call) = call {
+                    call();
+                }
+            }
+        }
+        if self.visit.left.get() > 0 && self.has_more() {
+            std::mem::forget(end);
+            handle.call_again();
+        }
+    }
+
+    /// The visit is over: the port was emptied, or has had its share, or a listener has panicked.
+    fn end_visit(&self, handle: &AsyncHandle) {
+        self.visit.running.set(false);
+        if self.has_more() {
+            let _ = handle.sender().send();
+        }
+        if self.closing.get() && self.when_empty.borrow().is_empty() {
+            self.finish_close();
+        }
+    }
+
+    fn finish_close(&self) {
+        // Out of its cell first: the drop of the handle may be the drop of the port.
+        let handle = self.handle.take();
+        let Some(handle) = handle else { return };
+        self.receiving.set(false);
+        let port = self.anchor.upgrade();
+        let port = port.and_then(|anchor| anchor.weak.borrow().upgrade());
+        let Some(port) = port else { return };
+        handle.close().then(move || {
+            port.ends.close();
+            port.emitter.emit(CLOSE, &());
+            port.emitter.remove_all_events();
+        });
+    }
+
+    /// The first listener for messages has come, or the last one has gone.
+    fn set_receiving(&self, receiving: bool) {
+        if self.closing.get() || self.receiving.replace(receiving) == receiving {
+            return;
+        }
+        let anchor = self.anchor.upgrade();
+        let mut before = None;
+        if let Some(anchor) = anchor {
+            let port = anchor.weak.borrow().upgrade().filter(|_| receiving);
+            before = anchor.kept.replace(port);
+        }
+        self.with_handle(|handle| {
+            if receiving {
+                handle.ref_();
+                if self.ends.incoming.is_ready(true) {
+                    let _ = handle.sender().send();
+                }
+            } else {
+                handle.unref();
+            }
+        });
+        drop(before);
+    }
+}
+
+/// Ends a visit, also when a listener panics.
+struct EndVisit<'a, S: 'static, R: 'static> {
+    port: &'a Port<S, R>,
+    handle: &'a AsyncHandle,
+}
+
+impl<S: 'static, R: 'static> Drop for EndVisit<'_, S, R> {
+    fn drop(&mut self) {
+        self.port.end_visit(self.handle);
+    }
+}
+
+impl<S: 'static, R: 'static> Watch for Port<S, R> {
+    fn added(&self, name: &'static str) {
+        if name == MessagePort::<S, R>::MESSAGE.name() {
+            self.set_receiving(true);
+        }
+    }
+
+    fn removed(&self, _name: &'static str) {
+        if self.emitter.listener_count(MessagePort::<S, R>::MESSAGE) == 0 {
+            self.set_receiving(false);
+        }
+    }
+}
+
+impl<S: 'static, R: 'static> Drop for Anchor<S, R> {
+    fn drop(&mut self) {
+        // The loop is gone, or the port is closed. Its listeners may hold the port itself.
+        if let Some(port) = self.kept.get_mut().take() {
+            port.emitter.remove_all(MessagePort::<S, R>::MESSAGE);
+        }
+    }
+}
+
+impl<S: 'static, R: 'static> Drop for Port<S, R> {
+    fn drop(&mut self) {
+        if !self.detached.get() {
+            self.ends.close();
+        }
+    }
+}
+
+impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
+    fn emitter(&self) -> &EventEmitter {
+        &self.port.emitter
+    }
+}
+
+impl<S: 'static, R: 'static> Clone for MessagePort<S, R> {
+    fn clone(&self) -> Self {
+        Self {
+            port: self.port.clone(),
+        }
+    }
+}
+
+impl<S: 'static, R: 'static> fmt::Debug for MessagePort<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessagePort")
+            .field("receiving", &self.port.receiving.get())
+            .field("closed", &self.port.closing.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A port between two loops; see [`MessagePort::detach`]. Dropped, it closes the other side.
+pub struct DetachedPort<S, R = S> {
+    /// `None` once it is on a loop again.
+    ends: Option<Ends<S, R>>,
+}
+
+impl<S, R> DetachedPort<S, R> {
+    fn new(ends: Ends<S, R>) -> Self {
+        Self { ends: Some(ends) }
+    }
+
+    /// Sends a message.
+    pub(super) fn post(&self, message: S) {
+        if let Some(ends) = &self.ends {
+            ends.outgoing.push(Item::Message(message));
+        }
+    }
+
+    /// Puts the port on the running loop. In the order of creation it stands where it is attached.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    pub fn attach(mut self) -> MessagePort<S, R>
+    where
+        S: 'static,
+        R: 'static,
+    {
+        MessagePort::attach(self.ends.take().expect("attached once"))
+    }
+}
+
+impl<S, R> Drop for DetachedPort<S, R> {
+    fn drop(&mut self) {
+        if let Some(ends) = self.ends.take() {
+            ends.close();
+        }
+    }
+}
+
+impl<S, R> fmt::Debug for DetachedPort<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DetachedPort")
+    }
+}
