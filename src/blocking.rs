@@ -90,18 +90,25 @@ where
 
 /// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
 ///
+/// It keeps the loop alive until its end has arrived, whether somebody awaits it or not.
+///
 /// # Cancel safety
 ///
-/// Dropping it cancels the job if no thread has taken it.
+/// Dropping it cancels the job if no thread has taken it, unless it must run to its [end](Self::must_run).
 pub(crate) struct Work<T> {
     handle: LoopHandle,
     job: Arc<dyn Awaited<T>>,
+    must_run: bool,
 }
 
 /// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
 impl Home for Remote {
     fn send(&self, ended: Arc<dyn Arrival>) {
         Self::send(self, ended);
+    }
+
+    fn arrived(&self) {
+        LoopHandle::current().core().liveness.remove(Kind::Work);
     }
 }
 
@@ -123,7 +130,15 @@ impl<T: Send + 'static> Work<T> {
         Ok(Self {
             handle: handle.clone(),
             job,
+            must_run: false,
         })
+    }
+
+    /// From here on, a drop does not cancel the job. It runs to its end, and keeps the loop alive until then.
+    #[cfg(feature = "fs")]
+    pub(crate) fn must_run(mut self) -> Self {
+        self.must_run = true;
+        self
     }
 }
 
@@ -140,10 +155,13 @@ impl<T> Future for Work<T> {
 
 impl<T> Drop for Work<T> {
     fn drop(&mut self) {
-        if !self.handle.is_closed() {
+        if self.must_run {
+            return;
+        }
+        let has_arrived = self.job.cancel();
+        if !has_arrived && !self.handle.is_closed() {
             self.handle.core().liveness.remove(Kind::Work);
         }
-        self.job.cancel();
     }
 }
 

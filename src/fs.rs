@@ -11,9 +11,31 @@
 //!
 //! All functions panic when they are polled and no loop runs on this thread.
 
+mod copy;
+mod dir;
 mod error;
+mod file;
 mod job;
+mod open_options;
 mod ops;
+#[cfg(unix)]
+mod positional;
+mod temp;
+mod times;
+#[cfg(unix)]
+mod unix;
 
+pub use copy::{CopyOptions, Reflink, copy};
+pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
 pub use error::Error;
-pub use ops::{metadata, read, symlink_metadata};
+pub use file::File;
+pub use open_options::OpenOptions;
+pub use ops::{
+    append, canonicalize, create_dir, create_dir_all, exists, hard_link, metadata, read, read_link,
+    read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, set_times,
+    set_times_nofollow, symlink_metadata, truncate, write,
+};
+pub use temp::{mkdtemp, mkstemp};
+pub use times::FileTimes;
+#[cfg(unix)]
+pub use unix::{Access, FileSystem, access, chown, copy_range, lchown, statfs, symlink};

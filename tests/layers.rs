@@ -29,7 +29,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ("target_os", &["sys/"], "platform code lives under sys/"),
     (
         "cfg(unix)",
-        &["sys/", "io.rs", "net.rs", "tokio_io.rs"],
+        &["sys/", "fs.rs", "io.rs", "net.rs", "tokio_io.rs"],
         "platform code lives under sys/; only whole modules are left out elsewhere",
     ),
     ("cfg(windows)", &["sys/"], "platform code lives under sys/"),

@@ -21,14 +21,17 @@ use crate::sys::sync::{Mutex, MutexGuard};
 pub(super) trait Home: Send + Sync + 'static {
     /// Called on a thread of the pool; [`Arrival::arrive`] follows at home.
     fn send(&self, ended: Arc<dyn Arrival>);
+    /// Called at home when the end of a job is there that was not cancelled.
+    fn arrived(&self) {}
 }
 
 /// A job as its home sees it.
 pub(super) trait Awaited<T> {
     /// Ready once the end has arrived; not to be polled after that.
     fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>>;
-    /// Drops what there is of the job: the closure, the output. One that runs goes on, for nobody.
-    fn cancel(&self);
+    /// Drops what there is of the job: the closure, the output. One that runs goes on, for nobody. Says whether the end had
+    /// arrived before.
+    fn cancel(&self) -> bool;
 }
 
 pub(super) struct Job<F, T, H> {
@@ -104,14 +107,17 @@ impl<F, T, H> Arrival for Job<F, T, H>
 where
     F: Send,
     T: Send,
-    H: Send + Sync,
+    H: Home,
 {
     fn arrive(self: Arc<Self>) {
-        let waiter = {
+        let (is_cancelled, waiter) = {
             let mut state = self.lock();
             state.arrived = true;
-            state.waiter.take()
+            (matches!(state.stage, Stage::Over), state.waiter.take())
         };
+        if !is_cancelled {
+            self.home.arrived();
+        }
         if let Some(waiter) = waiter {
             waiter.wake();
         }
@@ -135,13 +141,15 @@ impl<F, T, H> Awaited<T> for Job<F, T, H> {
         }
     }
 
-    fn cancel(&self) {
-        let (stage, waiter) = {
+    fn cancel(&self) -> bool {
+        let (stage, waiter, has_arrived) = {
             let mut state = self.lock();
-            (state.advance(Stage::Over), state.waiter.take())
+            let stage = state.advance(Stage::Over);
+            (stage, state.waiter.take(), state.arrived)
         };
         drop_quietly(stage);
         drop(waiter);
+        has_arrived
     }
 }
 

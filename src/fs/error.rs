@@ -63,21 +63,21 @@ impl Error {
         self.source.raw_os_error()
     }
 
-    /// Adds the operation and the path to an error.
-    pub(super) fn wrap(source: io::Error, operation: &'static str, path: PathBuf) -> io::Error {
-        Self {
+    /// Adds to an error what was tried, and on which paths.
+    pub(super) fn wrap(
+        source: io::Error,
+        operation: &'static str,
+        path: Option<PathBuf>,
+        target: Option<PathBuf>,
+    ) -> io::Error {
+        let kind = source.kind();
+        let error = Self {
             operation,
-            path: Some(path),
-            target: None,
+            path,
+            target,
             source,
-        }
-        .into()
-    }
-}
-
-impl From<Error> for io::Error {
-    fn from(error: Error) -> Self {
-        Self::new(error.source.kind(), error)
+        };
+        io::Error::new(kind, error)
     }
 }
 

@@ -8,11 +8,22 @@ use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
 use crate::pool::Class;
 
-/// Runs one operation on the pool: one hop, whatever it does there.
+/// Hands an operation to the pool.
+///
+/// # Errors
+///
+/// When the pool has no thread and none can be started.
+pub(super) fn submit<T: Send + 'static>(
+    job: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Work<T>> {
+    Work::submit(&LoopHandle::current(), Class::Fs, job)
+}
+
+/// Runs an operation on the pool: one hop, whatever it does there.
 pub(super) async fn run<T: Send + 'static>(
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    Work::submit(&LoopHandle::current(), Class::Fs, job)?.await
+    submit(job)?.await
 }
 
 /// The same for an operation on a path; its error names both.
@@ -22,5 +33,19 @@ pub(super) async fn on_path<T: Send + 'static>(
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let path = path.to_owned();
-    run(move || job(&path).map_err(|error| Error::wrap(error, operation, path))).await
+    run(move || job(&path).map_err(|error| Error::wrap(error, operation, Some(path), None))).await
+}
+
+/// The same for an operation on two paths.
+pub(super) async fn on_paths<T: Send + 'static>(
+    operation: &'static str,
+    path: &Path,
+    target: &Path,
+    job: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (path, target) = (path.to_owned(), target.to_owned());
+    run(move || {
+        job(&path, &target).map_err(|error| Error::wrap(error, operation, Some(path), Some(target)))
+    })
+    .await
 }

@@ -8,6 +8,7 @@
 //! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the modes of open descriptors |
+//! | `fs` | of files: times, owners, shared data, the figures of a file system, copying in the kernel |
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
@@ -25,6 +26,8 @@ pub(crate) mod current;
 pub(crate) mod datagrams;
 #[cfg(unix)]
 pub(crate) mod descriptor;
+#[cfg(feature = "fs")]
+pub(crate) mod fs;
 #[cfg(feature = "hyper")]
 pub(crate) mod home;
 #[cfg(feature = "net")]

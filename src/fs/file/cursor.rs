@@ -1,0 +1,285 @@
+//! What happens at the position of a file: one job at a time, and what was read ahead.
+//!
+//! The system's position is ahead of the file's by what is in the buffer and, beyond that, by `behind`.
+
+use std::io::{self, IoSlice, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::writer::{Accepted, Shared};
+use crate::blocking::Work;
+use crate::fs::job;
+use crate::fs::ops::retry;
+
+/// How much is read at once from a file that can seek: at first, and later, when it is read from front to back.
+const SMALLEST_READ: usize = 16 * 1024;
+const LARGEST_READ: usize = 512 * 1024;
+
+/// From reads of this size on, the next begins before the last is used up.
+const READ_AHEAD_FROM: usize = 128 * 1024;
+
+#[derive(Default)]
+pub(super) struct Cursor {
+    flight: Flight,
+    ahead: Ahead,
+    /// A buffer for the next read.
+    spare: Vec<u8>,
+    /// How far the system's position is ahead of the buffer's end.
+    behind: u64,
+    /// How much the next read asks for at least; 0 at the beginning.
+    window: usize,
+    /// `None`: not known yet.
+    can_seek: Option<bool>,
+    /// What the last seek has come to; gone with the next job.
+    sought: Option<(SeekFrom, io::Result<u64>)>,
+}
+
+/// The job that moves the position.
+#[derive(Default)]
+enum Flight {
+    #[default]
+    None,
+    Read(Work<ReadEnd>),
+    Write(Work<()>),
+    Seek(SeekFrom, Work<io::Result<u64>>),
+}
+
+/// What was read and nobody has taken.
+#[derive(Default)]
+struct Ahead {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Ahead {
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+}
+
+struct ReadEnd {
+    buffer: Vec<u8>,
+    count: io::Result<usize>,
+    asked: usize,
+    can_seek: bool,
+}
+
+impl Cursor {
+    /// What was read ahead.
+    pub(super) fn ahead(&self) -> &[u8] {
+        &self.ahead.buffer[self.ahead.start..self.ahead.end]
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        self.ahead.start = (self.ahead.start + count).min(self.ahead.end);
+    }
+
+    /// Waits until there is something ahead; at the end of the file, there is nothing.
+    pub(super) fn poll_fill(
+        &mut self,
+        shared: &Arc<Shared>,
+        cx: &mut Context<'_>,
+        asked: usize,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if self.ahead.len() > 0 {
+                return Poll::Ready(Ok(()));
+            }
+            match &mut self.flight {
+                Flight::None => self.submit_read(shared, asked)?,
+                Flight::Read(work) => {
+                    let end = ready!(shared.poll_job(cx, work));
+                    self.flight = Flight::None;
+                    let (can_seek, is_full) = (
+                        end.can_seek,
+                        matches!(end.count, Ok(count) if count == end.asked),
+                    );
+                    let count = self.take_read(end)?;
+                    if is_full && can_seek && self.window >= READ_AHEAD_FROM {
+                        self.submit_read(shared, asked)?;
+                    }
+                    if count == 0 {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+                Flight::Write(_) | Flight::Seek(..) => ready!(self.poll_idle(shared, cx)),
+            }
+        }
+    }
+
+    fn submit_read(&mut self, shared: &Arc<Shared>, asked: usize) -> io::Result<()> {
+        self.sought = None;
+        let asked = asked.clamp(1, LARGEST_READ);
+        let window = asked.max(self.window).max(SMALLEST_READ);
+        let (known, behind) = (self.can_seek, self.take_behind());
+        let mut buffer = std::mem::take(&mut self.spare);
+        let shared = shared.clone();
+        let work = job::submit(move || {
+            let mut file = shared.file();
+            let can_seek = known.unwrap_or_else(|| file.stream_position().is_ok());
+            let asked = if can_seek { window } else { asked };
+            if buffer.len() < asked {
+                // Its bytes are of no use, so it is not grown.
+                buffer = vec![0; asked];
+            }
+            let moved = behind.map_or(Ok(0), |behind| file.seek(SeekFrom::Current(behind)));
+            let count = moved.and_then(|_| retry(|| file.read(&mut buffer[..asked])));
+            ReadEnd {
+                buffer,
+                count: count.map_err(|error| shared.wrap(error, "read")),
+                asked,
+                can_seek,
+            }
+        })?;
+        self.flight = Flight::Read(work);
+        Ok(())
+    }
+
+    /// Puts the bytes of a read where the next reader finds them. If some are there still, those are left in the file.
+    fn take_read(&mut self, end: ReadEnd) -> io::Result<usize> {
+        self.can_seek = Some(end.can_seek);
+        let count = match end.count {
+            Ok(count) => count,
+            Err(error) => {
+                self.spare = end.buffer;
+                return Err(error);
+            }
+        };
+        if count == end.asked {
+            self.window = (end.asked * 2).min(LARGEST_READ);
+        }
+        if self.ahead.len() > 0 {
+            self.behind += count as u64;
+            self.spare = end.buffer;
+        } else {
+            self.spare = std::mem::replace(&mut self.ahead.buffer, end.buffer);
+            (self.ahead.start, self.ahead.end) = (0, count);
+        }
+        Ok(count)
+    }
+
+    /// Hands bytes over to be written.
+    pub(super) fn poll_write(
+        &mut self,
+        shared: &Arc<Shared>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return Poll::Ready(Ok(0));
+        }
+        if !matches!(self.flight, Flight::Write(_)) {
+            ready!(self.poll_idle(shared, cx));
+        }
+        let mut accepted = shared.accept(buffers);
+        if matches!(accepted, Accepted::NoRoom) {
+            // There may be room by the time the task is known to wait for it.
+            shared.wait(cx.waker());
+            accepted = shared.accept(buffers);
+        }
+        match accepted {
+            Accepted::Failed(error) => Poll::Ready(Err(error)),
+            Accepted::NoRoom => Poll::Pending,
+            Accepted::Bytes { count, needs_job } => {
+                if needs_job {
+                    self.submit_write(shared)?;
+                }
+                Poll::Ready(Ok(count))
+            }
+        }
+    }
+
+    fn submit_write(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+        self.sought = None;
+        self.forget_ahead();
+        let behind = self.take_behind();
+        let job = shared.clone();
+        let work = job::submit(move || job.write_pending(behind));
+        // Its bytes have been accepted.
+        let mut work = work.inspect_err(|_| shared.refuse())?.must_run();
+        // Who waits for the job before this one now waits for this.
+        let _ = shared.wake_by(&mut work);
+        self.flight = Flight::Write(work);
+        Ok(())
+    }
+
+    /// Waits until what was written before is with the system.
+    pub(super) fn poll_written(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.flight {
+            Flight::Write(_) => self.poll_idle(shared, cx),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Moves the position.
+    pub(super) fn poll_seek(
+        &mut self,
+        shared: &Arc<Shared>,
+        cx: &mut Context<'_>,
+        to: SeekFrom,
+    ) -> Poll<io::Result<u64>> {
+        loop {
+            ready!(self.poll_idle(shared, cx));
+            match self.sought.take() {
+                // Another's, who does not want it any more, is as good.
+                Some((sought, result)) if sought == to => return Poll::Ready(result),
+                _ => self.submit_seek(shared, to)?,
+            }
+        }
+    }
+
+    fn submit_seek(&mut self, shared: &Arc<Shared>, to: SeekFrom) -> io::Result<()> {
+        self.forget_ahead();
+        self.window = 0;
+        let behind = self.take_behind().unwrap_or(0);
+        let shared = shared.clone();
+        let work = job::submit(move || {
+            let mut file = shared.file();
+            // First to the file's own position, from which the way is, and where it stays if there is an error.
+            let at = if behind == 0 {
+                Ok(0)
+            } else {
+                file.seek(SeekFrom::Current(behind))
+            };
+            at.and_then(|_| file.seek(to))
+                .map_err(|error| shared.wrap(error, "seek"))
+        })?;
+        self.flight = Flight::Seek(to, work);
+        Ok(())
+    }
+
+    /// Waits until no job moves the position. An error of a read that nobody waits for is dropped: who reads next meets it
+    /// again.
+    pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.flight {
+            Flight::None => {}
+            Flight::Read(work) => {
+                let end = ready!(shared.poll_job(cx, work));
+                let _ = self.take_read(end);
+            }
+            Flight::Write(work) => ready!(shared.poll_job(cx, work)),
+            Flight::Seek(to, work) => {
+                let result = ready!(shared.poll_job(cx, work));
+                self.sought = Some((*to, result));
+            }
+        }
+        self.flight = Flight::None;
+        Poll::Ready(())
+    }
+
+    /// Leaves in the file what was read ahead. What came from a file that cannot seek stays.
+    pub(super) fn forget_ahead(&mut self) {
+        if self.can_seek == Some(true) {
+            self.behind += self.ahead.len() as u64;
+            (self.ahead.start, self.ahead.end) = (0, 0);
+        }
+    }
+
+    /// By how much the system's position has to be moved, before a job begins that uses it.
+    pub(super) fn take_behind(&mut self) -> Option<i64> {
+        let behind = std::mem::take(&mut self.behind);
+        // Never longer than two buffers.
+        (behind > 0).then(|| -i64::try_from(behind).unwrap_or(i64::MAX))
+    }
+}

@@ -1,0 +1,65 @@
+//! The times of a file.
+
+use std::time::SystemTime;
+
+use crate::sys::fs::Time;
+
+/// Which times of a file to set, as [`std::fs::FileTimes`]; what is not set stays as it is.
+///
+/// The system's own now, unlike a moment, may be set by everybody who may write to the file.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs::{self, FileTimes};
+/// use std::time::{Duration, SystemTime};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (file, path) = fs::mkstemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let day = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+///     file.set_times(FileTimes::new().set_modified(day)).await?;
+///     assert_eq!(file.metadata().await?.modified()?, day);
+///     fs::set_times(&path, FileTimes::new().set_modified_now()).await?;
+///     assert!(file.metadata().await?.modified()? > day);
+///     fs::remove_file(path).await
+/// })
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "times are set by handing them to `set_times`"]
+pub struct FileTimes {
+    pub(super) accessed: Time,
+    pub(super) modified: Time,
+}
+
+impl FileTimes {
+    /// Sets none of them.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When the file was last read.
+    pub fn set_accessed(mut self, time: SystemTime) -> Self {
+        self.accessed = Time::At(time);
+        self
+    }
+
+    /// When the file was last written to.
+    pub fn set_modified(mut self, time: SystemTime) -> Self {
+        self.modified = Time::At(time);
+        self
+    }
+
+    /// It was read just now.
+    pub fn set_accessed_now(mut self) -> Self {
+        self.accessed = Time::Now;
+        self
+    }
+
+    /// It was written to just now.
+    pub fn set_modified_now(mut self) -> Self {
+        self.modified = Time::Now;
+        self
+    }
+}

@@ -1,0 +1,219 @@
+//! Unix.
+#![allow(unsafe_code, reason = "the C library's `close`, for its error")]
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+
+use super::Time;
+
+/// Closes a file. An interrupted close has closed it (R292).
+pub(crate) fn close(file: File) -> io::Result<()> {
+    let descriptor = file.into_raw_fd();
+    // SAFETY: the descriptor was owned by `file`, which has given it up; nobody else closes it.
+    if unsafe { libc::close(descriptor) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        error if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Sets the times of a file, or of a link itself.
+pub(crate) fn set_times(
+    path: &Path,
+    accessed: Time,
+    modified: Time,
+    follow_links: bool,
+) -> io::Result<()> {
+    let flags = if follow_links {
+        AtFlags::empty()
+    } else {
+        AtFlags::SYMLINK_NOFOLLOW
+    };
+    let times = timestamps(accessed, modified)?;
+    Ok(rustix::fs::utimensat(CWD, path, &times, flags)?)
+}
+
+pub(crate) fn set_file_times(file: &File, accessed: Time, modified: Time) -> io::Result<()> {
+    Ok(rustix::fs::futimens(
+        file,
+        &timestamps(accessed, modified)?,
+    )?)
+}
+
+fn timestamps(accessed: Time, modified: Time) -> io::Result<Timestamps> {
+    Ok(Timestamps {
+        last_access: timespec(accessed)?,
+        last_modification: timespec(modified)?,
+    })
+}
+
+/// The system's form of a time: seconds rounded down, also before 1970, and nanoseconds from there on (R298).
+fn timespec(time: Time) -> io::Result<Timespec> {
+    let too_far = |_| {
+        let text = "the time is too far from 1970 for the system";
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    };
+    let (seconds, nanoseconds) = match time {
+        Time::Keep => (0, UTIME_OMIT),
+        Time::Now => (0, UTIME_NOW),
+        Time::At(time) => match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => (
+                i64::try_from(after.as_secs()).map_err(too_far)?,
+                after.subsec_nanos() as _,
+            ),
+            Err(error) => {
+                let before = error.duration();
+                let whole = Duration::from_secs(before.as_secs());
+                let seconds = -i64::try_from(before.as_secs()).map_err(too_far)?;
+                match (before - whole).subsec_nanos() {
+                    0 => (seconds, 0),
+                    nanoseconds => (seconds - 1, (1_000_000_000 - nanoseconds) as _),
+                }
+            }
+        },
+    };
+    Ok(Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanoseconds,
+    })
+}
+
+/// Makes two files share their data until one of them is written to.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn clone_data(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether both are of one file.
+pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Gives a file the owner of another, as far as this process may.
+pub(crate) fn copy_owner(file: &File, of: &Metadata) {
+    let _ = fchown(file, Some(of.uid()), Some(of.gid()));
+}
+
+/// New files get the permissions of another, from the start.
+pub(crate) fn create_like(options: &mut OpenOptions, of: &Metadata) {
+    options.mode(of.mode() & 0o777);
+}
+
+/// New files are for their owner only.
+pub(crate) fn create_private(options: &mut OpenOptions) {
+    options.mode(0o600);
+}
+
+/// The same for directories.
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Whether this process may do that: an `R_OK`, `W_OK` and `X_OK` of the C library, in this order.
+pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Result<()> {
+    use rustix::fs::Access;
+    let mut access = Access::EXISTS;
+    access.set(Access::READ_OK, read);
+    access.set(Access::WRITE_OK, write);
+    access.set(Access::EXEC_OK, execute);
+    Ok(rustix::fs::access(path, access)?)
+}
+
+/// Figures of a file system; see the fields of [`FileSystem`](crate::fs::FileSystem).
+pub(crate) struct FileSystem {
+    pub(crate) kind: u64,
+    pub(crate) block_size: u64,
+    pub(crate) fragment_size: u64,
+    pub(crate) blocks: u64,
+    pub(crate) free_blocks: u64,
+    pub(crate) available_blocks: u64,
+    pub(crate) files: u64,
+    pub(crate) free_files: u64,
+}
+
+pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {
+    let figures = rustix::fs::statvfs(path)?;
+    Ok(FileSystem {
+        kind: file_system_kind(path)?,
+        block_size: figures.f_bsize,
+        fragment_size: figures.f_frsize,
+        blocks: figures.f_blocks,
+        free_blocks: figures.f_bfree,
+        available_blocks: figures.f_bavail,
+        files: figures.f_files,
+        free_files: figures.f_ffree,
+    })
+}
+
+/// The number that says which file system it is.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn file_system_kind(path: &Path) -> io::Result<u64> {
+    // A pattern of 32 bits, in a type that differs between systems.
+    Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn file_system_kind(_: &Path) -> io::Result<u64> {
+    Ok(0)
+}
+
+/// Copies bytes from an offset of one file to the position of another, in the kernel where it can (R301).
+///
+/// Says how many: less than `length` at the end of the first file, or where an error came after some bytes.
+pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
+    let mut done = 0;
+    let mut is_by_hand = false;
+    while done < length {
+        let (offset, rest) = (offset + done, length - done);
+        let copied = if is_by_hand {
+            copy_by_hand(from, offset, to, rest)
+        } else {
+            copy_in_kernel(from, offset, to, rest)
+        };
+        match copied {
+            Ok(0) if is_by_hand => break,
+            Ok(count) if count > 0 => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_by_hand && done == 0 => return Err(error),
+            Err(_) if is_by_hand => break,
+            // The end, an error, or a file that the kernel cannot copy: by hand this becomes clear.
+            _ => is_by_hand = true,
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn copy_in_kernel(from: &File, mut offset: u64, to: &File, length: u64) -> io::Result<u64> {
+    // More than this in one call is refused by some systems.
+    let length = usize::try_from(length).map_or(1 << 30, |length| length.min(1 << 30));
+    let copied = rustix::fs::copy_file_range(from, Some(&mut offset), to, None, length);
+    let copied = copied.or_else(|_| rustix::fs::sendfile(to, from, Some(&mut offset), length))?;
+    Ok(copied as u64)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn copy_in_kernel(_: &File, _: u64, _: &File, _: u64) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn copy_by_hand(from: &File, offset: u64, mut to: &File, length: u64) -> io::Result<u64> {
+    let mut buffer = [0; 64 * 1024];
+    let length = usize::try_from(length).map_or(buffer.len(), |length| length.min(buffer.len()));
+    let count = from.read_at(&mut buffer[..length], offset)?;
+    Ok(to.write(&buffer[..count])? as u64)
+}
