@@ -11,6 +11,7 @@ pub mod events;
 pub mod worker_threads;
 
 mod abort;
+mod callbacks;
 mod combinators;
 mod delay;
 mod error;
@@ -24,6 +25,7 @@ mod state;
 mod timers;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
+pub use self::callbacks::in_callbacks;
 pub use self::combinators::{AggregateError, all, all_settled, any, race};
 pub use self::delay::Delay;
 pub use self::error::Error;

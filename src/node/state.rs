@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::rc::{Rc, Weak};
 
+use super::callbacks::CallbackFutures;
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::timers::TimerLists;
@@ -15,6 +16,7 @@ pub(super) struct Node {
     core: Weak<Core>,
     pub(super) timers: TimerLists,
     pub(super) process: ProcessState,
+    pub(super) callbacks: CallbackFutures,
     pub(super) rejections: Rejections,
 }
 
@@ -39,6 +41,7 @@ impl Node {
                 core: Rc::downgrade(core),
                 timers: TimerLists::new(),
                 process: ProcessState::default(),
+                callbacks: CallbackFutures::default(),
                 rejections: Rejections::default(),
             }))
         };
@@ -59,6 +62,7 @@ impl Upper for Shared {
     fn shut_down(&self) {
         self.0.timers.shut_down();
         self.0.process.shut_down();
+        self.0.callbacks.shut_down();
         self.0.rejections.shut_down();
     }
 }

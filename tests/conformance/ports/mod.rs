@@ -1,0 +1,41 @@
+//! The programs of `../programs`, each ported to Rust: the same tokens in the same order.
+//!
+//! One file an area, each with a table `PORTS`. To add a port: write its main program as an `async fn` (no `await` is
+//! needed; what runs before the first one is the main program), and name it in the table of its file:
+//!
+//! ```text
+//! ports! {
+//!     Virtual "001-main-order" => main_order,     // timers only: the clock moves when the loop would wait
+//!     Real "070-readfile-timeout-immediate" => …, // I/O: the real clock
+//! }
+//! ```
+//!
+//! The name is that of the program without `.js`. `tests/conformance.rs` runs all of them and compares with
+//! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
+
+mod lanes;
+
+use crate::support::{Clock, Main};
+
+/// One port.
+#[derive(Clone, Copy)]
+pub(crate) struct Port {
+    pub(crate) name: &'static str,
+    pub(crate) clock: Clock,
+    pub(crate) main: fn() -> Main,
+}
+
+/// All ports, area by area.
+pub(crate) const ALL: &[&[Port]] = &[lanes::PORTS];
+
+/// The table of one area; see the module's documentation.
+macro_rules! ports {
+    ($($clock:ident $name:literal => $main:ident,)*) => {
+        pub(crate) const PORTS: &[$crate::ports::Port] = &[$($crate::ports::Port {
+            name: $name,
+            clock: $crate::support::Clock::$clock,
+            main: || Box::pin($main()),
+        },)*];
+    };
+}
+use ports;

@@ -1,0 +1,150 @@
+//! What the ports share, as the programs share `_lib.js`. Nothing here queues ticks, microtasks or loop work, but
+//! [`fs_op`], which queues exactly one job of the pool.
+#![allow(dead_code, reason = "the tests and the example use a part each")]
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::thread;
+use std::time::Duration;
+
+use futures::FutureExt;
+use phaseloop::{Builder, LoopHandle, node, time};
+
+/// Which clock a program runs by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// Moves when the loop would wait, or when the program [`block`]s.
+    Virtual,
+    Real,
+}
+
+/// The main program of a port.
+pub(crate) type Main = Pin<Box<dyn Future<Output = ()>>>;
+
+type Callback = Box<dyn FnOnce()>;
+
+thread_local! {
+    static TRACE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static PRINTS: Cell<bool> = const { Cell::new(false) };
+    static SCRATCH: RefCell<Option<Scratch>> = const { RefCell::new(None) };
+}
+
+/// One token: kept for [`run`], or printed as a line.
+pub(crate) fn log(token: impl Into<String>) {
+    let token = token.into();
+    if PRINTS.get() {
+        println!("{token}");
+    }
+    TRACE.with_borrow_mut(|trace| trace.push(token));
+}
+
+/// Returns what logs a token, to be passed around.
+pub(crate) fn say(token: &'static str) -> impl Fn() + Clone + 'static {
+    move || log(token)
+}
+
+/// Prints tokens as they come, on this thread.
+pub(crate) fn print_tokens() {
+    PRINTS.set(true);
+}
+
+/// Stops the loop's thread for at least this many milliseconds; on the virtual clock, for exactly as many.
+pub(crate) fn block(milliseconds: u64) {
+    let duration = Duration::from_millis(milliseconds);
+    if time::is_paused() {
+        // Polled once, it has moved the clock; nobody waits for the rest.
+        let _ = time::advance(duration).now_or_never();
+    } else {
+        thread::sleep(duration);
+    }
+}
+
+/// Runs a program on a loop of its own and returns the tokens. Not to be called twice on a thread.
+pub(crate) fn run(main: Main, clock: Clock) -> (Vec<String>, i32) {
+    let mut event_loop = Builder::new()
+        .start_paused(clock == Clock::Virtual)
+        .build()
+        .expect("there is a descriptor left");
+    let exit = node::run_on(&mut event_loop, main);
+    drop(event_loop);
+    SCRATCH.take();
+    (TRACE.take(), exit.code())
+}
+
+/// A path in a directory that disappears with the program.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    SCRATCH.with_borrow_mut(|scratch| scratch.get_or_insert_with(Scratch::new).path.join(name))
+}
+
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let unique = format!("{}-{:?}", std::process::id(), thread::current().id());
+        let unique: String = unique.chars().filter(|c| !"()".contains(*c)).collect();
+        let path = std::env::temp_dir().join(format!("phaseloop-{unique}"));
+        fs::create_dir_all(&path).expect("the directory for temporary files can be written");
+        Self { path }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Starts one operation of the file system and returns when it has certainly ended: `callback` is due in the next poll
+/// phase, in the order of these calls.
+pub(crate) fn fs_op(callback: impl FnOnce() + 'static) {
+    if time::is_paused() {
+        end_elsewhere(Box::new(callback));
+        return block(25);
+    }
+    let operation = phaseloop::fs::metadata(".");
+    node::in_callbacks(async move {
+        operation.await.expect("the directory is there");
+        callback();
+    });
+    thread::sleep(Duration::from_millis(30));
+}
+
+/// The same for the virtual clock, which cannot wait for the pool: another thread sends what the pool would, and is joined.
+pub(crate) fn end_elsewhere(callback: Callback) {
+    let remote = LoopHandle::current().remote();
+    let number = WAITING.with_borrow_mut(|waiting| {
+        waiting.push(Some(callback));
+        waiting.len() - 1
+    });
+    let end = move || {
+        let callback = WAITING.with_borrow_mut(|waiting| waiting[number].take());
+        callback.expect("an operation ends once")();
+    };
+    let sent = thread::spawn(move || remote.call(end)).join();
+    sent.expect("it does not panic").expect("the loop is there");
+}
+
+/// Reads a whole file as Node does: several operations, one after the other (N91).
+pub(crate) fn read_file(path: PathBuf, callback: impl FnOnce(Vec<u8>) + 'static) {
+    node::in_callbacks(async move {
+        for _step in ["open", "fstat"] {
+            phaseloop::fs::metadata(&path)
+                .await
+                .expect("the file is there");
+        }
+        let bytes = phaseloop::fs::read(&path)
+            .await
+            .expect("the file can be read");
+        callback(bytes);
+    });
+}
+
+thread_local! {
+    /// The callbacks of operations that end elsewhere, by their number.
+    static WAITING: RefCell<Vec<Option<Callback>>> = const { RefCell::new(Vec::new()) };
+}
