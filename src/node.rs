@@ -8,6 +8,7 @@
 //! same with less.
 
 pub mod events;
+pub mod timers;
 pub mod worker_threads;
 
 mod abort;
@@ -22,7 +23,6 @@ mod reason;
 mod rejections;
 mod run;
 mod state;
-mod timers;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
 pub use self::callbacks::in_callbacks;

@@ -8,14 +8,16 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use pin_project_lite::pin_project;
 
+use super::delay::Delay;
 use super::error::Error;
+use super::promise;
+use super::timers::{Timeout, set_timeout};
 use crate::event_loop::handle::LoopHandle;
 
 /// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.
@@ -23,8 +25,7 @@ use crate::event_loop::handle::LoopHandle;
 /// # Examples
 ///
 /// ```
-/// use std::time::Duration;
-/// use phaseloop::{node::AbortController, time::sleep};
+/// /// use phaseloop::{node::AbortController, time::sleep};
 ///
 /// phaseloop::block_on(async {
 ///     let controller = AbortController::new();
@@ -83,6 +84,10 @@ struct Inner {
     dependents: RefCell<Vec<Weak<Self>>>,
     /// For a signal made by `any`: those that it hears. They need not be kept; a signal without controller says nothing.
     sources: RefCell<Vec<AbortSignal>>,
+    /// For a signal made by `timeout`.
+    timer: RefCell<Option<Timeout>>,
+    /// Such a signal itself, while it has listeners: they need not hold it.
+    kept: RefCell<Option<AbortSignal>>,
 }
 
 struct Listener {
@@ -105,6 +110,31 @@ impl AbortSignal {
     pub fn abort(reason: Error) -> Self {
         let signal = Self::default();
         signal.set_aborted(reason);
+        signal
+    }
+
+    /// A signal that is aborted after `delay`, with a `TimeoutError`.
+    ///
+    /// The abort happens in the timers phase, in a [`set_timeout`](super::set_timeout) like any other, but one that does
+    /// not keep the loop alive (N124). It is cleared when nobody holds the signal any more and nobody listens to it.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    pub fn timeout(delay: impl Into<Delay>) -> Self {
+        let signal = Self::default();
+        let weak = Rc::downgrade(&signal.inner);
+        let timer = set_timeout(
+            move |_| {
+                if let Some(inner) = weak.upgrade() {
+                    Self { inner }.set_aborted(Error::timed_out());
+                }
+            },
+            delay,
+        );
+        timer.unref();
+        signal.inner.timer.replace(Some(timer));
         signal
     }
 
@@ -161,8 +191,11 @@ impl AbortSignal {
         let removed = {
             let mut listeners = self.inner.listeners.borrow_mut();
             let place = listeners.iter().position(|entry| entry.id == listener.0);
-            place.map(|place| listeners.remove(place))
+            place.map(|place| (listeners.remove(place), listeners.is_empty()))
         };
+        if matches!(removed, Some((_, true))) {
+            self.inner.kept.take();
+        }
         // The drop of a closure may be anybody's code; nothing is borrowed here.
         removed.is_some()
     }
@@ -205,6 +238,9 @@ impl AbortSignal {
         if !self.aborted() {
             let listener = Listener { id, call };
             self.inner.listeners.borrow_mut().push(listener);
+            if self.inner.timer.borrow().is_some() {
+                self.inner.kept.replace(Some(self.clone()));
+            }
         }
         AbortListener(id)
     }
@@ -225,7 +261,9 @@ impl AbortSignal {
                 None => break,
             }
         }
+        self.inner.timer.take();
         self.inner.sources.take();
+        self.inner.kept.take();
         for dependent in self.inner.dependents.take() {
             if let Some(inner) = dependent.upgrade() {
                 Self { inner }.set_aborted(reason.clone());
@@ -239,8 +277,16 @@ fn call_contained(call: Box<dyn FnOnce()>) {
     let Some(handle) = LoopHandle::try_current() else {
         return call();
     };
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-        handle.next_tick(move || resume_unwind(panic));
+    if let Err(reason) = promise::catch(call) {
+        handle.next_tick(move || reason.raise());
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer.get_mut().take() {
+            timer.close();
+        }
     }
 }
 

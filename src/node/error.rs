@@ -63,6 +63,12 @@ impl Error {
         Self::make("AbortError", Some("ABORT_ERR"), message, cause)
     }
 
+    /// What [`AbortSignal::timeout`](super::AbortSignal::timeout) gives as the reason.
+    pub(super) fn timed_out() -> Self {
+        let message = Cow::Borrowed("The operation was aborted due to timeout");
+        Self::make("TimeoutError", Some("TIMEOUT_ERR"), message, None)
+    }
+
     fn make(
         name: &'static str,
         code: Option<&'static str>,

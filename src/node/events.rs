@@ -22,7 +22,7 @@
 //! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
 //! | `await once(emitter, name)` | [`once()`] |
 //! | `for await (… of on(emitter, name))` | [`on()`] |
-//! | `MaxListenersExceededWarning` | [`MAX_LISTENERS_EXCEEDED`] |
+//! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name; on standard error where no loop runs |
 //!
 //! Listeners are `Fn`, not `FnMut`: one that emits its own event is entered again while it runs. What it changes belongs
 //! in a `Cell` or `RefCell`.
@@ -41,6 +41,8 @@ use self::event::Key;
 pub use self::event::{Event, ListenerId};
 use self::listeners::{Listener, Listeners, Slot};
 use super::error::Error;
+use super::process;
+use crate::event_loop::handle::LoopHandle;
 
 /// Emitted with an event's name before a listener is added to it.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");
@@ -50,10 +52,6 @@ pub const REMOVE_LISTENER: Event<str> = Event::new("removeListener");
 
 /// Something failed. Without a listener, emitting it panics; see [`EventEmitter::emit`].
 pub const ERROR: Event<Error> = Event::error();
-
-/// An event has got more listeners than [`max_listeners`](EventEmitter::max_listeners): emitted once for each event.
-/// Without a listener for this one, the warning goes to the standard error stream.
-pub const MAX_LISTENERS_EXCEEDED: Event<MaxListenersExceeded> = Event::new("maxListenersExceeded");
 
 /// How many listeners an event may have before the emitter warns, unless told otherwise.
 pub const DEFAULT_MAX_LISTENERS: usize = 10;
@@ -209,7 +207,7 @@ impl EventEmitter {
             too_many.then_some(count)
         };
         if let Some(count) = too_many {
-            self.warn(key.name, count);
+            warn(key.name, count);
         }
         ListenerId { key, number }
     }
@@ -376,13 +374,6 @@ impl EventEmitter {
         self.inner.max_listeners.set(Some(limit));
     }
 
-    fn warn(&self, event: &'static str, count: usize) {
-        let warning = MaxListenersExceeded { event, count };
-        if !self.emit(MAX_LISTENERS_EXCEEDED, &warning) {
-            eprintln!("warning: {warning}");
-        }
-    }
-
     fn tell(&self, news: impl FnOnce(&dyn Watch)) {
         let watch = self.inner.watch.borrow().as_ref().and_then(Weak::upgrade);
         if let Some(watch) = watch {
@@ -451,23 +442,15 @@ pub trait Emitter {
     }
 }
 
-/// An event has more listeners than it should, which looks like a leak.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MaxListenersExceeded {
-    /// The event's name.
-    pub event: &'static str,
-    /// How many listeners it has.
-    pub count: usize,
-}
-
-impl fmt::Display for MaxListenersExceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} listeners for the event '{}': do they leak? (`set_max_listeners` raises the limit)",
-            self.count, self.event
-        )
+/// An event has more listeners than it should.
+fn warn(event: &'static str, count: usize) {
+    let text = format!(
+        "{count} listeners for the event '{event}': do they leak? (`set_max_listeners` raises the limit)"
+    );
+    if LoopHandle::try_current().is_some() {
+        process::emit_warning("MaxListenersExceededWarning", text);
+    } else {
+        eprintln!("phaseloop: MaxListenersExceededWarning: {text}");
     }
 }
 

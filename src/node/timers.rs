@@ -4,6 +4,8 @@
 //! drains the lanes between them. [`TimerLists::pass`] and [`TimerLists::run_list`] are the algorithm; `lists.rs` is
 //! what they work on.
 
+pub mod promises;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::panic::Location;

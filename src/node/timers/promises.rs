@@ -1,0 +1,384 @@
+//! Timers and immediates that are awaited. Node's `timers/promises`.
+//!
+//! They begin with the call, not with the first poll, and go on although nobody awaits them; an
+//! [`AbortSignal`] ends them. In plain Rust: [`sleep`](crate::time::sleep), [`interval`](crate::time::interval) and
+//! [`yield_now_immediate`](crate::task::yield_now_immediate), which end when they are dropped.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use super::super::abort::{AbortListener, AbortSignal};
+use super::super::delay::Delay;
+use super::super::error::Error;
+use super::super::promise::{Deferred, Promise};
+use super::Timeout;
+use crate::task;
+
+/// What the functions of this module may be told besides.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AbortController, run, timers::promises::{Options, set_timeout_with}};
+///
+/// run(async {
+///     let controller = AbortController::new();
+///     let options = Options::new().signal(&controller.signal());
+///     let sleep = set_timeout_with(60_000, (), &options);
+///     controller.abort();
+///     assert_eq!(sleep.await.unwrap_err().to_string(), "The operation was aborted");
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Options {
+    signal: Option<AbortSignal>,
+    unref: bool,
+}
+
+impl Options {
+    /// Nothing besides.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the wait when `signal` is aborted.
+    pub fn signal(mut self, signal: &AbortSignal) -> Self {
+        self.signal = Some(signal.clone());
+        self
+    }
+
+    /// Lets the loop end meanwhile.
+    pub fn unref(mut self) -> Self {
+        self.unref = true;
+        self
+    }
+}
+
+/// A promise of `value` after `delay`: the timer is one like all others, and who awaits it goes on in the drain after it,
+/// before the next timer of the same duration (N120).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[track_caller]
+pub fn set_timeout<T: Clone + 'static>(delay: impl Into<Delay>, value: T) -> Promise<T> {
+    set_timeout_with(delay, value, &Options::default())
+}
+
+/// The same with options. With a signal, who awaits it goes on five microtasks later, as in Node.
+///
+/// The promise is rejected with an `AbortError` inside the abort, and the timer is gone then (N123).
+///
+/// # Panics
+///
+/// As [`set_timeout`].
+#[track_caller]
+pub fn set_timeout_with<T: Clone + 'static>(
+    delay: impl Into<Delay>,
+    value: T,
+    options: &Options,
+) -> Promise<T> {
+    let delay = delay.into();
+    promise(options, |deferred| {
+        let mut value = Some(value);
+        let fire = move |_: &Timeout| {
+            if let Some(value) = value.take() {
+                deferred.resolve(value);
+            }
+        };
+        let timer = super::set_timeout(fire, delay);
+        if options.unref {
+            timer.unref();
+        }
+        move || {
+            timer.close();
+        }
+    })
+}
+
+/// A promise of `value` in the next check phase: one turn of the loop (N121).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn set_immediate<T: Clone + 'static>(value: T) -> Promise<T> {
+    set_immediate_with(value, &Options::default())
+}
+
+/// The same with options; see [`set_timeout_with`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn set_immediate_with<T: Clone + 'static>(value: T, options: &Options) -> Promise<T> {
+    promise(options, |deferred| {
+        let immediate = task::set_immediate(move || deferred.resolve(value));
+        if options.unref {
+            immediate.unref();
+        }
+        move || {
+            immediate.clear();
+        }
+    })
+}
+
+/// The promise of what `start` starts; it returns what takes that back.
+fn promise<T, C>(options: &Options, start: impl FnOnce(Deferred<T>) -> C) -> Promise<T>
+where
+    T: Clone + 'static,
+    C: FnOnce() + 'static,
+{
+    let Some(signal) = &options.signal else {
+        let deferred = Deferred::new();
+        start(deferred.clone());
+        return deferred.promise();
+    };
+    if let Some(reason) = signal.reason() {
+        return Promise::rejected(Error::aborted_by(reason));
+    }
+    let deferred = Deferred::new();
+    let clear = start(deferred.clone());
+    let (rejected, aborted) = (deferred.clone(), signal.clone());
+    let listener = signal.on_abort(move || {
+        clear();
+        if let Some(reason) = aborted.reason() {
+            rejected.reject(Error::aborted_by(reason));
+        }
+    });
+    let signal = signal.clone();
+    // The links are those of Node's own `finally`, to the microtask.
+    deferred
+        .promise()
+        .then(|value| value)
+        .finally(move || {
+            signal.off(listener);
+        })
+        .then(|value| value)
+}
+
+/// `value` again and again, every `delay`, as a stream.
+///
+/// The timer is started by the first poll. Firings that nobody has asked for in time are counted, and come later without
+/// waiting (N122). It never ends, unless its signal is aborted.
+///
+/// # Cancel safety
+///
+/// Dropping the stream stops the timer.
+///
+/// # Examples
+///
+/// ```
+/// use futures::StreamExt;
+/// use phaseloop::node::{run, timers::promises::set_interval};
+///
+/// run(async {
+///     let mut ticks = set_interval(1, "tick").take(3);
+///     while let Some(tick) = ticks.next().await {
+///         println!("{}", tick.unwrap());
+///     }
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
+pub fn set_interval<T: Clone>(delay: impl Into<Delay>, value: T) -> Interval<T> {
+    set_interval_with(delay, value, &Options::default())
+}
+
+/// The same with options.
+///
+/// Aborted, it gives an `AbortError` as its last item, after the firings that were counted.
+pub fn set_interval_with<T: Clone>(
+    delay: impl Into<Delay>,
+    value: T,
+    options: &Options,
+) -> Interval<T> {
+    Interval {
+        delay: delay.into(),
+        value,
+        options: options.clone(),
+        started: None,
+        state: Rc::default(),
+        over: false,
+    }
+}
+
+/// A value at regular intervals. Made by [`set_interval`].
+#[must_use = "streams do nothing unless polled"]
+pub struct Interval<T> {
+    delay: Delay,
+    value: T,
+    options: Options,
+    started: Option<(Timeout, Option<AbortListener>)>,
+    state: Rc<State>,
+    /// The last item was given.
+    over: bool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Firings that nobody has got.
+    not_yielded: Cell<u32>,
+    /// Who waits for the next one.
+    waiting: RefCell<Option<Waker>>,
+    /// What was asked for is on its way, by microtasks.
+    passage: Cell<Passage>,
+}
+
+/// As in an async generator: a value takes two microtasks from the generator to who asked for it (N20).
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Passage {
+    #[default]
+    Idle,
+    Under,
+    Arrived,
+}
+
+impl State {
+    /// The timer has fired, or the signal was aborted.
+    fn fire(self: &Rc<Self>) {
+        if self.waiting.borrow().is_some() && self.passage.get() == Passage::Idle {
+            self.passage.set(Passage::Under);
+            let state = self.clone();
+            task::queue_microtask(move || state.pass());
+        }
+    }
+
+    /// The generator goes on: the value leaves it.
+    fn pass(self: &Rc<Self>) {
+        self.passage.set(Passage::Under);
+        let state = self.clone();
+        task::queue_microtask(move || {
+            state.passage.set(Passage::Arrived);
+            let waiting = state.waiting.take();
+            if let Some(waker) = waiting {
+                waker.wake();
+            }
+        });
+    }
+}
+
+impl<T> Interval<T> {
+    fn start(&mut self) {
+        let state = self.state.clone();
+        let fire = move |_: &Timeout| {
+            state.not_yielded.set(state.not_yielded.get() + 1);
+            state.fire();
+        };
+        let timer = super::set_interval(fire, self.delay);
+        if self.options.unref {
+            timer.unref();
+        }
+        let listener = self.options.signal.as_ref().map(|signal| {
+            let (timer, state) = (timer.clone(), self.state.clone());
+            signal.on_abort(move || {
+                timer.close();
+                state.fire();
+            })
+        });
+        self.started = Some((timer, listener));
+    }
+
+    fn stop(&mut self) {
+        if let Some((timer, listener)) = self.started.take() {
+            timer.close();
+            if let (Some(signal), Some(listener)) = (&self.options.signal, listener) {
+                signal.off(listener);
+            }
+        }
+    }
+
+    fn aborted(&self) -> Option<Error> {
+        let signal = self.options.signal.as_ref()?;
+        signal.reason().map(Error::aborted_by)
+    }
+}
+
+impl<T: Clone + Unpin> Stream for Interval<T> {
+    type Item = Result<T, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if this.over {
+            return Poll::Ready(None);
+        }
+        if this.started.is_none() && this.aborted().is_none() {
+            this.start();
+        }
+        let ready = this.state.not_yielded.get() > 0 || this.aborted().is_some();
+        if this.state.passage.get() == Passage::Arrived {
+            this.state.passage.set(Passage::Idle);
+            if this.state.not_yielded.get() > 0 {
+                this.state.not_yielded.set(this.state.not_yielded.get() - 1);
+                return Poll::Ready(Some(Ok(this.value.clone())));
+            }
+            if let Some(error) = this.aborted() {
+                this.over = true;
+                this.stop();
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+        let before = this.state.waiting.replace(Some(cx.waker().clone()));
+        drop(before);
+        if ready && this.state.passage.get() == Passage::Idle {
+            this.state.pass();
+        }
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Interval<T> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl<T> fmt::Debug for Interval<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interval")
+            .field("delay", &self.delay)
+            .field("not_yielded", &self.state.not_yielded.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Node's `scheduler`: giving way, and waiting.
+pub mod scheduler {
+    use super::{Delay, Options, Promise};
+
+    /// Gives way to the rest of the turn: the same as [`set_immediate`](super::set_immediate) (N125).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn yield_now() -> Promise<()> {
+        super::set_immediate(())
+    }
+
+    /// Waits: the same as [`set_timeout`](super::set_timeout) (N125).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn wait(delay: impl Into<Delay>) -> Promise<()> {
+        super::set_timeout(delay, ())
+    }
+
+    /// The same with options; see [`set_timeout_with`](super::set_timeout_with).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn wait_with(delay: impl Into<Delay>, options: &Options) -> Promise<()> {
+        super::set_timeout_with(delay, (), options)
+    }
+}
