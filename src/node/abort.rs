@@ -25,7 +25,8 @@ use crate::event_loop::handle::LoopHandle;
 /// # Examples
 ///
 /// ```
-/// /// use phaseloop::{node::AbortController, time::sleep};
+/// use std::time::Duration;
+/// use phaseloop::{node::AbortController, time::sleep};
 ///
 /// phaseloop::block_on(async {
 ///     let controller = AbortController::new();
