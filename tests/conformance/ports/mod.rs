@@ -13,7 +13,10 @@
 //! The name is that of the program without `.js`. `tests/conformance.rs` runs all of them and compares with
 //! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
 
+mod events;
 mod lanes;
+mod messages;
+mod promise_timers;
 
 use crate::support::{Clock, Main};
 
@@ -26,7 +29,12 @@ pub(crate) struct Port {
 }
 
 /// All ports, area by area.
-pub(crate) const ALL: &[&[Port]] = &[lanes::PORTS];
+pub(crate) const ALL: &[&[Port]] = &[
+    lanes::PORTS,
+    events::PORTS,
+    promise_timers::PORTS,
+    messages::PORTS,
+];
 
 /// The table of one area; see the module's documentation.
 macro_rules! ports {

@@ -1,0 +1,153 @@
+//! 110–116: event emitters, aborts.
+
+use phaseloop::node::events::{
+    self, ERROR, Event, EventEmitter, ListenerId, NEW_LISTENER, REMOVE_LISTENER,
+};
+use phaseloop::node::{AbortController, Error, Promise, call, next_tick, set_immediate, throw};
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use crate::support::{log, say};
+
+super::ports! {
+    Virtual "110-emitter-order" => emitter_order,
+    Virtual "111-emitter-snapshot" => emitter_snapshot,
+    Virtual "112-emitter-error" => emitter_error,
+    Virtual "113-emitter-meta-events" => emitter_meta_events,
+    Virtual "114-events-once" => events_once,
+    Virtual "115-events-once-error" => events_once_error,
+    Virtual "116-abort-is-synchronous" => abort_is_synchronous,
+}
+
+const X: Event<()> = Event::new("x");
+const Y: Event<()> = Event::new("y");
+
+/// A listener that logs a token.
+fn says<A: ?Sized>(token: &'static str) -> impl Fn(&A) + 'static {
+    move |_| log(token)
+}
+
+async fn emitter_order() {
+    let e = EventEmitter::new();
+    e.on(X, says("a"));
+    let this = e.clone();
+    e.once(X, move |()| {
+        log(format!("once-{}", this.listener_count(X)));
+        this.emit(X, &());
+    });
+    e.prepend(X, says("first"));
+    e.prepend_once(X, says("first-once"));
+    log(format!("before-{}", e.listener_count(X)));
+    log(format!("ret-{}", e.emit(X, &())));
+    log(format!("none-{}", e.emit(Y, &())));
+}
+
+async fn emitter_snapshot() {
+    let e = EventEmitter::new();
+    let c: Rc<Cell<Option<ListenerId>>> = Rc::default();
+    let (this, remove) = (e.clone(), c.clone());
+    e.on(X, move |()| {
+        log("a");
+        this.off(remove.get().unwrap());
+        this.on(X, says("added"));
+    });
+    e.on(X, says("b"));
+    c.set(Some(e.on(X, says("c"))));
+    e.emit(X, &());
+    log("--");
+    e.remove_all(X);
+    log(e.emit(X, &()).to_string());
+}
+
+async fn emitter_error() {
+    let e = EventEmitter::new();
+    let emit = |message: &'static str| {
+        if let Err(x) = e.try_emit(ERROR, &Error::new(message)) {
+            log(format!("thrown-{}", x.message()));
+        }
+    };
+    emit("boom");
+    e.on(ERROR.monitor(), |x| log(format!("monitor-{x}")));
+    emit("two");
+    e.on(ERROR, |x| log(format!("heard-{x}")));
+    emit("three");
+    e.on(X, |()| {
+        log("l1");
+        throw("in-listener");
+    });
+    e.on(X, says("not-reached"));
+    let thrown = catch_unwind(AssertUnwindSafe(|| e.emit(X, &())));
+    if thrown.is_err() {
+        log("thrown-in-listener");
+    }
+}
+
+async fn emitter_meta_events() {
+    let e = EventEmitter::new();
+    let this = e.clone();
+    e.on(NEW_LISTENER, move |name| {
+        let count = match name {
+            "x" => this.listener_count(X),
+            _ => this.listener_count(REMOVE_LISTENER),
+        };
+        log(format!("new-{name}-{count}"));
+    });
+    let this = e.clone();
+    e.on(REMOVE_LISTENER, move |name| {
+        log(format!("removed-{name}-{}", this.listener_count(X)));
+    });
+    let f = e.on(X, says("f"));
+    e.once(X, says("g"));
+    e.emit(X, &());
+    e.off(f);
+}
+
+async fn events_once() {
+    const X: Event<u32> = Event::new("x");
+    let e = EventEmitter::new();
+    let awaited = events::once(&e, X);
+    call(async move { log(format!("once-{}", awaited.await.unwrap())) });
+    e.on(X, says("listener"));
+    set_immediate(move || {
+        next_tick(say("tick"));
+        e.emit(X, &7);
+        log("emitted");
+        let mut c = Promise::resolved(());
+        for token in ["c1", "c2", "c3", "c4"] {
+            c = c.then(move |()| log(token));
+        }
+    });
+}
+
+async fn events_once_error() {
+    let e = EventEmitter::new();
+    let x = events::once(&e, X);
+    call(async move {
+        if let Err(x) = x.await {
+            log(format!("rejected-{x}"));
+        }
+    });
+    let error = events::once(&e, ERROR);
+    call(async move { log(format!("resolved-{}", error.await.unwrap())) });
+    set_immediate(move || {
+        e.emit(ERROR, &Error::new("bad"));
+        log("emitted");
+    });
+}
+
+async fn abort_is_synchronous() {
+    let ac = AbortController::new();
+    let signal = ac.signal();
+    signal.on_abort(|| {
+        log("a");
+        next_tick(say("tick"));
+    });
+    signal.on_abort(say("b"));
+    signal.on_abort(say("c"));
+    log(format!("before-{}", signal.aborted()));
+    ac.abort();
+    log(format!("after-{}", signal.aborted()));
+    ac.abort();
+}
