@@ -98,6 +98,7 @@ fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
 ///
 /// Besides pipes it takes everything that is read as one and can be watched: named pipes, terminals and other character
 /// devices. Not for pipes in packet mode (`O_DIRECT`), whose reads end at every packet: read these with a [`Source`].
+/// [`stdin`](super::stdin) is for what may be a file, too.
 ///
 /// # Cancel safety
 ///

@@ -15,6 +15,7 @@
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `signal` | what was caught for a loop, and the dispositions of the process |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
+//! | `stdio` | descriptors that are shared with others: their kind, and ways not to block on them |
 //! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
@@ -38,6 +39,8 @@ pub(crate) mod scoped;
 pub(crate) mod signal;
 #[cfg(feature = "net")]
 pub(crate) mod socket;
+#[cfg(unix)]
+pub(crate) mod stdio;
 pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod thread;

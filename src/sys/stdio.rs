@@ -1,0 +1,265 @@
+//! Descriptors that others share, of whatever kind: what they are, and how to read and write them without changing their
+//! mode for the others.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
+
+use super::descriptor::access;
+
+/// What an open descriptor refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StdioKind {
+    /// A terminal.
+    Terminal,
+    /// A regular file.
+    File,
+    /// A device that is no terminal, such as `/dev/null`.
+    Device,
+    /// A pipe, with or without a name.
+    Pipe,
+    /// A Unix socket that is a stream.
+    Unix,
+    /// An internet socket that is a stream.
+    Tcp,
+    /// An internet socket for datagrams.
+    Udp,
+    /// Nothing of these: a directory, an event counter, a descriptor that is not open.
+    Unknown,
+}
+
+impl StdioKind {
+    /// What `descriptor` refers to.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::StdioKind;
+    ///
+    /// let null = std::fs::File::open("/dev/null")?;
+    /// assert_eq!(StdioKind::of(&null), StdioKind::Device);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[must_use]
+    pub fn of(descriptor: impl AsFd) -> Self {
+        let descriptor = descriptor.as_fd();
+        if descriptor.is_terminal() {
+            return Self::Terminal;
+        }
+        let Ok(status) = rustix::fs::fstat(descriptor) else {
+            return Self::Unknown;
+        };
+        match FileType::from_raw_mode(status.st_mode) {
+            FileType::RegularFile => Self::File,
+            FileType::CharacterDevice => Self::Device,
+            FileType::Fifo => Self::Pipe,
+            FileType::Socket => Self::of_socket(descriptor).unwrap_or(Self::Unknown),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn of_socket(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let family = rustix::net::getsockname(socket)?.address_family();
+        let kind = rustix::net::sockopt::socket_type(socket)?;
+        Ok(match (family, kind) {
+            (AddressFamily::UNIX, SocketType::STREAM) => Self::Unix,
+            (AddressFamily::INET | AddressFamily::INET6, SocketType::STREAM) => Self::Tcp,
+            (AddressFamily::INET | AddressFamily::INET6, SocketType::DGRAM) => Self::Udp,
+            _ => Self::Unknown,
+        })
+    }
+}
+
+/// A descriptor that does not block, although the one it was made from may.
+pub(crate) enum Unblocked {
+    /// Open a second time: its mode is its own.
+    Reopened(File),
+    /// Each call says that it must not block.
+    Socket(OwnedFd),
+}
+
+impl Unblocked {
+    /// # Errors
+    ///
+    /// When there is no way to do it: the system does not open a thing a second time, or not for this user.
+    pub(crate) fn new(descriptor: BorrowedFd<'_>, kind: StdioKind) -> io::Result<Self> {
+        match kind {
+            StdioKind::Terminal => Ok(Self::Reopened(reopen_terminal(descriptor)?.into())),
+            StdioKind::Pipe => Ok(Self::Reopened(reopen_by_number(descriptor)?.into())),
+            StdioKind::Unix | StdioKind::Tcp | StdioKind::Udp => {
+                Ok(Self::Socket(descriptor.try_clone_to_owned()?))
+            }
+            StdioKind::File | StdioKind::Device | StdioKind::Unknown => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
+        }
+    }
+}
+
+impl AsFd for Unblocked {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Reopened(file) => file.as_fd(),
+            Self::Socket(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Read for &Unblocked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Unblocked::Reopened(file) => (&mut &*file).read(buffer),
+            Unblocked::Socket(socket) => {
+                let (received, _) = rustix::net::recv(socket, buffer, RecvFlags::DONTWAIT)?;
+                Ok(received)
+            }
+        }
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match self {
+            Unblocked::Reopened(file) => (&mut &*file).read_vectored(buffers),
+            // As much as the first buffer takes, which is what a caller has to expect anyway.
+            Unblocked::Socket(_) => match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
+                Some(buffer) => self.read(buffer),
+                None => Ok(0),
+            },
+        }
+    }
+}
+
+impl Write for &Unblocked {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Unblocked::Reopened(file) => (&mut &*file).write(buffer),
+            Unblocked::Socket(socket) => {
+                #[cfg(not(target_vendor = "apple"))]
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                // Apple has no such flag; the Rust runtime ignores the signal.
+                #[cfg(target_vendor = "apple")]
+                let flags = SendFlags::DONTWAIT;
+                Ok(rustix::net::send(socket, buffer, flags)?)
+            }
+        }
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Unblocked::Reopened(file) => (&mut &*file).write_vectored(buffers),
+            Unblocked::Socket(_) => match buffers.iter().find(|buffer| !buffer.is_empty()) {
+                Some(buffer) => self.write(buffer),
+                None => Ok(0),
+            },
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens a terminal a second time, without blocking.
+///
+/// # Errors
+///
+/// For the controlling side of a pseudo-terminal, which would be a new pair; the system's.
+pub(crate) fn reopen_terminal(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    if is_controlling_side(terminal) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // The number finds it also where the name leads elsewhere, as in another mount namespace.
+    reopen_by_number(terminal).or_else(|_| {
+        let name = rustix::termios::ttyname(terminal, Vec::new())?;
+        reopen(terminal, &name)
+    })
+}
+
+/// Whether it is the controlling side of a pseudo-terminal.
+pub(crate) fn is_controlling_side(terminal: BorrowedFd<'_>) -> bool {
+    #[cfg(any(
+        target_vendor = "apple",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "linux"
+    ))]
+    return rustix::pty::ptsname(terminal, Vec::new()).is_ok();
+    // There is no call to ask; such a terminal has no name to open it by either.
+    #[cfg(not(any(
+        target_vendor = "apple",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "linux"
+    )))]
+    {
+        let _ = terminal;
+        false
+    }
+}
+
+/// Opens what the descriptor refers to a second time, by the descriptor's number.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn reopen_by_number(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    reopen(
+        descriptor,
+        format!("/proc/self/fd/{}", descriptor.as_raw_fd()),
+    )
+}
+
+/// Where such names exist they lead to the same open file, whose mode is shared.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn reopen_by_number(_: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn reopen(descriptor: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+    let access = access(descriptor)?;
+    let direction = match (access.can_read, access.can_write) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        _ => OFlags::RDONLY,
+    };
+    let flags = direction | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(name, flags, Mode::empty())?)
+}
+
+/// A direction that a descriptor may be ready in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Read,
+    Write,
+}
+
+/// Whether a read or write of a descriptor that blocks would not do so now.
+pub(crate) fn is_ready(descriptor: impl AsFd, wanted: Wanted) -> io::Result<bool> {
+    let flags = match wanted {
+        Wanted::Read => PollFlags::IN,
+        Wanted::Write => PollFlags::OUT,
+    };
+    let mut descriptors = [PollFd::new(&descriptor, flags)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let ready = rustix::io::retry_on_intr(|| rustix::event::poll(&mut descriptors, Some(&at_once)));
+    Ok(ready? > 0)
+}
+
+/// Reads, and blocks where the descriptor does.
+pub(crate) fn read(descriptor: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| {
+        rustix::io::read(&descriptor, &mut *buffer)
+    })?)
+}
+
+/// Writes, and blocks where the descriptor does.
+pub(crate) fn write(descriptor: impl AsFd, buffer: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| {
+        rustix::io::write(&descriptor, buffer)
+    })?)
+}
