@@ -40,5 +40,5 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 fn main() -> ExitCode {
-    phaseloop_benches::catalogue::main()
+    phaseloop_benches::cell::main()
 }

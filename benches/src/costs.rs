@@ -8,5 +8,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    phaseloop_benches::catalogue::main()
+    phaseloop_benches::cell::main()
 }

@@ -1,16 +1,25 @@
-//! What one operation costs on phaseloop, and on tokio and smol in the same run.
+//! What one operation costs on phaseloop, and on its peers in the same run.
 //!
-//! `cargo bench --manifest-path benches/Cargo.toml` prints the table; see `compare.rs` for its options.
+//! `cargo bench --manifest-path benches/Cargo.toml` prints the tables and writes the report; see `compare/main.rs` for
+//! its options, and `METHOD.md` for what is measured and what is not.
 //!
 //! | file | |
 //! |---|---|
-//! | `runtime.rs` | the runtimes |
-//! | `workload.rs` | what they do |
-//! | `meter.rs` | what is read before and after |
-//! | `costs.rs`, `allocs.rs` | one workload on one runtime; the second counts allocations |
-//! | `compare.rs` | runs these for every pair and prints the tables |
+//! | `catalogue.rs` | the workloads and the runtimes by name |
+//! | `runtime.rs`, `runtime/` | the runtimes with futures, behind a few traits |
+//! | `workload.rs`, `workload/` | what they do, written once over these traits |
+//! | `peer.rs`, `peer/` | peers without futures |
+//! | `client.rs`, `client/`, `load.rs` | the other end of the socket workloads |
+//! | `meter.rs`, `latency.rs` | what is read before and after |
+//! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; the last counts allocations |
+//! | `compare/` | runs these for every pair, prints the tables, writes the report |
 
+mod affinity;
 pub mod catalogue;
+pub mod cell;
+pub mod client;
+pub mod latency;
 pub mod meter;
+mod peer;
 mod runtime;
 mod workload;

@@ -3,29 +3,54 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::latency::Latencies;
+
 /// Allocations since the start of the process; counted by the `allocs` binary only.
 pub static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 /// Bytes that are allocated now; counted by the `allocs` binary only.
 pub static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// What the measured part took.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// CPU time of the process, or what the workload measured itself.
-    pub time: Duration,
+    /// CPU time of the process, all threads: waiting does not count.
+    pub cpu: Duration,
+    /// Time on the wall, or what the workload measured itself.
+    pub wall: Duration,
+    /// How often a thread of the process gave up its core to wait.
+    pub switches: u64,
     pub allocations: u64,
     /// How much more is allocated than before.
     pub live_bytes: u64,
     /// How much more memory is resident than before.
     pub resident_bytes: u64,
+    /// What a victim of the workload had to wait, each time.
+    pub latencies: Option<Latencies>,
+}
+
+impl Reading {
+    /// One line a figure, as the driver reads them.
+    pub fn print(&self) {
+        println!("cpu {}", self.cpu.as_nanos());
+        println!("wall {}", self.wall.as_nanos());
+        println!("switches {}", self.switches);
+        println!("allocations {}", self.allocations);
+        println!("live {}", self.live_bytes);
+        println!("resident {}", self.resident_bytes);
+        if let Some(latencies) = &self.latencies {
+            latencies.print();
+        }
+    }
 }
 
 /// A measurement under way.
 pub(crate) struct Meter {
-    cpu: Duration,
+    resident_bytes: u64,
     allocations: u64,
     live_bytes: u64,
-    resident_bytes: u64,
+    switches: u64,
+    cpu: Duration,
+    wall: Instant,
 }
 
 impl Meter {
@@ -34,19 +59,26 @@ impl Meter {
             resident_bytes: resident_bytes(),
             allocations: ALLOCATIONS.load(Ordering::Relaxed),
             live_bytes: LIVE_BYTES.load(Ordering::Relaxed),
+            switches: voluntary_switches(),
             cpu: cpu_time(),
+            wall: Instant::now(),
         }
     }
 
     pub(crate) fn stop(self) -> Reading {
-        let time = cpu_time() - self.cpu;
+        let wall = self.wall.elapsed();
+        let cpu = cpu_time() - self.cpu;
+        let switches = voluntary_switches() - self.switches;
         let allocations = ALLOCATIONS.load(Ordering::Relaxed) - self.allocations;
         let live_bytes = LIVE_BYTES.load(Ordering::Relaxed);
         Reading {
-            time,
+            cpu,
+            wall,
+            switches,
             allocations,
             live_bytes: live_bytes.saturating_sub(self.live_bytes),
             resident_bytes: resident_bytes().saturating_sub(self.resident_bytes),
+            latencies: None,
         }
     }
 }
@@ -61,6 +93,17 @@ fn cpu_time() -> Duration {
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     assert_eq!(failed, 0, "every Unix has this clock");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How often a thread of the process went to sleep of itself.
+fn voluntary_switches() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid for the time of the call, and a structure of zeroes is a valid one.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    usage.ru_nvcsw as u64
 }
 
 /// The resident memory of the process; zero where the system does not say.

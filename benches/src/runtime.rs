@@ -1,12 +1,20 @@
 //! The runtimes that are compared, each behind the few calls that the workloads make.
 //!
-//! The question for this file: is every runtime used as its own documentation shows it? Nothing is added around a call
+//! The question for these files: is every runtime used as its own documentation shows it? Nothing is added around a call
 //! but the trait, which is gone after inlining.
 
 use std::future::Future;
+use std::io;
+use std::net;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use async_executor::LocalExecutor;
+#[cfg(feature = "monoio")]
+pub(crate) mod monoio;
+pub(crate) mod phaseloop;
+pub(crate) mod smol;
+pub(crate) mod tokio;
+pub(crate) mod tokio_threads;
 
 /// One runtime on one thread, with futures that need not be `Send`.
 pub(crate) trait Runtime: Copy + 'static {
@@ -16,148 +24,64 @@ pub(crate) trait Runtime: Copy + 'static {
     fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static;
     /// Spawns a task that nobody waits for.
     fn detach(self, task: impl Future<Output = ()> + 'static);
+    /// The runtime's own way to let other tasks run.
     fn yield_now(self) -> impl Future;
+    /// The runtime's own way to let other tasks, timers and I/O run.
+    fn yield_to_all(self) -> impl Future {
+        self.yield_now()
+    }
     fn sleep(self, duration: Duration) -> impl Future + 'static;
     fn sleep_until(self, deadline: Instant) -> impl Future + 'static;
 }
 
-/// `phaseloop::block_on`.
-#[derive(Clone, Copy)]
-pub(crate) struct Phaseloop;
+/// A runtime with sockets.
+pub(crate) trait Sockets: Runtime {
+    type Listener: 'static;
+    type Stream: 'static;
+    type Datagrams: 'static;
 
-impl Runtime for Phaseloop {
-    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
-        phaseloop::block_on(async { phaseloop::spawn(main).await.expect("it does not panic") })
-    }
+    fn listener(self, bound: net::TcpListener) -> Self::Listener;
+    fn accept(self, listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>>;
+    /// Reads once and writes back what came. How much that was; 0 at the stream's end.
+    fn echo(
+        self,
+        stream: &mut Self::Stream,
+        buffer: &mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>>;
+    /// Reads one byte.
+    fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<usize>>;
 
-    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
-        phaseloop::spawn(task)
-    }
-
-    fn detach(self, task: impl Future<Output = ()> + 'static) {
-        drop(phaseloop::spawn(task));
-    }
-
-    fn yield_now(self) -> impl Future {
-        phaseloop::task::yield_now()
-    }
-
-    fn sleep(self, duration: Duration) -> impl Future + 'static {
-        phaseloop::time::sleep(duration)
-    }
-
-    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
-        phaseloop::time::sleep_until(deadline)
-    }
+    fn datagrams(self, bound: net::UdpSocket) -> Self::Datagrams;
+    /// Receives a datagram and sends it back. How long it was.
+    fn echo_datagram(
+        self,
+        socket: &mut Self::Datagrams,
+        buffer: &mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>>;
 }
 
-/// tokio's current-thread runtime with a `LocalSet`.
-#[derive(Clone, Copy)]
-pub(crate) struct TokioLocalSet;
-
-impl Runtime for TokioLocalSet {
-    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("tokio starts");
-        let tasks = tokio::task::LocalSet::new();
-        tasks.block_on(&runtime, async {
-            let main = tokio::task::spawn_local(main);
-            main.await.expect("it does not panic")
-        })
-    }
-
-    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
-        tokio::task::spawn_local(task)
-    }
-
-    fn detach(self, task: impl Future<Output = ()> + 'static) {
-        drop(tokio::task::spawn_local(task));
-    }
-
-    fn yield_now(self) -> impl Future {
-        tokio::task::yield_now()
-    }
-
-    fn sleep(self, duration: Duration) -> impl Future + 'static {
-        tokio::time::sleep(duration)
-    }
-
-    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
-        tokio::time::sleep_until(deadline.into())
-    }
+/// A runtime that hyper runs on.
+pub(crate) trait Http: Sockets {
+    fn hyper_io(
+        self,
+        stream: Self::Stream,
+    ) -> impl hyper::rt::Read + hyper::rt::Write + Unpin + 'static;
 }
 
-/// tokio's `LocalRuntime`.
-#[derive(Clone, Copy)]
-pub(crate) struct TokioLocalRuntime;
-
-impl Runtime for TokioLocalRuntime {
-    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .expect("tokio starts");
-        runtime.block_on(async {
-            let main = tokio::task::spawn_local(main);
-            main.await.expect("it does not panic")
-        })
-    }
-
-    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
-        tokio::task::spawn_local(task)
-    }
-
-    fn detach(self, task: impl Future<Output = ()> + 'static) {
-        drop(tokio::task::spawn_local(task));
-    }
-
-    fn yield_now(self) -> impl Future {
-        tokio::task::yield_now()
-    }
-
-    fn sleep(self, duration: Duration) -> impl Future + 'static {
-        tokio::time::sleep(duration)
-    }
-
-    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
-        tokio::time::sleep_until(deadline.into())
-    }
+/// A runtime with a thread pool, and files on it.
+pub(crate) trait Pool: Runtime {
+    /// Runs a job on the pool; the returned future waits for it.
+    fn blocking(self, job: impl FnOnce() + Send + 'static) -> impl Future + 'static;
+    fn read_file(self, path: PathBuf) -> impl Future<Output = io::Result<Vec<u8>>> + 'static;
 }
 
-/// smol: a `LocalExecutor` under `async_io::block_on`, which is `smol::block_on`.
-#[derive(Clone, Copy)]
-pub(crate) struct Smol(&'static LocalExecutor<'static>);
-
-impl Smol {
-    pub(crate) fn new() -> Self {
-        Self(Box::leak(Box::default()))
-    }
+/// The std socket is made non-blocking: what all `from_std` ask for.
+fn nonblocking_listener(listener: net::TcpListener) -> net::TcpListener {
+    listener.set_nonblocking(true).expect("a listener can be");
+    listener
 }
 
-impl Runtime for Smol {
-    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
-        async_io::block_on(self.0.run(self.0.spawn(main)))
-    }
-
-    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
-        self.0.spawn(task)
-    }
-
-    fn detach(self, task: impl Future<Output = ()> + 'static) {
-        self.0.spawn(task).detach();
-    }
-
-    fn yield_now(self) -> impl Future {
-        futures_lite::future::yield_now()
-    }
-
-    fn sleep(self, duration: Duration) -> impl Future + 'static {
-        async_io::Timer::after(duration)
-    }
-
-    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
-        async_io::Timer::at(deadline)
-    }
+fn nonblocking_datagrams(socket: net::UdpSocket) -> net::UdpSocket {
+    socket.set_nonblocking(true).expect("a socket can be");
+    socket
 }

@@ -1,0 +1,263 @@
+// The workloads that Node has, in Node's own way: `node node.mjs <workload> node <n>`, with the output of `costs`.
+
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const HOUR = 3_600_000;
+const FILES = 10_000;
+const FILE_SIZE = 1024;
+const BODY = 'Hello, world!\n';
+
+const [name, , count] = process.argv.slice(2);
+const n = Number(count);
+const [kind, parameter] = name.split('/');
+const connections = Number.parseInt(parameter, 10);
+
+class Meter {
+  #rss = process.memoryUsage.rss();
+  #switches = process.resourceUsage().voluntaryContextSwitches;
+  #cpu = process.cpuUsage();
+  #wall = process.hrtime.bigint();
+
+  stop() {
+    const wall = process.hrtime.bigint() - this.#wall;
+    const { user, system } = process.cpuUsage(this.#cpu);
+    print('wall', wall);
+    print('cpu', (user + system) * 1000);
+    print('switches', process.resourceUsage().voluntaryContextSwitches - this.#switches);
+    print('resident', Math.max(0, process.memoryUsage.rss() - this.#rss));
+  }
+}
+
+const lines = [];
+const print = (...words) => lines.push(words.join(' '));
+
+/** Prints all and ends, whatever is still open. */
+function end() {
+  process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(0));
+}
+
+/** Calls `again` for each of `n` steps of a chain; `schedule` puts the next step where it belongs. */
+function chain(schedule) {
+  const meter = new Meter();
+  let left = n;
+  const again = () => {
+    if (left === 0) {
+      meter.stop();
+      end();
+      return;
+    }
+    left -= 1;
+    schedule(again);
+  };
+  again();
+}
+
+const farAway = () => HOUR + Math.floor(Math.random() * 4000);
+
+async function timerDrop() {
+  for (let i = 0; i < Number(parameter); i += 1) setTimeout(() => {}, farAway());
+  const meter = new Meter();
+  for (let i = 0; i < n; i += 1) clearTimeout(setTimeout(() => {}, farAway()));
+  meter.stop();
+  end();
+}
+
+async function timerFire() {
+  const live = Number(parameter);
+  const meter = new Meter();
+  for (let batch = 0; batch < n / live; batch += 1) {
+    const all = [];
+    for (let i = 0; i < live; i += 1) all.push(sleep(2 + Math.random() * 10));
+    await Promise.all(all);
+  }
+  meter.stop();
+  end();
+}
+
+function announce(address) {
+  process.stdout.write(`address ${address.address}:${address.port}\n`);
+}
+
+/** Ends when so many connections have come and gone. */
+function serve(server, expected) {
+  let open = 0;
+  let meter;
+  server.on('connection', (socket) => {
+    open += 1;
+    if (open === expected) meter = new Meter();
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      expected -= 1;
+      if (expected === 0) {
+        meter.stop();
+        end();
+      }
+    });
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+}
+
+function tcpEcho() {
+  const server = createServer({ noDelay: true }, (socket) => socket.on('data', (bytes) => socket.write(bytes)));
+  serve(server, connections);
+}
+
+function http() {
+  const server = createHttpServer((_, response) => {
+    response.setHeader('content-length', BODY.length);
+    response.end(BODY);
+  });
+  server.keepAliveTimeout = HOUR;
+  serve(server, connections);
+}
+
+function udpEcho() {
+  const socket = createSocket('udp4');
+  let meter;
+  socket.on('message', (bytes, from) => {
+    if (bytes.length === 0) {
+      meter.stop();
+      end();
+      return;
+    }
+    socket.send(bytes, from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1', () => {
+    meter = new Meter();
+    announce(socket.address());
+  });
+}
+
+async function readFiles() {
+  const folder = mkdtempSync(join(tmpdir(), 'phaseloop-node-'));
+  const paths = Array.from({ length: FILES }, (_, i) => join(folder, String(i)));
+  for (const path of paths) writeFileSync(path, Buffer.alloc(FILE_SIZE, 'x'));
+  const meter = new Meter();
+  let next = 0;
+  const reader = async () => {
+    while (next < n) {
+      const path = paths[next % FILES];
+      next += 1;
+      const bytes = await readFile(path);
+      if (bytes.length !== FILE_SIZE) throw new Error(path);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, reader));
+  meter.stop();
+  rmSync(folder, { recursive: true });
+  end();
+}
+
+async function idle() {
+  for (let i = 0; i < 100; i += 1) setTimeout(() => {}, HOUR);
+  await sleep(10);
+  const meter = new Meter();
+  await sleep(n);
+  meter.stop();
+  end();
+}
+
+function idleTimer() {
+  const meter = new Meter();
+  for (let i = 0; i < n; i += 1) setTimeout(() => {}, HOUR);
+  meter.stop();
+  end();
+}
+
+function idleConnection() {
+  const meter = new Meter();
+  let open = 0;
+  const server = createServer((socket) => {
+    socket.on('data', () => {});
+    socket.on('error', () => {});
+    open += 1;
+    if (open < n) return;
+    setTimeout(() => {
+      meter.stop();
+      end();
+    }, 20);
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+}
+
+/** Sleeps a millisecond at a time and prints how late it woke. */
+async function victim() {
+  const meter = new Meter();
+  const late = new Map();
+  for (let i = 0; i < n; i += 1) {
+    const start = process.hrtime.bigint();
+    await sleep(1);
+    const by = process.hrtime.bigint() - start - 1_000_000n;
+    const key = by > 1n ? by : 1n;
+    late.set(key, (late.get(key) ?? 0) + 1);
+  }
+  meter.stop();
+  for (const [by, times] of late) print('latency', by, times);
+  end();
+}
+
+function spin(milliseconds) {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+function hog() {
+  victim();
+  const bite = () => {
+    spin(0.02);
+    setImmediate(bite);
+  };
+  bite();
+}
+
+async function wakeStorm() {
+  victim();
+  for (;;) {
+    const until = performance.now() + 20;
+    while (performance.now() < until) await null;
+    await sleep(1);
+  }
+}
+
+function acceptFlood() {
+  victim();
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.destroy();
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+}
+
+const workloads = {
+  immediates: () => chain(setImmediate),
+  next_tick: () => chain(process.nextTick),
+  timer_drop: timerDrop,
+  timer_fire: timerFire,
+  tcp_echo: tcpEcho,
+  tcp_rate: tcpEcho,
+  udp_echo: udpEcho,
+  http,
+  read_files: readFiles,
+  cold_start: () => {
+    new Meter().stop();
+    end();
+  },
+  idle,
+  idle_timer: idleTimer,
+  idle_connection: idleConnection,
+  'victim/alone': victim,
+  'victim/hog': hog,
+  'victim/wake_storm': wakeStorm,
+  'victim/accept_flood': acceptFlood,
+};
+
+// A process that hangs ends.
+setTimeout(() => process.exit(3), 180_000).unref();
+(workloads[name] ?? workloads[kind])();

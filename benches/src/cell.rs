@@ -1,0 +1,187 @@
+//! One workload on one runtime: what `costs` and `allocs` do.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::process::ExitCode;
+
+use crate::affinity::{self, Side};
+use crate::catalogue::{Kind, RUNTIMES, Topic, WORKLOADS, Workload};
+use crate::meter::Reading;
+use crate::peer::raw_epoll;
+#[cfg(feature = "monoio")]
+use crate::runtime::monoio::Monoio;
+use crate::runtime::phaseloop::Phaseloop;
+use crate::runtime::smol::Smol;
+use crate::runtime::tokio::Tokio;
+use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
+use crate::workload::{fairness, http, lanes, memory, pool, process, sockets, tasks, timers};
+
+/// After so many entries the lanes of `phaseloop-budget` let the phases go on.
+const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
+
+/// Runs what the arguments name and prints what it took.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match Cell::parse(&arguments).and_then(|cell| cell.run()) {
+        Some(reading) => {
+            reading.print();
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("usage: costs <workload> <runtime> <n> [slowdown]");
+            let workloads = WORKLOADS.map(|workload| workload.name).join(" ");
+            eprintln!("workloads: {workloads}");
+            eprintln!("runtimes: {}", RUNTIMES.join(" "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Cell {
+    kind: Kind,
+    topic: Topic,
+    runtime: String,
+    n: u64,
+    /// Where time plays a part: how much slower than usual the process runs.
+    slowdown: u32,
+}
+
+impl Cell {
+    fn parse(arguments: &[String]) -> Option<Self> {
+        let (name, runtime, n, slowdown) = match arguments {
+            [name, runtime, n] => (name, runtime, n, 1),
+            [name, runtime, n, slowdown] => (name, runtime, n, slowdown.parse().ok()?),
+            _ => return None,
+        };
+        let workload = Workload::find(name)?;
+        workload.exists_on(runtime).then_some(Self {
+            kind: workload.kind,
+            topic: workload.topic(),
+            runtime: runtime.clone(),
+            n: n.parse().ok()?,
+            slowdown,
+        })
+    }
+
+    /// `None` if there is no such runtime, or it has no such operation.
+    fn run(&self) -> Option<Reading> {
+        affinity::die_in_time();
+        // A pool's threads would be kept on the same core, and so would tokio's.
+        if matches!(self.topic, Topic::Sockets | Topic::Latency) && self.runtime != "tokio-threads"
+        {
+            affinity::pin(Side::Server);
+        }
+        match self.runtime.as_str() {
+            "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
+            "phaseloop-budget" => self.all(|| Phaseloop {
+                lane_budget: Some(BUDGET),
+            }),
+            "tokio" => self.all(|| Tokio::LocalSet),
+            "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
+            "tokio-threads" => self.tokio_threads(),
+            "smol" => self.all(Smol::new),
+            #[cfg(feature = "monoio")]
+            "monoio" => self.tasks(|| Monoio).or_else(|| self.sockets(Monoio)),
+            #[cfg(feature = "libuv")]
+            "libuv" => crate::peer::libuv::run(self.kind, self.n, self.slowdown),
+            "raw-epoll" => self
+                .raw_epoll()
+                .map(|reading| reading.expect("it is served")),
+            _ => None,
+        }
+    }
+
+    fn all<R: Http + Pool>(&self, new: impl Fn() -> R) -> Option<Reading> {
+        let rt = new();
+        self.tasks(new)
+            .or_else(|| self.sockets(rt))
+            .or_else(|| self.http(rt))
+            .or_else(|| self.pool(rt))
+    }
+
+    fn tasks<R: Runtime>(&self, new: impl Fn() -> R) -> Option<Reading> {
+        let (n, slowdown) = (self.n, self.slowdown);
+        Some(match self.kind {
+            Kind::SpawnJoin => tasks::spawn_join(new(), n),
+            Kind::SelfWake { tasks } => tasks::self_wake(new(), tasks, n),
+            Kind::Yield => tasks::yield_now(new(), n),
+            Kind::PingPong => tasks::ping_pong(new(), n),
+            Kind::CrossThreadWake => tasks::cross_thread_wake(new(), n, slowdown),
+            Kind::TimerDrop { live } => timers::timer_drop(new(), live, n),
+            Kind::TimerDropAll { live } => timers::timer_drop_all(new(), live, n),
+            Kind::TimerFire { live } => timers::timer_fire(new(), live, n, slowdown),
+            Kind::StartStop => process::start_stop(new, n),
+            Kind::ColdStart => process::start_stop(new, 1),
+            Kind::Idle => process::idle(new(), n),
+            Kind::IdleTask => memory::idle_task(new(), n),
+            Kind::IdleTimer => memory::idle_timer(new(), n),
+            Kind::Alone => fairness::alone(new(), n),
+            Kind::Hog => fairness::hog(new(), n),
+            Kind::WakeStorm => fairness::wake_storm(new(), n),
+            _ => return None,
+        })
+    }
+
+    fn lanes(&self) -> Option<Reading> {
+        Some(match self.kind {
+            Kind::Immediates => lanes::immediates(self.n),
+            Kind::YieldImmediate => lanes::yield_immediate(self.n),
+            Kind::NextTick => lanes::next_tick(self.n),
+            Kind::UdpBatched { .. } => sockets::udp_batched(),
+            _ => return None,
+        })
+    }
+
+    fn sockets<R: Sockets>(&self, rt: R) -> Option<Reading> {
+        Some(match self.kind {
+            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
+                sockets::tcp_echo(rt, connections)
+            }
+            Kind::UdpEcho { .. } => sockets::udp_echo(rt),
+            Kind::IdleConnection => memory::idle_connection(rt, self.n),
+            Kind::AcceptFlood => fairness::accept_flood(rt, self.n),
+            _ => return None,
+        })
+    }
+
+    fn http<R: Http>(&self, rt: R) -> Option<Reading> {
+        match self.kind {
+            Kind::Http { connections } => Some(http::http(rt, connections)),
+            _ => None,
+        }
+    }
+
+    fn pool<R: Pool>(&self, rt: R) -> Option<Reading> {
+        Some(match self.kind {
+            Kind::Blocking { in_flight } => pool::blocking(rt, in_flight, self.n),
+            Kind::ReadFiles { in_flight } => pool::read_files(rt, in_flight, self.n),
+            Kind::CompletionStorm => fairness::completion_storm(rt, self.n),
+            _ => return None,
+        })
+    }
+
+    fn tokio_threads(&self) -> Option<Reading> {
+        Some(match self.kind {
+            Kind::SpawnJoin => tokio_threads::spawn_join(self.n),
+            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
+                tokio_threads::tcp_echo(connections)
+            }
+            Kind::Http { connections } => tokio_threads::http(connections),
+            Kind::Blocking { in_flight } => tokio_threads::blocking(in_flight, self.n),
+            _ => return None,
+        })
+    }
+
+    fn raw_epoll(&self) -> Option<io::Result<Reading>> {
+        Some(match self.kind {
+            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
+                raw_epoll::tcp_echo(connections)
+            }
+            Kind::UdpEcho { .. } => raw_epoll::udp_echo(),
+            Kind::UdpBatched { .. } => raw_epoll::udp_batched(),
+            Kind::IdleConnection => raw_epoll::idle_connection(self.n),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Where and with what the figures were taken.
+
+use std::fs;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// Name and value, in the order of the report.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Environment(pub(crate) Vec<(String, String)>);
+
+const LOCK_FILE: &str = include_str!("../../Cargo.lock");
+
+impl Environment {
+    pub(crate) fn look() -> Self {
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                facts.push((name.to_owned(), value));
+            }
+        };
+        fact("date", output("date", &["-u", "+%Y-%m-%d %H:%M UTC"]));
+        fact("command", Some(command()));
+        fact("processor", processor());
+        fact(
+            "cores",
+            std::thread::available_parallelism()
+                .ok()
+                .map(|n| n.to_string()),
+        );
+        fact("kernel", output("uname", &["-srm"]));
+        fact(
+            "load at the start",
+            fs::read_to_string("/proc/loadavg")
+                .ok()
+                .map(|load| load.trim().to_owned()),
+        );
+        fact("rustc", output("rustc", &["-V"]));
+        let profile = if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release, fat LTO, one codegen unit"
+        };
+        fact("profile", Some(profile.to_owned()));
+        fact("allocator", Some("the system's".to_owned()));
+        fact("phaseloop", version("phaseloop"));
+        fact("tokio", version("tokio"));
+        fact(
+            "smol",
+            version("async-executor")
+                .zip(version("async-io"))
+                .map(|(executor, io)| format!("async-executor {executor}, async-io {io}")),
+        );
+        if cfg!(feature = "monoio") {
+            fact("monoio", version("monoio"));
+        }
+        if cfg!(feature = "libuv") {
+            fact("libuv", version("libuv-sys2"));
+        }
+        fact("hyper", version("hyper"));
+        fact("node", node_version());
+        Self(facts)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// `None` where Node is not installed.
+pub(crate) fn node_version() -> Option<String> {
+    output("node", &["--version"])
+}
+
+fn command() -> String {
+    let mut command = "cargo bench --manifest-path benches/Cargo.toml".to_owned();
+    if cfg!(feature = "libuv") {
+        command.push_str(" --features libuv");
+    }
+    let arguments: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
+    if !arguments.is_empty() {
+        command.push_str(" -- ");
+        command.push_str(&arguments.join(" "));
+    }
+    command
+}
+
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// The version that was compiled in.
+fn version(package: &str) -> Option<String> {
+    let (_, rest) = LOCK_FILE.split_once(&format!("name = \"{package}\"\nversion = \""))?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

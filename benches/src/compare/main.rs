@@ -1,0 +1,87 @@
+//! What does each operation cost, compared with other runtimes in the same run?
+//!
+//! `cargo bench --manifest-path benches/Cargo.toml` measures everything in all ways, prints tables with ratios, and writes
+//! a page with plots and the results as JSON; with `--features libuv` libuv is there, too. After `--`:
+//!
+//! | option | |
+//! |---|---|
+//! | `--time` | only what takes time: CPU, wall, latencies; and resident memory |
+//! | `--count` | only instructions in user space, counted by callgrind |
+//! | `--syscalls` | only system calls, counted by strace |
+//! | `--allocs` | only allocations |
+//! | `--quick` | the most telling workloads, in less than two minutes |
+//! | `--rounds <n>` | how often each cell is timed |
+//! | `--only <text>` | only workloads with this in their name; may be repeated |
+//! | `--on <runtime>` | only on this runtime; may be repeated |
+//! | `--against <file>` | also what changed since these results |
+//! | `--out <folder>` | where `report.html` and `report.json` go |
+//! | `--contract` | no comparison: fails if an operation of ours costs more than `contract.json` says |
+//! | `--renew-contract` | writes that file |
+//!
+//! `METHOD.md` says what is measured, and what is not.
+
+mod against;
+mod contract;
+mod environment;
+mod figure;
+mod measure;
+mod options;
+mod process;
+mod progress;
+mod record;
+mod report;
+mod table;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use options::Options;
+use process::Programs;
+use record::Record;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let programs = Programs {
+        costs: env!("CARGO_BIN_EXE_costs").into(),
+        allocs: env!("CARGO_BIN_EXE_allocs").into(),
+        load: env!("CARGO_BIN_EXE_load").into(),
+        node: Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/node.mjs"),
+    };
+    match compare(&programs) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("compare: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(programs: &Programs) -> Result<(), Failure> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    if let Some(task) = options.contract {
+        return contract::run(programs, task);
+    }
+    let before = options.against.as_deref().map(Record::read).transpose()?;
+    let record = measure::all(programs, &options)?;
+    table::print(&record);
+    if let Some(before) = &before {
+        against::print(before, &record);
+    }
+    let folder = options.out.unwrap_or_else(default_folder);
+    fs::create_dir_all(&folder)?;
+    let (page, data) = (folder.join("report.html"), folder.join("report.json"));
+    fs::write(&page, report::page(&record, before.as_ref()))?;
+    record.write(&data)?;
+    println!("\n{}\n{}", page.display(), data.display());
+    Ok(())
+}
+
+/// `report` in cargo's target folder, where the benches were built.
+fn default_folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let target = program.ancestors().nth(3).map(PathBuf::from);
+    target.unwrap_or_default().join("report")
+}

@@ -1,0 +1,203 @@
+//! One cell: the process that is measured, under a tool or not, and the client that it may need.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use crate::Failure;
+use phaseloop_benches::catalogue::{Topic, Workload};
+use phaseloop_benches::latency::Latencies;
+
+/// How much slower a process is when every instruction or system call is watched.
+const SLOWDOWN: u32 = 12;
+
+/// Where the programs of the suite are.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) costs: PathBuf,
+    pub(crate) allocs: PathBuf,
+    pub(crate) load: PathBuf,
+    /// The workloads for Node.
+    pub(crate) node: PathBuf,
+}
+
+/// Under what the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Nothing,
+    /// An allocator that counts.
+    Allocator,
+    Callgrind,
+    Strace,
+}
+
+/// What a process told about itself.
+#[derive(Default)]
+pub(crate) struct Output {
+    /// By name, for all operations together.
+    pub(crate) values: BTreeMap<String, f64>,
+    pub(crate) latencies: Latencies,
+    /// From before its start until after its end.
+    pub(crate) lifetime: f64,
+    stderr: String,
+}
+
+impl Output {
+    pub(crate) fn get(&self, name: &str) -> Result<f64, Failure> {
+        let value = self.values.get(name).copied();
+        Ok(value.ok_or_else(|| format!("the process printed no {name}"))?)
+    }
+
+    /// Lines of a name and a value; a latency has two.
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        let (name, value) = line.split_once(' ')?;
+        if name == "latency" {
+            return self.latencies.read(value);
+        }
+        self.values
+            .insert(name.to_owned(), value.trim().parse().ok()?);
+        Some(())
+    }
+
+    /// The total that callgrind prints at its end.
+    pub(crate) fn instructions(&self) -> Result<f64, Failure> {
+        let mut lines = self.stderr.lines();
+        let total = lines.find_map(|line| line.split_once("Collected :"));
+        let (_, total) = total.ok_or("callgrind printed no total")?;
+        Ok(total.trim().parse()?)
+    }
+
+    /// The table that strace prints at its end: how often each call was made.
+    pub(crate) fn calls(&self) -> BTreeMap<String, f64> {
+        let rows = self.stderr.lines().filter_map(|line| {
+            // % time, seconds, usecs/call, calls, errors (or nothing), name
+            let columns: Vec<_> = line.split_whitespace().collect();
+            let (calls, name) = (columns.get(3)?, columns.last()?);
+            let calls = calls.parse().ok()?;
+            (columns.len() >= 5 && *name != "total").then(|| ((*name).to_owned(), calls))
+        });
+        rows.collect()
+    }
+}
+
+impl Programs {
+    /// Runs `n` operations of a workload on a runtime.
+    pub(crate) fn run(
+        &self,
+        tool: Tool,
+        workload: &Workload,
+        runtime: &str,
+        n: u64,
+    ) -> Result<Output, Failure> {
+        self.try_run(tool, workload, runtime, n)
+            .map_err(|failure| format!("{} on {runtime}: {failure}", workload.name).into())
+    }
+
+    fn try_run(
+        &self,
+        tool: Tool,
+        workload: &Workload,
+        runtime: &str,
+        n: u64,
+    ) -> Result<Output, Failure> {
+        let slowdown = match tool {
+            Tool::Nothing | Tool::Allocator => 1,
+            Tool::Callgrind | Tool::Strace => SLOWDOWN,
+        };
+        let line = self.command_line(tool, workload, runtime, n, slowdown);
+        let start = Instant::now();
+        let mut process = spawn(&line)?;
+        let mut output = Output::default();
+        let mut client = None;
+        let stdout = process.stdout.take().ok_or("no output")?;
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            match (line.strip_prefix("address "), workload.load(n)) {
+                (Some(address), Some(load)) => {
+                    let mut command = vec![self.load.clone().into(), address.into()];
+                    command.extend(load.split(' ').map(OsString::from));
+                    client = Some(spawn(&command)?);
+                }
+                _ => output
+                    .read_line(&line)
+                    .ok_or_else(|| format!("unexpected output: {line}"))?,
+            }
+        }
+        output.stderr = end(process, &line[0])?;
+        output.lifetime = start.elapsed().as_nanos() as f64;
+        if let Some(mut client) = client {
+            let mut text = String::new();
+            if let Some(mut stdout) = client.stdout.take() {
+                stdout.read_to_string(&mut text)?;
+            }
+            end(client, &self.load.clone().into())?;
+            text.lines()
+                .try_for_each(|line| output.read_line(line))
+                .ok_or("strange client")?;
+        }
+        Ok(output)
+    }
+
+    fn command_line(
+        &self,
+        tool: Tool,
+        workload: &Workload,
+        runtime: &str,
+        n: u64,
+        slowdown: u32,
+    ) -> Vec<OsString> {
+        let mut line: Vec<OsString> = match tool {
+            Tool::Nothing | Tool::Allocator => Vec::new(),
+            Tool::Callgrind => [
+                "valgrind",
+                "--tool=callgrind",
+                "--callgrind-out-file=/dev/null",
+            ]
+            .map(OsString::from)
+            .to_vec(),
+            Tool::Strace => ["strace", "-f", "-c"].map(OsString::from).to_vec(),
+        };
+        match (runtime, tool) {
+            ("node", _) => {
+                // The others stay on the server's core by themselves.
+                if matches!(workload.topic(), Topic::Sockets | Topic::Latency) {
+                    line.extend(["taskset", "-c", "0"].map(OsString::from));
+                }
+                line.extend(["node".into(), self.node.clone().into()]);
+            }
+            (_, Tool::Allocator) => line.push(self.allocs.clone().into()),
+            _ => line.push(self.costs.clone().into()),
+        }
+        line.extend([workload.name.into(), runtime.into()]);
+        line.extend([n.to_string().into(), slowdown.to_string().into()]);
+        line
+    }
+}
+
+fn spawn(line: &[OsString]) -> Result<Child, Failure> {
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let tool = line[0].to_string_lossy();
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("`{tool}` is missing: install the package `{tool}`"),
+        _ => format!("cannot run {tool}: {error}"),
+    })?;
+    Ok(child)
+}
+
+/// Waits for the end of a process that has closed its output. What it said on the error stream.
+fn end(mut process: Child, name: &OsString) -> Result<String, Failure> {
+    let mut text = String::new();
+    if let Some(mut stderr) = process.stderr.take() {
+        stderr.read_to_string(&mut text)?;
+    }
+    let status = process.wait()?;
+    if !status.success() {
+        return Err(format!("{}: {status}\n{text}", name.to_string_lossy()).into());
+    }
+    Ok(text)
+}

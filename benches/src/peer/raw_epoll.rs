@@ -1,0 +1,151 @@
+//! What the kernel's own interface costs: a loop over epoll, no tasks, no timers, one buffer for all.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use super::epoll::Epoll;
+use crate::meter::{Meter, Reading};
+use crate::workload::sockets::{
+    BUFFER, DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
+};
+
+pub(crate) fn tcp_echo(connections: u64) -> io::Result<Reading> {
+    let mut epoll = Epoll::new()?;
+    let mut streams = accept_all(&epoll, connections)?;
+    let mut buffer = vec![0; BUFFER];
+    let mut open = connections;
+    let meter = Meter::start();
+    while open > 0 {
+        for key in epoll.wait(-1)? {
+            let slot = &mut streams[key as usize];
+            let Some(stream) = slot else { continue };
+            let n = stream.read(&mut buffer)?;
+            if n == 0 {
+                *slot = None;
+                open -= 1;
+            } else {
+                write_all(stream, &buffer[..n])?;
+            }
+        }
+    }
+    Ok(meter.stop())
+}
+
+fn accept_all(epoll: &Epoll, connections: u64) -> io::Result<Vec<Option<TcpStream>>> {
+    let listener = announced_listener();
+    let accepted = (0..connections).map(|key| {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        epoll.watch(&stream, key)?;
+        Ok(Some(stream))
+    });
+    accepted.collect()
+}
+
+/// Turns on the spot while there is no room; the client reads all the time.
+fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn idle_connection(n: u64) -> io::Result<Reading> {
+    let epoll = Epoll::new()?;
+    let meter = Meter::start();
+    let _streams = accept_all(&epoll, n)?;
+    std::thread::sleep(Duration::from_millis(20));
+    Ok(meter.stop())
+}
+
+pub(crate) fn udp_echo() -> io::Result<Reading> {
+    let (mut epoll, socket) = watched_datagrams()?;
+    let mut buffer = [0; DATAGRAM];
+    let meter = Meter::start();
+    loop {
+        let _ = epoll.wait(-1)?.count();
+        loop {
+            match socket.recv_from(&mut buffer) {
+                Ok((n, from)) => {
+                    socket.send_to(&buffer[..n], from)?;
+                    if n == 0 {
+                        return Ok(meter.stop());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn watched_datagrams() -> io::Result<(Epoll, UdpSocket)> {
+    let epoll = Epoll::new()?;
+    let socket = announced_datagrams();
+    socket.set_nonblocking(true)?;
+    epoll.watch(&socket, 0)?;
+    Ok((epoll, socket))
+}
+
+/// With `recvmmsg` and `sendmmsg`.
+pub(crate) fn udp_batched() -> io::Result<Reading> {
+    let (mut epoll, socket) = watched_datagrams()?;
+    let mut buffers = vec![[0_u8; DATAGRAM]; DATAGRAMS_PER_CALL];
+    let mut addresses = [const { MaybeUninit::<libc::sockaddr_in>::zeroed() }; DATAGRAMS_PER_CALL];
+    let mut slices: Vec<_> = buffers
+        .iter_mut()
+        .map(|buffer| libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: DATAGRAM,
+        })
+        .collect();
+    let slice = slices.as_mut_ptr();
+    let mut messages: Vec<libc::mmsghdr> = (0..DATAGRAMS_PER_CALL)
+        .map(|i| {
+            // SAFETY: a header of zeroes is a valid one.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            message.msg_hdr.msg_name = addresses[i].as_mut_ptr().cast();
+            // SAFETY: there are as many slices as headers.
+            message.msg_hdr.msg_iov = unsafe { slice.add(i) };
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        })
+        .collect();
+    let fd = socket.as_raw_fd();
+    let meter = Meter::start();
+    loop {
+        for message in &mut messages {
+            message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
+        }
+        let (room, all) = (messages.len() as u32, messages.as_mut_ptr());
+        // SAFETY: the headers point to buffers, slices and addresses that outlive the call.
+        let received = unsafe { libc::recvmmsg(fd, all, room, 0, std::ptr::null_mut()) };
+        if received < 0 {
+            let _ = epoll.wait(-1)?.count();
+            continue;
+        }
+        let received = received as usize;
+        for (i, message) in messages[..received].iter().enumerate() {
+            slices[i].iov_len = message.msg_len as usize;
+        }
+        // SAFETY: as above; the lengths are those that were received.
+        let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), received as u32, 0) };
+        assert_eq!(sent, received as i32, "the loopback takes them all");
+        let last = messages[..received]
+            .iter()
+            .any(|message| message.msg_len == 0);
+        for slice in &mut slices[..received] {
+            slice.iov_len = DATAGRAM;
+        }
+        if last {
+            return Ok(meter.stop());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! monoio, on io_uring where the kernel has it and on epoll elsewhere.
+
+use std::future::Future;
+use std::io;
+use std::mem;
+use std::net;
+use std::time::{Duration, Instant};
+
+use monoio::io::{AsyncReadRent, AsyncWriteRentExt};
+use monoio::net::udp::UdpSocket;
+use monoio::net::{TcpListener, TcpStream};
+use monoio::{FusionDriver, RuntimeBuilder};
+
+use super::{Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Monoio;
+
+impl Runtime for Monoio {
+    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
+        let builder = RuntimeBuilder::<FusionDriver>::new().enable_timer();
+        let mut runtime = builder.build().expect("monoio starts");
+        runtime.block_on(async { monoio::spawn(main).await })
+    }
+
+    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
+        monoio::spawn(task)
+    }
+
+    fn detach(self, task: impl Future<Output = ()> + 'static) {
+        drop(monoio::spawn(task));
+    }
+
+    /// It has none of its own.
+    fn yield_now(self) -> impl Future {
+        futures_lite::future::yield_now()
+    }
+
+    fn sleep(self, duration: Duration) -> impl Future + 'static {
+        monoio::time::sleep(duration)
+    }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        monoio::time::sleep_until(monoio::time::Instant::from_std(deadline))
+    }
+}
+
+impl Sockets for Monoio {
+    type Listener = TcpListener;
+    type Stream = TcpStream;
+    type Datagrams = UdpSocket;
+
+    fn listener(self, bound: net::TcpListener) -> TcpListener {
+        TcpListener::from_std(nonblocking_listener(bound)).expect("it is a listener")
+    }
+
+    async fn accept(self, listener: &TcpListener) -> io::Result<TcpStream> {
+        Ok(listener.accept().await?.0)
+    }
+
+    async fn echo(self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        // A read fills the vector's capacity and makes it as long as what came.
+        let (read, bytes) = stream.read(mem::take(buffer)).await;
+        read?;
+        let (written, bytes) = stream.write_all(bytes).await;
+        *buffer = bytes;
+        written
+    }
+
+    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
+        stream.read(Box::new([0_u8])).await.0
+    }
+
+    fn datagrams(self, bound: net::UdpSocket) -> UdpSocket {
+        UdpSocket::from_std(nonblocking_datagrams(bound)).expect("it is a socket")
+    }
+
+    async fn echo_datagram(
+        self,
+        socket: &mut UdpSocket,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        let (received, bytes) = socket.recv_from(mem::take(buffer)).await;
+        let (n, from) = received?;
+        let (sent, bytes) = socket.send_to(bytes, from).await;
+        *buffer = bytes;
+        sent.map(|_| n)
+    }
+}

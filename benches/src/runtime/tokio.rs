@@ -1,0 +1,122 @@
+//! tokio on one thread.
+
+use std::future::Future;
+use std::io;
+use std::net;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::task::LocalSet;
+
+use super::{Http, Pool, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
+
+/// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a `LocalRuntime`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tokio {
+    LocalSet,
+    LocalRuntime,
+}
+
+impl Runtime for Tokio {
+    fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
+        let main = async {
+            let main = tokio::task::spawn_local(main);
+            main.await.expect("it does not panic")
+        };
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all();
+        match self {
+            Self::LocalSet => {
+                let runtime = builder.build().expect("tokio starts");
+                LocalSet::new().block_on(&runtime, main)
+            }
+            Self::LocalRuntime => {
+                let runtime = builder.build_local(LocalOptions::default());
+                runtime.expect("tokio starts").block_on(main)
+            }
+        }
+    }
+
+    fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
+        tokio::task::spawn_local(task)
+    }
+
+    fn detach(self, task: impl Future<Output = ()> + 'static) {
+        drop(tokio::task::spawn_local(task));
+    }
+
+    fn yield_now(self) -> impl Future {
+        tokio::task::yield_now()
+    }
+
+    fn sleep(self, duration: Duration) -> impl Future + 'static {
+        tokio::time::sleep(duration)
+    }
+
+    fn sleep_until(self, deadline: Instant) -> impl Future + 'static {
+        tokio::time::sleep_until(deadline.into())
+    }
+}
+
+impl Sockets for Tokio {
+    type Listener = TcpListener;
+    type Stream = TcpStream;
+    type Datagrams = UdpSocket;
+
+    fn listener(self, bound: net::TcpListener) -> TcpListener {
+        TcpListener::from_std(nonblocking_listener(bound)).expect("it is a listener")
+    }
+
+    async fn accept(self, listener: &TcpListener) -> io::Result<TcpStream> {
+        Ok(listener.accept().await?.0)
+    }
+
+    async fn echo(self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        echo(stream, buffer).await
+    }
+
+    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
+        stream.read(&mut [0]).await
+    }
+
+    fn datagrams(self, bound: net::UdpSocket) -> UdpSocket {
+        UdpSocket::from_std(nonblocking_datagrams(bound)).expect("it is a socket")
+    }
+
+    async fn echo_datagram(
+        self,
+        socket: &mut UdpSocket,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        let (n, from) = socket.recv_from(buffer).await?;
+        socket.send_to(&buffer[..n], from).await
+    }
+}
+
+pub(super) async fn echo(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    let n = stream.read(buffer).await?;
+    stream.write_all(&buffer[..n]).await?;
+    Ok(n)
+}
+
+impl Http for Tokio {
+    fn hyper_io(
+        self,
+        stream: TcpStream,
+    ) -> impl hyper::rt::Read + hyper::rt::Write + Unpin + 'static {
+        hyper_util::rt::TokioIo::new(stream)
+    }
+}
+
+impl Pool for Tokio {
+    fn blocking(self, job: impl FnOnce() + Send + 'static) -> impl Future + 'static {
+        tokio::task::spawn_blocking(job)
+    }
+
+    async fn read_file(self, path: PathBuf) -> io::Result<Vec<u8>> {
+        tokio::fs::read(path).await
+    }
+}

@@ -1,0 +1,111 @@
+//! A victim sleeps a millisecond at a time while others keep the runtime busy. How late does it wake?
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use super::sockets::announced_listener;
+use crate::latency::Latencies;
+use crate::meter::{Meter, Reading};
+use crate::runtime::{Pool, Runtime, Sockets};
+
+/// What the victim sleeps.
+const NAP: Duration = Duration::from_millis(1);
+/// What the hog computes before it lets others run.
+const BITE: Duration = Duration::from_micros(20);
+/// How long a storm of wakes lasts, and how long the calm after it.
+const STORM: Duration = Duration::from_millis(20);
+const CALM: Duration = Duration::from_millis(1);
+/// Blocking jobs in flight in a storm of completions.
+const JOBS: u64 = 1000;
+
+/// Tells the others that the victim has seen enough.
+type Over = Rc<Cell<bool>>;
+
+/// Nobody else is there: what the runtime's timers do at best.
+pub(crate) fn alone<R: Runtime>(rt: R, naps: u64) -> Reading {
+    beside(rt, naps, |_| ())
+}
+
+/// A task computes and yields in turn, by the runtime's way to let everything else run.
+pub(crate) fn hog<R: Runtime>(rt: R, naps: u64) -> Reading {
+    beside(rt, naps, move |over| {
+        rt.detach(async move {
+            while !over.get() {
+                let start = Instant::now();
+                while start.elapsed() < BITE {
+                    std::hint::spin_loop();
+                }
+                rt.yield_to_all().await;
+            }
+        });
+    })
+}
+
+/// A task wakes itself all the time, and rests between two storms.
+pub(crate) fn wake_storm<R: Runtime>(rt: R, naps: u64) -> Reading {
+    beside(rt, naps, move |over| {
+        rt.detach(async move {
+            while !over.get() {
+                let start = Instant::now();
+                poll_fn(|cx| {
+                    if start.elapsed() >= STORM {
+                        return Poll::Ready(());
+                    }
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                })
+                .await;
+                rt.sleep(CALM).await;
+            }
+        });
+    })
+}
+
+/// Jobs of the thread pool complete all the time.
+pub(crate) fn completion_storm<R: Pool>(rt: R, naps: u64) -> Reading {
+    beside(rt, naps, move |over| {
+        for _ in 0..JOBS {
+            let over = over.clone();
+            rt.detach(async move {
+                while !over.get() {
+                    rt.blocking(|| ()).await;
+                }
+            });
+        }
+    })
+}
+
+/// A client connects and disconnects as fast as it can.
+pub(crate) fn accept_flood<R: Sockets>(rt: R, naps: u64) -> Reading {
+    let listener = announced_listener();
+    beside(rt, naps, move |over| {
+        rt.detach(async move {
+            let listener = rt.listener(listener);
+            while !over.get() {
+                drop(rt.accept(&listener).await);
+            }
+        });
+    })
+}
+
+fn beside<R: Runtime>(rt: R, naps: u64, others: impl FnOnce(Over) + 'static) -> Reading {
+    rt.run(async move {
+        let over = Over::default();
+        let mut latencies = Latencies::new();
+        others(over.clone());
+        let meter = Meter::start();
+        for _ in 0..naps {
+            let deadline = Instant::now() + NAP;
+            rt.sleep_until(deadline).await;
+            latencies.record(deadline.elapsed());
+        }
+        over.set(true);
+        Reading {
+            latencies: Some(latencies),
+            ..meter.stop()
+        }
+    })
+}

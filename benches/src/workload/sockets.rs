@@ -1,0 +1,104 @@
+//! Sockets: echo over TCP and UDP. The other end is the process `load`, started by the driver once it reads the address.
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+
+use phaseloop::net::Batch;
+
+use crate::meter::{Meter, Reading};
+use crate::runtime::phaseloop::Phaseloop;
+use crate::runtime::{Runtime, Sockets};
+
+/// What one read asks for: more than a message has, so that a read says by itself that nothing is left.
+pub(crate) const BUFFER: usize = 64 * 1024;
+
+/// Longer than any datagram of the workloads.
+pub(crate) const DATAGRAM: usize = 2048;
+
+/// Datagrams that one call receives or sends at most.
+pub(crate) const DATAGRAMS_PER_CALL: usize = 64;
+
+/// A listener whose address is told to the driver.
+pub(crate) fn announced_listener() -> TcpListener {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback is there");
+    announce(listener.local_addr());
+    listener
+}
+
+pub(crate) fn announced_datagrams() -> UdpSocket {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback is there");
+    announce(socket.local_addr());
+    socket
+}
+
+fn announce(address: io::Result<SocketAddr>) {
+    let mut stdout = io::stdout().lock();
+    let address = address.expect("it is bound");
+    writeln!(stdout, "address {address}").expect("somebody reads");
+    stdout.flush().expect("somebody reads");
+}
+
+/// What does it cost to read a message and to write it back, on each of so many connections?
+pub(crate) fn tcp_echo<R: Sockets>(rt: R, connections: u64) -> Reading {
+    let listener = announced_listener();
+    rt.run(async move {
+        let listener = rt.listener(listener);
+        let mut tasks = Vec::new();
+        for _ in 0..connections {
+            let mut stream = rt.accept(&listener).await.expect("clients connect");
+            tasks.push(rt.spawn(async move {
+                let mut buffer = vec![0; BUFFER];
+                while rt.echo(&mut stream, &mut buffer).await? > 0 {}
+                Ok::<_, io::Error>(())
+            }));
+        }
+        let meter = Meter::start();
+        for task in tasks {
+            task.await;
+        }
+        meter.stop()
+    })
+}
+
+/// What does it cost to receive a datagram and to send it back? An empty one is the last.
+pub(crate) fn udp_echo<R: Sockets>(rt: R) -> Reading {
+    let socket = announced_datagrams();
+    rt.run(async move {
+        let mut socket = rt.datagrams(socket);
+        let mut buffer = vec![0; DATAGRAM];
+        let meter = Meter::start();
+        while rt
+            .echo_datagram(&mut socket, &mut buffer)
+            .await
+            .expect("nobody closes it")
+            > 0
+        {}
+        meter.stop()
+    })
+}
+
+/// The same with many datagrams a call, which only phaseloop offers.
+pub(crate) fn udp_batched() -> Reading {
+    let socket = announced_datagrams();
+    let rt = Phaseloop::default();
+    rt.run(async move {
+        let socket = rt.datagrams(socket);
+        let mut batch = Batch::new(DATAGRAMS_PER_CALL, DATAGRAM);
+        let meter = Meter::start();
+        loop {
+            socket.recv_batch(&mut batch).await.expect("it is open");
+            let answers: Vec<_> = batch
+                .iter()
+                .filter_map(|datagram| Some((datagram.bytes, datagram.from?)))
+                .collect();
+            let mut sent = 0;
+            while sent < answers.len() {
+                let rest = &answers[sent..];
+                sent += socket.send_batch(rest).await.expect("it is open");
+            }
+            if answers.iter().any(|(bytes, _)| bytes.is_empty()) {
+                return meter.stop();
+            }
+        }
+    })
+}
