@@ -1,9 +1,18 @@
 //! Programs and their traces on Node 20, against the same programs here.
 //!
-//! `conformance/programs` holds hand-written programs with Node's output, `conformance/ports` their ports.
+//! `conformance/programs` holds hand-written programs with Node's output, `conformance/ports` their ports;
+//! `conformance/fuzz/golden.jsonl` random programs with their traces.
 
+#![cfg(unix)]
+
+#[path = "conformance/golden.rs"]
+mod golden;
+#[path = "conformance/interpreter.rs"]
+mod interpreter;
 #[path = "conformance/ports/mod.rs"]
 mod ports;
+#[path = "conformance/program.rs"]
+mod program;
 #[path = "conformance/support.rs"]
 mod support;
 
@@ -65,4 +74,13 @@ fn ports_on_the_virtual_clock_print_what_node_prints() {
 #[test]
 fn ports_on_the_real_clock_print_what_node_prints() {
     compare_ports(Clock::Real);
+}
+
+#[test]
+fn recorded_random_programs_run_as_on_node() {
+    let file = corpus("fuzz/golden.jsonl");
+    let recorded = fs::read_to_string(file).expect("the recordings are there");
+    let result = golden::compare(&recorded);
+    assert_eq!(result.passed + result.faults.len(), 300);
+    assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
 }

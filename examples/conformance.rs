@@ -1,0 +1,132 @@
+//! Runs Node's programs here, and compares.
+//!
+//! ```text
+//! cargo run --release --example conformance                   what `cargo test` compares, in short
+//! cargo run --release --example conformance -- golden FILE    recorded random programs, on the virtual clock
+//! cargo run --release --example conformance -- run FILE       one random program, on the real clock: its trace
+//! cargo run --release --example conformance -- port NAME      the port of a hand-written program, on the real clock
+//! cargo run --release --example conformance -- ports          the names of all ports
+//! cargo run --release --example conformance -- fuzz COUNT     fresh random programs, on Node and here (needs Node 20)
+//! ```
+//!
+//! The format of random programs is in `tests/conformance/fuzz/FORMAT.md`.
+
+#[cfg(unix)]
+#[path = "../tests/conformance/fuzz.rs"]
+mod fuzz;
+#[cfg(unix)]
+#[path = "../tests/conformance/golden.rs"]
+mod golden;
+#[cfg(unix)]
+#[path = "../tests/conformance/interpreter.rs"]
+mod interpreter;
+#[cfg(unix)]
+#[path = "../tests/conformance/ports/mod.rs"]
+mod ports;
+#[cfg(unix)]
+#[path = "../tests/conformance/program.rs"]
+mod program;
+#[cfg(unix)]
+#[path = "../tests/conformance/support.rs"]
+mod support;
+
+#[cfg(unix)]
+fn main() -> std::process::ExitCode {
+    commands::main()
+}
+
+#[cfg(not(unix))]
+fn main() {
+    println!("the programs use pipes and Unix sockets");
+}
+
+#[cfg(unix)]
+mod commands {
+    use std::fs;
+    use std::process::ExitCode;
+
+    use serde_json::Value;
+
+    use crate::support::{self, Clock};
+    use crate::{fuzz, golden, ports};
+
+    /// The recorded programs that come with the repository.
+    const RECORDED: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/conformance/fuzz/golden.jsonl"
+    );
+
+    /// The exit status for a command that cannot be carried out.
+    const USAGE: u8 = 64;
+
+    pub(crate) fn main() -> ExitCode {
+        let arguments: Vec<_> = std::env::args().skip(1).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let done = match arguments[..] {
+            [] => golden(RECORDED),
+            ["golden", file] => golden(file),
+            ["run", file] => run(file),
+            ["port", name] => port(name),
+            ["ports"] => {
+                let all = ports::ALL.iter().copied().flatten();
+                all.for_each(|port| {
+                    println!("{} ({:?} clock in the tests)", port.name, port.clock)
+                });
+                Ok(ExitCode::SUCCESS)
+            }
+            ["fuzz", count] => fuzz(count),
+            _ => Err(
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | fuzz COUNT]"
+                    .into(),
+            ),
+        };
+        done.unwrap_or_else(|fault| {
+            eprintln!("{fault}");
+            ExitCode::from(USAGE)
+        })
+    }
+
+    fn read(file: &str) -> Result<String, String> {
+        fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
+    }
+
+    fn golden(file: &str) -> Result<ExitCode, String> {
+        Ok(report(&golden::compare(&read(file)?)))
+    }
+
+    /// Prints every difference and the sum.
+    fn report(comparison: &golden::Comparison) -> ExitCode {
+        for fault in &comparison.faults {
+            println!("{fault}");
+        }
+        let failed = comparison.faults.len();
+        println!("{} passed, {failed} failed", comparison.passed);
+        ExitCode::from(u8::from(failed > 0))
+    }
+
+    fn run(file: &str) -> Result<ExitCode, String> {
+        let value: Value =
+            serde_json::from_str(&read(file)?).map_err(|error| format!("{file}: {error}"))?;
+        let program = value.get("program").cloned().unwrap_or(value);
+        for token in golden::run(program, Clock::Real, None)? {
+            println!("{token}");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn port(name: &str) -> Result<ExitCode, String> {
+        let mut all = ports::ALL.iter().copied().flatten();
+        let port = all
+            .find(|port| port.name == name)
+            .ok_or_else(|| format!("there is no port `{name}`; `ports` lists them"))?;
+        support::print_tokens();
+        let (_, code) = support::run((port.main)(), Clock::Real);
+        // As the system does: the low eight bits.
+        Ok(ExitCode::from(code as u8))
+    }
+
+    fn fuzz(count: &str) -> Result<ExitCode, String> {
+        let count = count.parse().map_err(|error| format!("{count}: {error}"))?;
+        Ok(report(&golden::compare(&fuzz::record(count)?)))
+    }
+}
