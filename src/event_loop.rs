@@ -329,8 +329,7 @@ impl Core {
                     self.handles.remove(&header);
                 }
                 loop {
-                    let waiter = header.on_close.borrow_mut().pop_front();
-                    match waiter {
+                    match header.next_to_tell() {
                         Some(OnClose::Wake(waker)) => {
                             self.dispatch(Phase::Closing, || waker.wake())
                         }

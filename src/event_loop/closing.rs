@@ -33,7 +33,7 @@ impl Closing {
     pub(crate) fn has_rest(&self) -> bool {
         let stacks = self.stacks.borrow();
         let current = stacks.current.as_ref();
-        current.is_some_and(|header| !header.on_close.borrow().is_empty())
+        current.is_some_and(|header| header.has_to_tell())
     }
 
     /// A pass begins: it reports what is waiting now, after what an unfinished pass left (R104).

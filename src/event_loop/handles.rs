@@ -32,8 +32,8 @@ pub(crate) struct Header {
     pub(crate) stage: Cell<Stage>,
     /// Where the handle's callback is, if it has one.
     owner: OnceCell<Weak<dyn HasCallback>>,
-    /// Who wants to know of the close.
-    pub(crate) on_close: RefCell<VecDeque<OnClose>>,
+    /// Who wants to know of the close. Boxed: of many handles nobody ever does.
+    on_close: OnceCell<Box<RefCell<VecDeque<OnClose>>>>,
 }
 
 /// What a handle with a callback and the loop share.
@@ -110,6 +110,33 @@ impl Handles {
 }
 
 impl Header {
+    /// Adds somebody who wants to know of the close.
+    fn tell_of_close(&self, who: OnClose) {
+        let on_close = self.on_close.get_or_init(Box::default);
+        on_close.borrow_mut().push_back(who);
+    }
+
+    /// Whether `waker` is among those who want to know.
+    fn tells_of_close(&self, waker: &Waker) -> bool {
+        let is_known =
+            |entry: &OnClose| matches!(entry, OnClose::Wake(known) if known.will_wake(waker));
+        self.on_close
+            .get()
+            .is_some_and(|on_close| on_close.borrow().iter().any(is_known))
+    }
+
+    /// Takes the next who wants to know of the close.
+    pub(crate) fn next_to_tell(&self) -> Option<OnClose> {
+        self.on_close.get()?.borrow_mut().pop_front()
+    }
+
+    /// Whether there is one.
+    pub(crate) fn has_to_tell(&self) -> bool {
+        self.on_close
+            .get()
+            .is_some_and(|on_close| !on_close.borrow().is_empty())
+    }
+
     /// The flags of something that counts as a handle and is on no list: it has no owner who could close it.
     #[cfg(feature = "node")]
     pub(crate) fn unlisted(kind: Kind, site: &'static Location<'static>) -> Rc<Self> {
@@ -126,7 +153,7 @@ impl Header {
             referenced: Cell::new(true),
             stage: Cell::new(Stage::Open),
             owner: OnceCell::new(),
-            on_close: RefCell::default(),
+            on_close: OnceCell::new(),
         }
     }
 
@@ -302,7 +329,7 @@ impl Close {
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
             let call = OnClose::Call(Box::new(callback));
-            self.header.on_close.borrow_mut().push_back(call);
+            self.header.tell_of_close(call);
         }
     }
 }
@@ -314,12 +341,8 @@ impl Future for Close {
         if self.header.stage.get() == Stage::Closed {
             return Poll::Ready(());
         }
-        let mut on_close = self.header.on_close.borrow_mut();
-        let known = on_close
-            .iter()
-            .any(|entry| matches!(entry, OnClose::Wake(waker) if waker.will_wake(cx.waker())));
-        if !known {
-            on_close.push_back(OnClose::Wake(cx.waker().clone()));
+        if !self.header.tells_of_close(cx.waker()) {
+            self.header.tell_of_close(OnClose::Wake(cx.waker().clone()));
         }
         Poll::Pending
     }

@@ -60,7 +60,9 @@ impl Core {
         self.closing.begin_pass();
         while let Some(header) = self.closing.next() {
             self.handles.remove(&header);
-            drop(header.on_close.take());
+            while let Some(unheard) = header.next_to_tell() {
+                drop(unheard);
+            }
         }
         for queue in [
             &self.pending,

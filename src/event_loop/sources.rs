@@ -177,8 +177,14 @@ pub(crate) struct Waiters {
     slot: Cell<Option<Waker>>,
     slot_waits: Cell<bool>,
     futures_wait: Cell<bool>,
-    /// The futures, oldest first. Hardly ever more than one.
-    futures: RefCell<Vec<(u64, Waker)>>,
+    futures: OnceCell<Box<Futures>>,
+}
+
+/// The futures that wait for one direction, apart from the rest: a stream that is read through `poll_*` has none.
+#[derive(Default)]
+struct Futures {
+    /// Oldest first. Hardly ever more than one.
+    list: RefCell<Vec<(u64, Waker)>>,
     next_id: Cell<u64>,
 }
 
@@ -228,19 +234,20 @@ impl Waiters {
     /// Adds a future, or renews the waker of the one with this number. Returns the number.
     pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
         let new = waker.clone();
-        let mut futures = self.futures.borrow_mut();
-        let known = futures.iter_mut().find(|(known, _)| Some(*known) == id);
+        let futures = self.futures.get_or_init(Box::default);
+        let mut list = futures.list.borrow_mut();
+        let known = list.iter_mut().find(|(known, _)| Some(*known) == id);
         let (id, before) = match known {
             Some((id, current)) => (*id, Some(std::mem::replace(current, new))),
             None => {
-                let id = self.next_id.get();
-                self.next_id.set(id + 1);
-                futures.push((id, new));
+                let id = futures.next_id.get();
+                futures.next_id.set(id + 1);
+                list.push((id, new));
                 self.futures_wait.set(true);
                 (id, None)
             }
         };
-        drop(futures);
+        drop(list);
         // Outside the borrow: the drop of a waker may be anybody's code.
         drop(before);
         id
@@ -248,18 +255,23 @@ impl Waiters {
 
     /// Takes a future back.
     pub(crate) fn stop_waiting(&self, id: u64) {
-        let mut futures = self.futures.borrow_mut();
-        let place = futures.iter().position(|(known, _)| *known == id);
-        let removed = place.map(|place| futures.remove(place));
-        self.futures_wait.set(!futures.is_empty());
-        drop(futures);
+        let Some(futures) = self.futures.get() else {
+            return;
+        };
+        let mut list = futures.list.borrow_mut();
+        let place = list.iter().position(|(known, _)| *known == id);
+        let removed = place.map(|place| list.remove(place));
+        self.futures_wait.set(!list.is_empty());
+        drop(list);
         drop(removed);
     }
 
     /// The number that the next future gets: one with a lower number waits already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
-        self.next_id.get()
+        self.futures
+            .get()
+            .map_or(0, |futures| futures.next_id.get())
     }
 
     /// Takes the next future out that has a lower number than `limit`.
@@ -268,11 +280,11 @@ impl Waiters {
         if !self.futures_wait.get() {
             return None;
         }
-        let mut futures = self.futures.borrow_mut();
-        match futures.first() {
+        let mut list = self.futures.get()?.list.borrow_mut();
+        match list.first() {
             Some((id, _)) if *id < limit => {
-                let (_, waker) = futures.remove(0);
-                self.futures_wait.set(!futures.is_empty());
+                let (_, waker) = list.remove(0);
+                self.futures_wait.set(!list.is_empty());
                 Some(waker)
             }
             _ => None,

@@ -200,7 +200,9 @@ impl<T: AsSource> Source<T> {
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
-            Readiness::new(self, direction).await?;
+            if !self.state.is_ready(direction) {
+                Readiness::new(self, direction).await?;
+            }
             if let Some(result) = self.attempt(direction, &mut operation) {
                 return result;
             }
