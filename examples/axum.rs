@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-async fn serve(listener: TcpListener) -> io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener) -> io::Result<()> {
     let router = Router::new()
         .route("/", get(|| async { "hello from axum\n" }))
         .route("/add/{a}/{b}", get(add));

@@ -741,14 +741,16 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
                 clients.push(TcpStream::connect(address).await.unwrap());
             }
             let before = getrlimit(Resource::Nofile);
-            let next = std::fs::File::open("/dev/null").unwrap();
-            let lowest_free = std::os::fd::AsRawFd::as_raw_fd(&next) as u64;
-            drop(next);
             let limit = |current| Rlimit {
                 current: Some(current),
                 ..before
             };
-            setrlimit(Resource::Nofile, limit(lowest_free)).unwrap();
+            // As many as there are, the reserve included.
+            let no_more = || {
+                let next = std::fs::File::open("/dev/null").unwrap();
+                limit(std::os::fd::AsRawFd::as_raw_fd(&next) as u64)
+            };
+            setrlimit(Resource::Nofile, no_more()).unwrap();
             // The error comes once, and all who wait learn that they are not wanted.
             let error = listener.accept().await.unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EMFILE), "{error}");
@@ -758,20 +760,32 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
             }
             assert!(listener.accept().now_or_never().is_none(), "none is left");
             setrlimit(Resource::Nofile, before).unwrap();
-            // The listener goes on, and the reserve is there for another time.
-            for turned_away in [false, true] {
+            let serve = async || {
                 let mut client = TcpStream::connect(address).await.unwrap();
-                if turned_away {
-                    setrlimit(Resource::Nofile, limit(lowest_free)).unwrap();
-                }
-                let accepted = listener.accept().await;
-                assert_eq!(accepted.is_err(), turned_away);
+                let (mut server, _) = listener.accept().await.unwrap();
+                server.write_all(b"welcome").await.unwrap();
+                client.read_exact(&mut [0; 7]).await.unwrap();
+            };
+            let turn_away = async || {
+                let mut client = TcpStream::connect(address).await.unwrap();
+                setrlimit(Resource::Nofile, no_more()).unwrap();
+                listener.accept().await.unwrap_err();
                 setrlimit(Resource::Nofile, before).unwrap();
-                if let Ok((mut server, _)) = accepted {
-                    server.write_all(b"welcome").await.unwrap();
-                    client.read_exact(&mut [0; 7]).await.unwrap();
-                }
-            }
+                let read = client.read(&mut [0; 8]).await;
+                assert!(!matches!(read, Ok(1..)), "{read:?}");
+            };
+            // The listener goes on, and the reserve is there for another time.
+            serve().await;
+            turn_away().await;
+            // So little is allowed that the reserve cannot be taken back: the next connection that is served restores it.
+            let client = TcpStream::connect(address).await.unwrap();
+            setrlimit(Resource::Nofile, limit(0)).unwrap();
+            listener.accept().await.unwrap_err();
+            setrlimit(Resource::Nofile, before).unwrap();
+            let _served = listener.accept().await.unwrap();
+            turn_away().await;
+            serve().await;
+            drop(client);
         });
     }));
 }

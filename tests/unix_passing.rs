@@ -20,7 +20,7 @@ use phaseloop::phase::Check;
 use phaseloop::{LoopHandle, block_on, spawn};
 use rustix::io::{FdFlags, fcntl_getfd};
 use rustix::pipe::PipeFlags;
-use util::{finish, paused, turn};
+use util::{finish, in_child, paused, turn};
 
 /// A pipe: its reading end and its writing end.
 fn pipe() -> (File, File) {
@@ -482,4 +482,44 @@ fn libuv_ipc_heavy_traffic_deadlock_bug() {
             assert_eq!(LoopHandle::current().handles().len(), 1);
         },
     );
+}
+
+/// The limit is the process's, so this has one of its own.
+#[test]
+fn descriptors_without_a_number_are_lost_and_the_receiver_hears_of_it() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let test = "descriptors_without_a_number_are_lost_and_the_receiver_hears_of_it";
+    let child = in_child(&[], test, || {
+        block_on(async {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let (reader, _writer) = pipe();
+            let both = [reader.as_fd(), reader.as_fd()];
+            theirs.send_with(b"with two", &both).await.unwrap();
+            let before = getrlimit(Resource::Nofile);
+            let next = File::open("/dev/null").unwrap();
+            let one_more = std::os::fd::AsRawFd::as_raw_fd(&next) as u64 + 1;
+            drop(next);
+            let limit = Rlimit {
+                current: Some(one_more),
+                ..before
+            };
+            setrlimit(Resource::Nofile, limit).unwrap();
+            let (mut buffer, mut descriptors) = ([0; 64], Vec::new());
+            let error = ours.recv_with(&mut buffer, &mut descriptors).await;
+            setrlimit(Resource::Nofile, before).unwrap();
+            let text = error.unwrap_err().to_string();
+            assert!(text.contains("8 bytes") && text.contains("lost"), "{text}");
+            assert_eq!(&buffer[..8], b"with two");
+            assert_eq!(descriptors.len(), 1, "as many as there was room for");
+            // Nothing else has suffered.
+            descriptors.clear();
+            send_one(&theirs, &reader).await;
+            receive_one(&ours).await;
+        });
+    });
+    if let Some(child) = child {
+        let child = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&child.stderr);
+        assert!(child.status.success(), "{stderr}");
+    }
 }

@@ -195,8 +195,10 @@ pub(super) async fn accept_one<L: AsSource, C>(
         }
     };
     last_accept.set(Some(handle.turns()));
-    if let Err(error) = &accepted {
-        if sys::socket::is_out_of_descriptors(error) {
+    match &accepted {
+        // There may have been no number for it when it was to be taken back.
+        Ok(_) => sys::socket::keep_reserve(),
+        Err(error) if sys::socket::is_out_of_descriptors(error) => {
             let turned_away = sys::socket::with_spare(|| {
                 // Until there is none left: then the source counts as not ready.
                 while listener.try_with(&accept).is_ok() {}
@@ -205,6 +207,7 @@ pub(super) async fn accept_one<L: AsSource, C>(
                 sleep(REST).await;
             }
         }
+        Err(_) => {}
     }
     accepted
 }

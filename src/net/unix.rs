@@ -227,7 +227,9 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's. When it had to drop descriptors because the process has no numbers left for them, an error says so:
+    /// the bytes are in `buffer`, and the descriptors that fitted in `descriptors`, but the others are lost, as they would
+    /// be in any program.
     ///
     /// # Cancel safety
     ///

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::SocketAddr;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 
@@ -96,6 +96,15 @@ pub(crate) fn receive_with(
         if let RecvAncillaryMessage::ScmRights(passed) = message {
             descriptors.extend(passed);
         }
+    }
+    // There was room in `space` for as many as a message can carry.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        let text = format!(
+            "descriptors that came with {} bytes are lost: the process has no numbers left for them, raise its limit \
+             (RLIMIT_NOFILE) or close some",
+            received.bytes
+        );
+        return Err(io::Error::other(text));
     }
     Ok(received.bytes)
 }
