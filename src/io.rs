@@ -2,6 +2,8 @@
 
 #[cfg(any(unix, feature = "net"))]
 pub(crate) mod bytes;
+#[cfg(unix)]
+pub(crate) mod channel;
 mod copy;
 #[cfg(unix)]
 mod pipe;

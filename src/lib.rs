@@ -27,6 +27,8 @@ pub mod fs;
 pub mod net;
 #[cfg(all(unix, feature = "signal"))]
 pub mod signal;
+#[cfg(all(unix, feature = "tty"))]
+pub mod tty;
 
 #[cfg(feature = "hyper")]
 pub mod hyper;

@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["io"],
     &["task"],
     &["fs", "net", "signal"],
+    &["tty"],
     &["hyper", "tokio_io"],
     &["node"],
 ];

@@ -38,7 +38,8 @@ macro_rules! impl_async_read {
 }
 pub(crate) use impl_async_read;
 
-/// The same for [`AsyncWrite`](futures_io::AsyncWrite); the expressions close the stream given as `&mut T` and as `&T`.
+/// The same for [`AsyncWrite`](futures_io::AsyncWrite); the expressions close the stream, which is flushed, given as `&mut T`
+/// and as `&T`.
 macro_rules! impl_async_write {
     ($stream:ty, |$owned:ident| $close:expr, |$shared:ident| $close_shared:expr) => {
         $crate::io::bytes::impl_async_write!(
@@ -68,19 +69,20 @@ macro_rules! impl_async_write {
                 ($stream).source.poll_write_buffers(cx, buffers)
             }
 
-            /// There is no buffer between the caller and the system.
             fn poll_flush(
                 self: std::pin::Pin<&mut Self>,
-                _: &mut std::task::Context<'_>,
+                cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
-                std::task::Poll::Ready(Ok(()))
+                let $this = self;
+                ($stream).source.poll_flush_bytes(cx)
             }
 
             fn poll_close(
                 self: std::pin::Pin<&mut Self>,
-                _: &mut std::task::Context<'_>,
+                cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
                 let $this = self;
+                std::task::ready!(($stream).source.poll_flush_bytes(cx))?;
                 std::task::Poll::Ready($close)
             }
         }
@@ -231,6 +233,15 @@ where
         self.poll_bytes(Direction::Write, cx, asked, |mut io| {
             io.write_vectored(buffers)
         })
+    }
+
+    /// There is no buffer between the caller and the system.
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature is shared with channels that have something to wait for"
+    )]
+    pub(crate) fn poll_flush_bytes(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     pub(crate) fn try_write_bytes(&self, buffer: &[u8]) -> io::Result<usize> {

@@ -29,8 +29,8 @@ use crate::sys::stdio::{self, Wanted};
 /// The most that one job moves; as much as libuv suggests for a read.
 const MOST: usize = 64 * 1024;
 
-/// What is shared by all who read standard input through the pool, in whichever loop.
-pub(super) struct Leftover {
+/// What is shared by all who read the same thing through the pool, in whichever loop.
+pub(crate) struct Leftover {
     /// Held by the job that reads: one at a time.
     turn: Mutex<()>,
     /// What was read and not yet handed out. Never held for long.
@@ -38,7 +38,7 @@ pub(super) struct Leftover {
 }
 
 impl Leftover {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             turn: Mutex::new(()),
             bytes: Mutex::new(VecDeque::new()),
@@ -69,9 +69,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A descriptor that is read and written by the pool.
-pub(super) struct Pooled {
+pub(crate) struct Pooled {
     handle: PooledHandle,
     descriptor: Arc<OwnedFd>,
+    leftover: Arc<Leftover>,
     read: RefCell<Option<Work<io::Result<bool>>>>,
     write: RefCell<Option<Writing>>,
 }
@@ -107,6 +108,7 @@ impl Pooled {
         handle: &LoopHandle,
         descriptor: BorrowedFd<'_>,
         can_wait: bool,
+        leftover: Arc<Leftover>,
     ) -> io::Result<Self> {
         let descriptor = Arc::new(descriptor.try_clone_to_owned()?);
         let watched = can_wait.then(|| Source::new(handle, descriptor.clone()).ok());
@@ -119,6 +121,7 @@ impl Pooled {
         Ok(Self {
             handle,
             descriptor,
+            leftover,
             read: RefCell::default(),
             write: RefCell::default(),
         })
@@ -127,11 +130,10 @@ impl Pooled {
     pub(super) fn poll_read(
         &self,
         cx: &mut Context<'_>,
-        leftover: &'static Leftover,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         loop {
-            let taken = leftover.take(buffer);
+            let taken = self.leftover.take(buffer);
             if taken > 0 || buffer.is_empty() {
                 return Poll::Ready(Ok(taken));
             }
@@ -141,7 +143,8 @@ impl Pooled {
                 Some(work) => work,
                 None => {
                     ready!(self.poll_ready(Direction::Read, Wanted::Read, cx))?;
-                    let (descriptor, most) = (self.descriptor.clone(), buffer.len().min(MOST));
+                    let (descriptor, leftover) = (self.descriptor.clone(), self.leftover.clone());
+                    let most = buffer.len().min(MOST);
                     self.submit(move || leftover.fill(&descriptor, most))?
                 }
             };
@@ -266,6 +269,7 @@ mod tests {
     use futures::FutureExt;
     use std::future::poll_fn;
     use std::os::fd::{AsFd, OwnedFd};
+    use std::sync::Arc;
 
     /// A pipe that blocks, as standard input is where it cannot be opened again.
     fn blocking_pipe() -> (OwnedFd, OwnedFd) {
@@ -275,24 +279,27 @@ mod tests {
         (reader, writer)
     }
 
+    fn leftover() -> Arc<Leftover> {
+        Arc::new(Leftover::new())
+    }
+
     fn pooled(end: &OwnedFd) -> Pooled {
-        Pooled::new(&LoopHandle::current(), end.as_fd(), true).unwrap()
+        Pooled::new(&LoopHandle::current(), end.as_fd(), true, leftover()).unwrap()
     }
 
     #[test]
     fn no_thread_is_held_until_there_is_something_to_read() {
-        static LEFTOVER: Leftover = Leftover::new();
         let (reader, writer) = blocking_pipe();
         block_on(async {
             let pooled = pooled(&reader);
             let mut buffer = [0; 8];
-            let mut read = poll_fn(|cx| pooled.poll_read(cx, &LEFTOVER, &mut buffer));
+            let mut read = poll_fn(|cx| pooled.poll_read(cx, &mut buffer));
             assert!((&mut read).now_or_never().is_none());
             assert!(pooled.read.borrow().is_none(), "nothing to read, no job");
             crate::sys::stdio::write(&writer, b"hello").unwrap();
             assert_eq!(read.await.unwrap(), 5);
             drop(writer);
-            let read = poll_fn(|cx| pooled.poll_read(cx, &LEFTOVER, &mut buffer)).await;
+            let read = poll_fn(|cx| pooled.poll_read(cx, &mut buffer)).await;
             assert_eq!(read.unwrap(), 0);
             assert!(!descriptor::access(&reader).unwrap().is_nonblocking);
         });
@@ -301,7 +308,6 @@ mod tests {
     /// What was given up on the pool counts for the same bytes written again, and stays for others.
     #[test]
     fn a_write_that_is_given_up_happens_once() {
-        static LEFTOVER: Leftover = Leftover::new();
         let (reader, writer) = blocking_pipe();
         block_on(async {
             let pooled = pooled(&writer);
@@ -322,7 +328,7 @@ mod tests {
             poll_fn(|cx| pooled.poll_flush(cx)).await.unwrap();
             let reader = self::pooled(&reader);
             let mut buffer = [0; 32];
-            let read = poll_fn(|cx| reader.poll_read(cx, &LEFTOVER, &mut buffer)).await;
+            let read = poll_fn(|cx| reader.poll_read(cx, &mut buffer)).await;
             assert_eq!(&buffer[..read.unwrap()], b"one two three four");
         });
     }
@@ -332,11 +338,11 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut event_loop = EventLoop::new().unwrap();
         let handle = event_loop.handle();
-        let pooled = Pooled::new(&handle, file.as_fd(), true).unwrap();
+        let pooled = Pooled::new(&handle, file.as_fd(), true, leftover()).unwrap();
         assert_eq!(handle.handles().len(), 1);
         drop(pooled);
         assert_eq!(handle.handles().len(), 0);
-        let pooled = Pooled::new(&handle, file.as_fd(), false).unwrap();
+        let pooled = Pooled::new(&handle, file.as_fd(), false, leftover()).unwrap();
         let close = pooled.close();
         event_loop.block_on(close);
         assert_eq!(handle.handles().len(), 0);

@@ -18,6 +18,7 @@
 //! | `stdio` | descriptors that are shared with others: their kind, and ways not to block on them |
 //! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
+//! | `terminal` | the settings of terminals, brought back from wherever the process ends |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |
 
@@ -43,6 +44,8 @@ pub(crate) mod socket;
 pub(crate) mod stdio;
 pub(crate) mod sync;
 pub(crate) mod task;
+#[cfg(all(unix, feature = "tty"))]
+pub(crate) mod terminal;
 pub(crate) mod thread;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;
