@@ -33,7 +33,10 @@ pub use self::events::{Emitter, EventEmitter};
 pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, thenable, try_call};
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
-pub use self::timers::{Timeout, clear_interval, clear_timeout, set_interval, set_timeout};
+pub use self::timers::{
+    Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, set_interval,
+    set_timeout,
+};
 pub use crate::event_loop::handle::Immediate;
 pub use crate::task::{next_tick, queue_microtask, set_immediate};
 

@@ -79,6 +79,13 @@ impl From<u64> for Delay {
     }
 }
 
+/// A text that is not a number is no number.
+impl From<&str> for Delay {
+    fn from(asked: &str) -> Self {
+        Self::from(asked.trim().parse().unwrap_or(f64::NAN))
+    }
+}
+
 impl From<Duration> for Delay {
     fn from(asked: Duration) -> Self {
         Self::from(asked.as_secs_f64() * 1_000.0)

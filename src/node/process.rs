@@ -219,15 +219,21 @@ impl Node {
         }
     }
 
-    /// A program begins: the end of another on this loop is forgotten.
-    pub(super) fn begin(&self, core: &Core) {
+    /// A program begins: the end of another on this loop is forgotten. Panics come here from the start, since a listener
+    /// may be added by the very callback that panics.
+    pub(super) fn begin(self: &Rc<Self>, core: &Core) {
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
         core.containment.begin();
+        self.contain_panics();
     }
 
-    /// What the listeners of [`on_exit`] have queued is dropped (N82).
-    pub(super) fn drop_lanes(core: &Core) {
+    /// The program is over; the loop may go on. What the listeners of [`on_exit`] have queued is dropped (N82).
+    pub(super) fn end(&self, core: &Core) {
+        core.containment.begin();
+        if self.process.uncaught.is_empty() {
+            core.containment.set_handler(None);
+        }
         let (ticks, microtasks) = core.lane.take_all();
         drop(ticks);
         for microtask in microtasks {

@@ -82,8 +82,7 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
     if core.containment.has_ended() {
         exit_code = node.process.exit_code().unwrap_or(0);
     }
-    core.containment.begin();
-    Node::drop_lanes(&core);
+    node.end(&core);
     Exit {
         code: exit_code,
         output,
@@ -117,7 +116,7 @@ fn live(core: &Rc<Core>, node: &Node) {
 
 /// Nobody has caught the panic: it ends the program.
 fn fail(core: &Rc<Core>, node: &Node, payload: Payload) -> ! {
-    core.containment.begin();
+    node.end(core);
     core.running(|| node.emit_exit(node.process.exit_code().unwrap_or(UNCAUGHT)));
     if let Some(thrown) = payload.downcast_ref::<Thrown>() {
         // The panic hook has not told.

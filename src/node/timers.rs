@@ -7,9 +7,12 @@
 pub mod promises;
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
+use std::num::ParseIntError;
 use std::panic::Location;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
+use std::str::FromStr;
 
 use super::delay::Delay;
 use super::lists::{ItemKey, ListKey, Lists};
@@ -98,6 +101,37 @@ pub fn clear_timeout(timeout: &Timeout) {
 /// The same as [`clear_timeout`].
 pub fn clear_interval(interval: &Timeout) {
     interval.close();
+}
+
+/// Stops the timer of this number; without effect if there is none (N53).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn clear_timeout_by_id(id: TimeoutId) {
+    let node = Node::current();
+    let timeout = node.timers.by_id.borrow_mut().remove(&id.0);
+    if let Some(timeout) = timeout.and_then(|timeout| timeout.upgrade()) {
+        Timeout(timeout).close();
+    }
+}
+
+/// The number of a timer; see [`Timeout::id`]. It can be printed and parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeoutId(u64);
+
+impl fmt::Display for TimeoutId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for TimeoutId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
 }
 
 /// A timer made by [`set_timeout`] or [`set_interval`]; clones are the same timer.
@@ -204,6 +238,25 @@ impl Timeout {
         self.0.referenced.get()
     }
 
+    /// The timer's number, for [`clear_timeout_by_id`].
+    #[must_use]
+    pub fn id(&self) -> TimeoutId {
+        let timers = &self.0.node.timers;
+        let mut by_id = timers.by_id.borrow_mut();
+        // Numbers are asked for so rarely that those of timers which are gone may wait for the next one.
+        by_id.retain(|_, timeout| timeout.strong_count() > 0);
+        let own = Rc::downgrade(&self.0);
+        let known = by_id
+            .iter()
+            .find(|(_, timeout)| Weak::ptr_eq(timeout, &own));
+        if let Some((&id, _)) = known {
+            return TimeoutId(id);
+        }
+        let id = timers.next_id.replace(timers.next_id.get() + 1);
+        by_id.insert(id, own);
+        TimeoutId(id)
+    }
+
     /// Stops the timer; see [`clear_timeout`].
     pub fn close(&self) -> &Self {
         let state = &*self.0;
@@ -266,6 +319,9 @@ pub(super) struct TimerLists {
     /// How many timers keep the loop alive.
     references: Cell<usize>,
     loop_timer: OnceCell<Rc<TimerState>>,
+    /// The timers whose number was asked for.
+    by_id: RefCell<HashMap<u64, Weak<TimeoutState<dyn Callback>>>>,
+    next_id: Cell<u64>,
 }
 
 /// The loop's time in milliseconds, cut off.
@@ -286,6 +342,8 @@ impl TimerLists {
             next_expiry: Cell::new(NEVER),
             references: Cell::new(0),
             loop_timer: OnceCell::new(),
+            by_id: RefCell::default(),
+            next_id: Cell::new(1),
         }
     }
 

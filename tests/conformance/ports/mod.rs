@@ -13,10 +13,16 @@
 //! The name is that of the program without `.js`. `tests/conformance.rs` runs all of them and compares with
 //! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
 
+mod errors;
 mod events;
+mod exit;
+mod immediates;
+mod io;
 mod lanes;
 mod messages;
 mod promise_timers;
+mod promises;
+mod timers;
 
 use crate::support::{Clock, Main};
 
@@ -31,6 +37,12 @@ pub(crate) struct Port {
 /// All ports, area by area.
 pub(crate) const ALL: &[&[Port]] = &[
     lanes::PORTS,
+    promises::PORTS,
+    timers::PORTS,
+    immediates::PORTS,
+    io::PORTS,
+    errors::PORTS,
+    exit::PORTS,
     events::PORTS,
     promise_timers::PORTS,
     messages::PORTS,

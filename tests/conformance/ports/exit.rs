@@ -1,0 +1,73 @@
+//! 098–100, 102: the end of a program; arguments of callbacks.
+
+use phaseloop::node::{Promise, next_tick, process, set_immediate, set_interval, set_timeout};
+
+use crate::support::{block, log, say};
+
+super::ports! {
+    Virtual "098-before-exit" => before_exit,
+    Virtual "099-exit-event" => exit_event,
+    Virtual "100-process-exit-in-callback" => process_exit_in_callback,
+    Virtual "102-callback-arguments" => callback_arguments,
+}
+
+async fn before_exit() {
+    let mut n = 0;
+    process::on_before_exit(move |_| {
+        n += 1;
+        log(format!("beforeExit{n}"));
+        next_tick(move || log(format!("tick{n}")));
+        Promise::resolved(()).then(move |()| log(format!("promise{n}")));
+        if n == 1 {
+            set_immediate(say("immediate"));
+        }
+        if n == 2 {
+            set_timeout(|_| log("timeout"), 1);
+        }
+    });
+    process::on_exit(|code| log(format!("exit-{code}")));
+    log("main");
+}
+
+async fn exit_event() {
+    process::on_exit(|_| {
+        log("exit1");
+        next_tick(say("no-tick"));
+        set_immediate(say("no-immediate"));
+        set_timeout(|_| log("no-timeout"), 0);
+    });
+    process::on_exit(|_| log("exit2"));
+    set_immediate(say("immediate"));
+}
+
+async fn process_exit_in_callback() {
+    process::on_exit(|code| log(format!("exit-{code}")));
+    process::on_before_exit(|_| log("no-beforeExit"));
+    set_timeout(
+        |_| {
+            log("t1");
+            next_tick(say("no-tick"));
+            Promise::resolved(()).then(|()| log("no-promise"));
+            process::exit(0)
+        },
+        1,
+    );
+    set_timeout(|_| log("no-t2"), 1);
+    block(20);
+}
+
+/// What a closure captures is its arguments.
+async fn callback_arguments() {
+    let (x, y, z) = ("x", "y", "z");
+    set_timeout(move |_| log(format!("timeout-{x}{y}")), 1);
+    set_interval(
+        move |interval| {
+            log(format!("interval-{z}"));
+            interval.close();
+        },
+        1,
+    );
+    set_immediate(say("immediate-direct"));
+    set_timeout(|_| log("timeout-direct"), 1);
+    block(20);
+}
