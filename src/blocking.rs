@@ -90,7 +90,8 @@ where
 
 /// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
 ///
-/// It keeps the loop alive until its end has arrived, whether somebody awaits it or not.
+/// It keeps the loop alive until its end has arrived, whether somebody awaits it or not. One that is there longer than its
+/// loop can be awaited on another.
 ///
 /// # Cancel safety
 ///
@@ -103,8 +104,12 @@ pub(crate) struct Work<T> {
 
 /// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
 impl Home for Remote {
-    fn send(&self, ended: Arc<dyn Arrival>) {
-        Self::send(self, ended);
+    fn send(&self, ended: Arc<dyn Arrival>) -> bool {
+        Self::send(self, ended)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_closed()
     }
 
     fn arrived(&self) {

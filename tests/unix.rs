@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 
@@ -26,29 +26,8 @@ use phaseloop::phase::{Check, Idle, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{Handle, Kind, LoopHandle, block_on, spawn};
 use rustix::io::{FdFlags, fcntl_getfd};
+use util::files::Directory;
 use util::{ZERO, finish, in_child, paused, turn};
-
-/// A directory for the sockets of one test; removed with what is in it.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(test: &str) -> Self {
-        let name = format!("phaseloop-{}-{test}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// An abstract name that nobody else has.
 fn abstract_name(test: &str) -> SocketName {
@@ -152,14 +131,14 @@ fn r195_libuv_pipe_overlong_path() {
     block_on(async {
         // With the final zero, 108 bytes.
         let room = 107 - directory.0.as_os_str().len() - 1;
-        let longest = directory.path(&"x".repeat(room));
+        let longest = directory.path("x".repeat(room));
         assert_eq!(longest.as_os_str().len(), 107);
         let listener = UnixListener::bind(&longest).unwrap();
         let name = listener.local_name().unwrap();
         assert_eq!(name, Some(SocketName::Path(longest.clone())));
         let connected = join(UnixStream::connect(&longest), listener.accept()).await;
         drop((connected.0.unwrap(), connected.1.unwrap()));
-        let longer = directory.path(&"x".repeat(room + 1));
+        let longer = directory.path("x".repeat(room + 1));
         for path in [
             longer.as_path(),
             Path::new(""),

@@ -19,8 +19,10 @@ use crate::sys::sync::{Mutex, MutexGuard};
 
 /// Where jobs report their end.
 pub(super) trait Home: Send + Sync + 'static {
-    /// Called on a thread of the pool; [`Arrival::arrive`] follows at home.
-    fn send(&self, ended: Arc<dyn Arrival>);
+    /// Called on a thread of the pool; [`Arrival::arrive`] follows at home. `false`: nobody is at home any more.
+    fn send(&self, ended: Arc<dyn Arrival>) -> bool;
+    /// Nobody is at home any more: who wants the output takes it as soon as it is there.
+    fn is_gone(&self) -> bool;
     /// Called at home when the end of a job is there that was not cancelled.
     fn arrived(&self) {}
 }
@@ -95,10 +97,13 @@ where
         };
         let output = catch_unwind(AssertUnwindSafe(closure));
         let before = self.lock().advance(Stage::Ended(output));
-        if matches!(before, Stage::Running) {
-            self.home.send(self.clone());
-        } else {
+        if !matches!(before, Stage::Running) {
             drop_quietly(before);
+        } else if !self.home.send(self.clone()) {
+            let waiter = self.lock().waiter.take();
+            if let Some(waiter) = waiter {
+                waiter.wake();
+            }
         }
     }
 }
@@ -124,10 +129,12 @@ where
     }
 }
 
-impl<F, T, H> Awaited<T> for Job<F, T, H> {
+impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
     fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>> {
+        let is_gone = self.home.is_gone();
         let mut state = self.lock();
-        if !state.arrived {
+        let is_there = is_gone && matches!(state.stage, Stage::Ended(_));
+        if !state.arrived && !is_there {
             let before = state.waiter.replace(cx.waker().clone());
             drop(state);
             drop(before);

@@ -49,8 +49,12 @@ struct Loop {
 }
 
 impl Home for Loop {
-    fn send(&self, ended: Arc<dyn Arrival>) {
-        let _ = self.inbox.push(ended);
+    fn send(&self, ended: Arc<dyn Arrival>) -> bool {
+        self.inbox.push(ended).is_ok()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.inbox.is_closed()
     }
 }
 

@@ -89,10 +89,9 @@ impl Remote {
     }
 
     /// Lets something arrive on the loop's thread, in the poll phase, followed by a drain of the lanes. Dropped if the loop
-    /// is gone, or goes before it gets to it.
-    pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) {
-        // It comes back from a loop that is gone; nobody waits for it then.
-        let _ = self.shared.inbox.push(Message::Arrival(arrival));
+    /// is gone, which `false` says, or goes before it gets to it.
+    pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) -> bool {
+        self.shared.inbox.push(Message::Arrival(arrival)).is_ok()
     }
 
     /// [Stops](LoopHandle::stop) the loop after the turn in which it sees this.

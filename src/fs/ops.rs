@@ -306,3 +306,22 @@ pub async fn set_times_nofollow(path: impl AsRef<Path>, times: FileTimes) -> io:
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::retry;
+    use std::io::{self, ErrorKind};
+
+    #[test]
+    fn r292_what_a_signal_interrupts_is_tried_again() {
+        let mut results = vec![
+            Err(ErrorKind::NotFound),
+            Ok(1),
+            Err(ErrorKind::Interrupted),
+            Err(ErrorKind::Interrupted),
+        ];
+        let mut call = || results.pop().unwrap().map_err(io::Error::from);
+        assert_eq!(retry(&mut call).unwrap(), 1);
+        assert_eq!(retry(&mut call).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}

@@ -1,6 +1,8 @@
 //! What the tests share: a loop on the paused clock, a trace to compare with a literal line, and a way to be busy.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
+pub(crate) mod files;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Display;
