@@ -14,6 +14,11 @@
 pub(crate) mod asyncs;
 pub(crate) mod builder;
 pub(crate) mod callback;
+#[cfg(all(unix, feature = "process"))]
+pub(crate) mod children;
+#[cfg(not(all(unix, feature = "process")))]
+#[path = "event_loop/no_children.rs"]
+mod children;
 pub(crate) mod clock;
 pub(crate) mod closing;
 pub(crate) mod contain;
@@ -33,6 +38,9 @@ pub(crate) mod root;
 pub(crate) mod shutdown;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signals;
+#[cfg(not(all(unix, feature = "signal")))]
+#[path = "event_loop/no_signals.rs"]
+mod signals;
 pub(crate) mod sources;
 pub(crate) mod timers;
 #[cfg(feature = "node")]

@@ -60,6 +60,8 @@ pub enum Kind {
     Work,
     /// Somebody who listens to a signal.
     Signal,
+    /// A child process that runs.
+    Child,
     /// A handle whose close has not been reported.
     Closing,
     /// The future of `block_on`.
@@ -67,7 +69,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 12;
+    pub(crate) const COUNT: usize = 13;
 
     /// Every kind, in the order of declaration.
     pub const ALL: [Self; Self::COUNT] = [
@@ -81,6 +83,7 @@ impl Kind {
         Self::Io,
         Self::Work,
         Self::Signal,
+        Self::Child,
         Self::Closing,
         Self::Root,
     ];
@@ -99,6 +102,7 @@ impl fmt::Display for Kind {
             Self::Io => "I/O source",
             Self::Work => "work on another thread",
             Self::Signal => "signal listener",
+            Self::Child => "child process",
             Self::Closing => "closing handle",
             Self::Root => "future of block_on",
         })

@@ -30,6 +30,9 @@ pub mod signal;
 #[cfg(all(unix, feature = "tty"))]
 pub mod tty;
 
+#[cfg(all(unix, feature = "process"))]
+pub mod process;
+
 #[cfg(feature = "hyper")]
 pub mod hyper;
 #[cfg(feature = "node")]

@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["io"],
     &["task"],
     &["fs", "net", "signal"],
-    &["tty"],
+    &["process", "tty"],
     &["hyper", "tokio_io"],
     &["node"],
 ];

@@ -1,56 +1,43 @@
-//! What the poll phase delivers after everything else of its batch (R95): signals.
+//! What the poll phase delivers after everything else of its batch (R95): signals, then the ends of children.
 
+use super::children::Children;
 use super::core::Core;
-#[cfg(all(unix, feature = "signal"))]
 use super::signals::Signals;
 
 /// The part of a loop that is looked at last.
 #[derive(Default)]
 pub(crate) struct Late {
-    #[cfg(all(unix, feature = "signal"))]
     pub(crate) signals: Signals,
+    pub(crate) children: Children,
 }
 
 impl Late {
     /// Whether a panic has left some who were not told.
     pub(super) fn has_rest(&self) -> bool {
-        #[cfg(all(unix, feature = "signal"))]
-        if self.signals.has_due() {
-            return true;
-        }
-        false
+        self.signals.has_due() || self.children.has_due()
     }
 
     /// The loop is gone: nothing is watched any more.
     pub(super) fn shut_down(&self) {
-        #[cfg(all(unix, feature = "signal"))]
+        self.children.drain();
         self.signals.drain();
     }
 }
 
 impl Core {
-    /// Delivers what comes last; returns how many callbacks that made.
+    /// Delivers what comes last; returns how many events that were.
     #[inline]
     pub(super) fn run_late(&self) -> usize {
-        #[cfg(all(unix, feature = "signal"))]
-        if self.late.signals.any() {
-            return self.run_signals();
+        let Late { signals, children } = &self.late;
+        if !signals.any() && !children.any() {
+            return 0;
         }
-        0
-    }
-
-    #[cfg(all(unix, feature = "signal"))]
-    fn run_signals(&self) -> usize {
-        let signals = &self.late.signals;
+        // All of it is found out before anybody is told of any of it.
         signals.collect();
-        let mut dispatched = 0;
-        while let Some((listener, once)) = signals.next() {
-            if once {
-                self.set_active(&listener.header, false);
-            }
-            self.dispatch(crate::kinds::Phase::Poll, || listener.callback.call());
-            dispatched += 1;
+        if signals.saw_child() {
+            children.ask();
         }
-        dispatched
+        let ended = self.collect_children();
+        ended + self.run_signals() + self.run_exits()
     }
 }

@@ -146,7 +146,7 @@ impl Core {
             }
             std::mem::forget(unfinished);
             // Not before: who was woken has mostly begun to wait again.
-            if !source.reads_only() {
+            if !source.reads_only() && !self.late.children.report(&source) {
                 source.count_waits(self);
             }
         }

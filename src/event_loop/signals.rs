@@ -14,9 +14,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::callback::CallbackSlot;
+use super::core::Core;
 use super::handles::{HasCallback, Header};
+use crate::kinds::Phase;
 use crate::sys::poller::Poller;
-use crate::sys::signal::{Caught, Watch, watch};
+use crate::sys::signal::{Caught, SIGCHLD, Watch, watch};
 
 /// What a listener and the loop share.
 pub(crate) struct Listener {
@@ -59,6 +61,8 @@ pub(crate) struct Signals {
     /// What the process is asked to catch for this loop, and for how many.
     watches: RefCell<BTreeMap<i32, (Watch, usize)>>,
     next_place: Cell<u64>,
+    /// Whether SIGCHLD was caught since that was last asked.
+    saw_child: Cell<bool>,
     /// Whose turn it is, with the place they had at the time of the catch.
     due: RefCell<VecDeque<(Rc<Listener>, u64)>>,
 }
@@ -94,7 +98,7 @@ impl Signals {
     }
 
     /// Has the process catch a signal for this loop.
-    fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
+    pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
         if let Some((_, count)) = self.watches.borrow_mut().get_mut(&number) {
             *count += 1;
             return Ok(());
@@ -107,7 +111,7 @@ impl Signals {
         Ok(())
     }
 
-    fn release(&self, number: i32) {
+    pub(super) fn release(&self, number: i32) {
         let mut watches = self.watches.borrow_mut();
         if let Some((_, count)) = watches.get_mut(&number) {
             *count -= 1;
@@ -135,9 +139,17 @@ impl Signals {
         let listeners = self.listeners.borrow();
         let mut due = self.due.borrow_mut();
         for number in caught.take() {
+            if number == SIGCHLD {
+                self.saw_child.set(true);
+            }
             let range = listeners.range((number, 0)..=(number, u64::MAX));
             due.extend(range.map(|(&(_, place), listener)| (listener.clone(), place)));
         }
+    }
+
+    /// Whether SIGCHLD was caught since the last time.
+    pub(super) fn saw_child(&self) -> bool {
+        self.saw_child.replace(false)
     }
 
     /// The next listener that is to be called. `true` says that it was for once, and is stopped now.
@@ -160,5 +172,20 @@ impl Signals {
         }
         drop(self.due.take());
         drop(self.watches.take());
+    }
+}
+
+impl Core {
+    /// Calls those whose turn it is; returns how many.
+    pub(super) fn run_signals(&self) -> usize {
+        let mut dispatched = 0;
+        while let Some((listener, once)) = self.late.signals.next() {
+            if once {
+                self.set_active(&listener.header, false);
+            }
+            self.dispatch(Phase::Poll, || listener.callback.call());
+            dispatched += 1;
+        }
+        dispatched
     }
 }

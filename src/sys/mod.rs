@@ -12,6 +12,7 @@
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `names` | the name of an address |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
+//! | `process` | children: how they begin, waiting for one without blocking |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `signal` | what was caught for a loop, and the dispositions of the process |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
@@ -35,6 +36,8 @@ pub(crate) mod home;
 #[cfg(feature = "net")]
 pub(crate) mod names;
 pub(crate) mod poller;
+#[cfg(all(unix, feature = "process"))]
+pub(crate) mod process;
 pub(crate) mod scoped;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signal;

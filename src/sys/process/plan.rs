@@ -1,0 +1,263 @@
+//! What a child does between its birth and its program beyond what the standard library offers.
+//!
+//! A command that needs none of it is started by `posix_spawn`, which does not copy the parent's memory map; one that
+//! does is forked.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::fstat;
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, fcntl_setfd};
+
+/// The user and the groups of a child.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ids {
+    pub(crate) user: Option<u32>,
+    pub(crate) group: Option<u32>,
+    /// `None`: dropped together with the user or the group, if they can be.
+    pub(crate) groups: Option<Vec<u32>>,
+}
+
+/// The steps that one start takes, in the child, before the program is loaded.
+///
+/// Shared between the command and the closure that the standard library calls in the child.
+#[derive(Clone, Default)]
+pub(crate) struct Plan {
+    /// Never contended, so that it may be locked in a forked child: held for the moment of a change only, by the thread
+    /// that starts the child next.
+    steps: Arc<Mutex<Steps>>,
+}
+
+#[derive(Default)]
+struct Steps {
+    new_session: bool,
+    ids: Ids,
+    descriptors: Vec<Placed>,
+    reset_signals: bool,
+}
+
+/// A descriptor that the child finds at a number.
+struct Placed {
+    source: RawFd,
+    target: RawFd,
+    /// What else has the number in the parent: the child must find the same before it overwrites it.
+    tenant: Option<(u64, u64)>,
+}
+
+/// What keeps the chosen numbers from being taken by descriptors that the start itself needs.
+pub(crate) struct Placeholders {
+    _held: Vec<OwnedFd>,
+}
+
+impl Plan {
+    /// Makes the command take the steps of this plan in every child from now on.
+    pub(crate) fn attach(&self, command: &mut Command) {
+        let steps = self.steps.clone();
+        let run = move || steps.lock().unwrap_or_else(PoisonError::into_inner).run();
+        // SAFETY: `run` makes system calls and neither allocates nor waits: nobody else holds the lock, see `Plan`.
+        unsafe { command.pre_exec(run) };
+    }
+
+    /// Sets the steps of the next start.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when it has no descriptors left to keep the chosen numbers free.
+    pub(crate) fn set(
+        &self,
+        new_session: bool,
+        ids: &Ids,
+        descriptors: &[(RawFd, OwnedFd)],
+        reset_signals: bool,
+    ) -> io::Result<Placeholders> {
+        let mut held = Vec::new();
+        let mut placed = Vec::new();
+        for (target, source) in descriptors {
+            placed.push(Placed {
+                source: source.as_raw_fd(),
+                target: *target,
+                tenant: hold(*target, source, &mut held)?,
+            });
+        }
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        *steps = Steps {
+            new_session,
+            ids: ids.clone(),
+            descriptors: placed,
+            reset_signals,
+        };
+        Ok(Placeholders { _held: held })
+    }
+}
+
+/// Sees to it that nothing which the start opens gets the number. The standard library's pipe, through which a child
+/// reports that its program could not be loaded, would be overwritten by what is placed there.
+///
+/// Returns what has the number already; somebody else may close that at any time, so the child looks again.
+fn hold(
+    target: RawFd,
+    source: &OwnedFd,
+    held: &mut Vec<OwnedFd>,
+) -> io::Result<Option<(u64, u64)>> {
+    if source.as_raw_fd() == target {
+        return Ok(None);
+    }
+    let placeholder = fcntl_dupfd_cloexec(source, target)?;
+    if placeholder.as_raw_fd() == target {
+        held.push(placeholder);
+        return Ok(None);
+    }
+    if held.iter().any(|held| held.as_raw_fd() == target) {
+        return Ok(None);
+    }
+    Ok(identity(target))
+}
+
+/// Which open file a number stands for. Pipes and sockets have one each.
+fn identity(number: RawFd) -> Option<(u64, u64)> {
+    // SAFETY: borrowed for one question; if the number is nobody's by now, the answer is an error.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = fstat(descriptor).ok()?;
+    // The types differ between systems.
+    Some((stat.st_dev as u64, stat.st_ino as u64))
+}
+
+impl Steps {
+    /// In the child: system calls only, no allocation.
+    fn run(&mut self) -> io::Result<()> {
+        if self.new_session {
+            rustix::process::setsid()?;
+        }
+        self.place_descriptors()?;
+        self.set_ids()?;
+        if self.reset_signals {
+            reset_signals();
+        }
+        Ok(())
+    }
+
+    /// Puts the descriptors at their numbers (R263: also when these are taken by others of them).
+    fn place_descriptors(&mut self) -> io::Result<()> {
+        for placed in &self.descriptors {
+            if placed.tenant.is_some() && identity(placed.target) != placed.tenant {
+                // The number was given to something that the start itself needs.
+                return Err(io::Error::from_raw_os_error(libc::EBUSY));
+            }
+        }
+        let above = self.descriptors.iter().map(|placed| placed.target).max();
+        let above = above.unwrap_or(0) + 1;
+        for index in 0..self.descriptors.len() {
+            let source = self.descriptors[index].source;
+            let mut others = self.descriptors.iter().enumerate();
+            if others.any(|(other, placed)| other != index && placed.target == source) {
+                // SAFETY: the command owns it and outlives the start.
+                let descriptor = unsafe { BorrowedFd::borrow_raw(source) };
+                let moved = fcntl_dupfd_cloexec(descriptor, above)?;
+                self.descriptors[index].source = std::os::fd::IntoRawFd::into_raw_fd(moved);
+            }
+        }
+        for placed in &self.descriptors {
+            // SAFETY: as above, or made above.
+            let source = unsafe { BorrowedFd::borrow_raw(placed.source) };
+            if placed.source == placed.target {
+                let flags = fcntl_getfd(source)?;
+                fcntl_setfd(source, flags - FdFlags::CLOEXEC)?;
+            } else {
+                // SAFETY: the number is the child's to use: nobody owns it here (see `hold`), and what it was is closed.
+                let mut target = unsafe { OwnedFd::from_raw_fd(placed.target) };
+                let done = rustix::io::dup2(source, &mut target);
+                // The program inherits it.
+                std::mem::forget(target);
+                done?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Groups first, then the group, then the user (R267): a user without rights could not set the others any more.
+    fn set_ids(&self) -> io::Result<()> {
+        let Ids {
+            user,
+            group,
+            groups,
+        } = &self.ids;
+        match groups {
+            Some(groups) => {
+                // The type of the count differs between systems; that of the list is the same everywhere.
+                let count = groups.len() as _;
+                // SAFETY: the pointer and the count describe the list.
+                checked(unsafe { libc::setgroups(count, groups.as_ptr()) })?;
+            }
+            None if user.is_some() || group.is_some() => {
+                // Best effort: without the right to do it there are no rights to lose either.
+                // SAFETY: an empty list needs no pointer.
+                unsafe { libc::setgroups(0, std::ptr::null()) };
+            }
+            None => {}
+        }
+        if let Some(group) = group {
+            // SAFETY: takes a number.
+            checked(unsafe { libc::setgid(*group) })?;
+        }
+        if let Some(user) = user {
+            // SAFETY: takes a number.
+            checked(unsafe { libc::setuid(*user) })?;
+        }
+        Ok(())
+    }
+}
+
+fn checked(result: i32) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The signals whose default action a child starts with (R265).
+const RESET: std::ops::Range<i32> = 1..32;
+
+/// In the child: no signal is ignored, none blocked.
+fn reset_signals() {
+    for number in RESET {
+        // SAFETY: the default action runs nothing of ours; it is refused for some numbers, which have it anyway.
+        unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: the first call fills the set, the second one reads it.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Whether a child would inherit signals that are ignored or blocked here. Handlers are not inherited, and the standard
+/// library takes care of SIGPIPE.
+pub(crate) fn has_inheritable_signals() -> bool {
+    let mut mask = MaybeUninit::uninit();
+    // SAFETY: a null pointer changes nothing; `mask` has room for the answer.
+    let result =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) };
+    // SAFETY: filled by the call if it has succeeded.
+    let mask = (result == 0).then(|| unsafe { mask.assume_init() });
+    RESET
+        .filter(|number| *number != libc::SIGPIPE)
+        .any(|number| {
+            // SAFETY: the set is a whole one, the number that of a signal.
+            let is_blocked =
+                mask.is_some_and(|mask| unsafe { libc::sigismember(&mask, number) == 1 });
+            is_blocked || is_ignored(number)
+        })
+}
+
+fn is_ignored(number: i32) -> bool {
+    let mut current = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null pointer changes nothing; `current` has room for the answer.
+    let result = unsafe { libc::sigaction(number, std::ptr::null(), current.as_mut_ptr()) };
+    // SAFETY: filled by the call if it has succeeded.
+    result == 0 && unsafe { current.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
