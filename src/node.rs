@@ -8,6 +8,7 @@
 //! same with less.
 
 pub mod events;
+pub mod stream;
 pub mod timers;
 pub mod worker_threads;
 

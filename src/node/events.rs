@@ -259,6 +259,12 @@ impl EventEmitter {
         }
     }
 
+    /// Drops all listeners without telling anybody: nothing will be emitted any more.
+    pub(super) fn clear(&self) {
+        let slots = self.inner.slots.take();
+        drop(slots);
+    }
+
     fn remove_key(&self, key: Key) {
         loop {
             let last = {

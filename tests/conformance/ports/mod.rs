@@ -22,6 +22,7 @@ mod lanes;
 mod messages;
 mod promise_timers;
 mod promises;
+mod streams;
 mod timers;
 
 use crate::support::{Clock, Main};
@@ -46,6 +47,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     events::PORTS,
     promise_timers::PORTS,
     messages::PORTS,
+    streams::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -1,0 +1,180 @@
+//! Streams of other things: iterators, streams of futures, readers and writers.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use futures_core::Stream;
+use futures_io::{AsyncRead, AsyncWrite};
+
+use super::super::callbacks::in_callbacks;
+use super::super::error::Error;
+use super::super::promise::call;
+use super::base::Done;
+use super::readable::Readable;
+use super::writable::Writable;
+use crate::task::{next_tick, queue_microtask};
+
+/// How many bytes are read from a reader at once.
+const READ_SIZE: usize = 64 * 1024;
+
+impl<T: 'static> Readable<T> {
+    /// A stream of what an iterator gives, in object mode. Node's `Readable.from`.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "collecting needs a running loop, which `FromIterator` cannot say"
+    )]
+    pub fn from_iter<I>(items: I) -> Self
+    where
+        I: IntoIterator<Item = T>,
+        I::IntoIter: 'static,
+    {
+        let mut items = items.into_iter();
+        Self::objects()
+            .high_water_mark(1)
+            .read(move |readable, _| {
+                for item in items.by_ref() {
+                    if !readable.push(item) {
+                        return;
+                    }
+                }
+                readable.push_end();
+            })
+            .destroy(close_iterator)
+            .build()
+    }
+
+    /// A stream of what another kind of stream gives, in object mode. Its error ends this one.
+    pub fn from_stream<E>(items: impl Stream<Item = Result<T, E>> + 'static) -> Self
+    where
+        E: Into<Error> + 'static,
+    {
+        let items = Rc::new(RefCell::new(Box::pin(items)));
+        Self::objects()
+            .high_water_mark(1)
+            .read(move |readable, _| {
+                let (items, readable) = (items.clone(), readable.clone());
+                drop(call(async move {
+                    loop {
+                        let next = poll_fn(|cx| items.borrow_mut().as_mut().poll_next(cx)).await;
+                        match next {
+                            Some(Ok(item)) => {
+                                if !readable.push(item) {
+                                    break;
+                                }
+                            }
+                            Some(Err(error)) => break readable.destroy(Some(error.into())),
+                            None => break readable.push_end(),
+                        }
+                    }
+                }));
+            })
+            .destroy(close_iterator)
+            .build()
+    }
+}
+
+/// An iterator is closed by a microtask, which reports by a tick.
+fn close_iterator(error: Option<Error>, done: Done) {
+    queue_microtask(move || next_tick(move || done.pass(error)));
+}
+
+impl Readable<Vec<u8>> {
+    /// A stream of what a reader gives: a socket, a file, a pipe. It is dropped when the stream is destroyed.
+    ///
+    /// What is read in the poll phase is pushed, and emitted, in that callback (N96).
+    pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
+        let reader = Rc::new(RefCell::new(Some(Box::pin(reader))));
+        let destroyed = reader.clone();
+        Self::bytes()
+            .read(move |readable, _| {
+                let (reader, readable) = (reader.clone(), readable.clone());
+                in_callbacks(async move {
+                    match read(&reader).await {
+                        Ok(chunk) if chunk.is_empty() => readable.push_end(),
+                        Ok(chunk) => drop(readable.push(chunk)),
+                        Err(error) => readable.destroy(Some(error.into())),
+                    }
+                });
+            })
+            .destroy(move |error, done| {
+                let reader = destroyed.take();
+                drop(reader);
+                done.pass(error);
+            })
+            .build()
+    }
+}
+
+/// What was given to a stream; `None` once that is destroyed.
+type Shared<I> = Rc<RefCell<Option<Pin<Box<I>>>>>;
+
+/// Reads one chunk; none is the end.
+async fn read<R: AsyncRead>(reader: &Shared<R>) -> io::Result<Vec<u8>> {
+    let mut chunk = vec![0; READ_SIZE];
+    let size = poll_fn(|cx| match &mut *reader.borrow_mut() {
+        Some(reader) => reader.as_mut().poll_read(cx, &mut chunk),
+        None => std::task::Poll::Ready(Ok(0)),
+    })
+    .await?;
+    chunk.truncate(size);
+    chunk.shrink_to_fit();
+    Ok(chunk)
+}
+
+impl Writable<Vec<u8>> {
+    /// A sink that writes into a writer: a socket, a file, a pipe. In the end the writer is closed; it is dropped when the
+    /// stream is destroyed.
+    pub fn from_writer(writer: impl AsyncWrite + 'static) -> Self {
+        let writer = Rc::new(RefCell::new(Some(Box::pin(writer))));
+        let (ended, destroyed) = (writer.clone(), writer.clone());
+        Self::bytes(move |chunk: Vec<u8>, done| {
+            let writer = writer.clone();
+            in_callbacks(async move { done.call(write_all(&writer, &chunk).await) });
+        })
+        .end(move |done| {
+            in_callbacks(async move { done.call(close(&ended).await) });
+        })
+        .destroy(move |error, done| {
+            let writer = destroyed.take();
+            drop(writer);
+            done.pass(error);
+        })
+        .build()
+    }
+}
+
+async fn write_all<W: AsyncWrite>(writer: &Shared<W>, mut bytes: &[u8]) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        let size = poll_fn(|cx| match &mut *writer.borrow_mut() {
+            Some(writer) => writer.as_mut().poll_write(cx, bytes),
+            None => std::task::Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        })
+        .await?;
+        if size == 0 {
+            return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+        }
+        bytes = &bytes[size..];
+    }
+    flush(writer).await
+}
+
+async fn flush<W: AsyncWrite>(writer: &Shared<W>) -> Result<(), Error> {
+    poll_fn(|cx| match &mut *writer.borrow_mut() {
+        Some(writer) => writer.as_mut().poll_flush(cx),
+        None => std::task::Poll::Ready(Ok(())),
+    })
+    .await?;
+    Ok(())
+}
+
+async fn close<W: AsyncWrite>(writer: &Shared<W>) -> Result<(), Error> {
+    poll_fn(|cx| match &mut *writer.borrow_mut() {
+        Some(writer) => writer.as_mut().poll_close(cx),
+        None => std::task::Poll::Ready(Ok(())),
+    })
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! What a stream counts, and how chunks are joined and cut.
+
+use std::collections::VecDeque;
+
+/// How many bytes a stream keeps unless told otherwise.
+const BYTES: usize = 16 * 1024;
+
+/// How many chunks a stream in object mode keeps unless told otherwise.
+const OBJECTS: usize = 16;
+
+/// A chunk of bytes: can be joined with others, and cut.
+pub trait ByteChunk: Sized + 'static {
+    /// How many bytes there are.
+    fn size(&self) -> usize;
+
+    /// Adds the bytes of another chunk.
+    fn append(&mut self, other: Self);
+
+    /// Takes the first `size` bytes out; at least as many are there.
+    fn take_first(&mut self, size: usize) -> Self;
+}
+
+impl ByteChunk for Vec<u8> {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, mut other: Self) {
+        Self::append(self, &mut other);
+    }
+
+    fn take_first(&mut self, size: usize) -> Self {
+        let rest = self.split_off(size);
+        std::mem::replace(self, rest)
+    }
+}
+
+/// Counted in bytes, as Node's buffers. A cut inside a character moves to its end.
+impl ByteChunk for String {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, other: Self) {
+        self.push_str(&other);
+    }
+
+    fn take_first(&mut self, size: usize) -> Self {
+        let mut end = size;
+        while !self.is_char_boundary(end) {
+            end += 1;
+        }
+        let rest = self.split_off(end);
+        std::mem::replace(self, rest)
+    }
+}
+
+/// Whether a stream is one of bytes or one of objects.
+pub(super) struct Mode<T> {
+    bytes: Option<Bytes<T>>,
+}
+
+struct Bytes<T> {
+    size: fn(&T) -> usize,
+    append: fn(&mut T, T),
+    take_first: fn(&mut T, usize) -> T,
+}
+
+impl<T> Mode<T> {
+    pub(super) const OBJECTS: Self = Self { bytes: None };
+
+    pub(super) fn bytes() -> Self
+    where
+        T: ByteChunk,
+    {
+        Self {
+            bytes: Some(Bytes {
+                size: T::size,
+                append: T::append,
+                take_first: T::take_first,
+            }),
+        }
+    }
+
+    pub(super) fn is_objects(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    pub(super) fn size(&self, chunk: &T) -> usize {
+        self.bytes.as_ref().map_or(1, |bytes| (bytes.size)(chunk))
+    }
+
+    pub(super) fn high_water_mark(&self) -> usize {
+        if self.is_objects() { OBJECTS } else { BYTES }
+    }
+
+    /// Takes `size` out of the front of a buffer that has as much: one object, or that many bytes.
+    pub(super) fn take(&self, buffer: &mut VecDeque<T>, size: usize) -> Option<T> {
+        let Some(bytes) = &self.bytes else {
+            return buffer.pop_front();
+        };
+        let first = buffer.front_mut()?;
+        if (bytes.size)(first) > size {
+            return Some((bytes.take_first)(first, size));
+        }
+        let mut chunk = buffer.pop_front()?;
+        while let Some(next) = buffer.front_mut() {
+            let missing = size.saturating_sub((bytes.size)(&chunk));
+            if missing == 0 {
+                break;
+            }
+            if (bytes.size)(next) > missing {
+                let part = (bytes.take_first)(next, missing);
+                (bytes.append)(&mut chunk, part);
+            } else if let Some(next) = buffer.pop_front() {
+                (bytes.append)(&mut chunk, next);
+            }
+        }
+        Some(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ByteChunk, Mode};
+
+    #[test]
+    fn bytes_are_joined_and_cut() {
+        let mode = Mode::<Vec<u8>>::bytes();
+        let mut buffer = [b"ab".to_vec(), b"cde".to_vec(), b"f".to_vec()].into();
+        assert_eq!(mode.take(&mut buffer, 1).unwrap(), b"a");
+        assert_eq!(mode.take(&mut buffer, 3).unwrap(), b"bcd");
+        assert_eq!(mode.take(&mut buffer, 2).unwrap(), b"ef");
+        assert_eq!(mode.take(&mut buffer, 1), None);
+    }
+
+    #[test]
+    fn objects_come_one_by_one() {
+        let mode = Mode::OBJECTS;
+        let mut buffer = [1, 2].into();
+        assert_eq!(mode.take(&mut buffer, 1), Some(1));
+        assert_eq!(mode.size(&7), 1);
+    }
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        let mut text = "aéb".to_owned();
+        assert_eq!(text.take_first(2), "aé");
+        assert_eq!(text, "b");
+    }
+}

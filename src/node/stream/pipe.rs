@@ -1,0 +1,208 @@
+//! From a readable stream into a writable one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::super::error::Error;
+use super::super::events::{ERROR, Emitter as _, ListenerId};
+use super::base::StreamId;
+use super::readable::Readable;
+use super::writable::Writable;
+use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
+use crate::task::next_tick;
+
+impl<T: Clone + 'static> Readable<T> {
+    /// Writes all chunks into `sink`, stops while it is full, and ends it in the end.
+    ///
+    /// Errors are not passed on, and a sink that fails or closes is let go of; see [`pipeline`](super::pipeline()) for more.
+    /// Chunks are cloned: other listeners and pipes may want them.
+    pub fn pipe(&self, sink: &Writable<T>) {
+        self.pipe_with(sink, true);
+    }
+
+    /// The same, and leaves `sink` open in the end.
+    pub fn pipe_without_end(&self, sink: &Writable<T>) {
+        self.pipe_with(sink, false);
+    }
+
+    fn pipe_with(&self, sink: &Writable<T>, end: bool) {
+        let pipe = Rc::new(Pipe {
+            source: self.clone(),
+            sink: sink.clone(),
+            ends: end,
+            cleaned_up: Cell::new(false),
+            on_source: RefCell::default(),
+            on_sink: RefCell::default(),
+            on_drain: Cell::new(None),
+            on_finish: Cell::new(None),
+            on_close: Cell::new(None),
+            on_error: Cell::new(None),
+        });
+        self.state().pipes.borrow_mut().push(sink.id());
+        pipe.start();
+    }
+
+    /// Stops writing into `sink`.
+    pub fn unpipe(&self, sink: &Writable<T>) {
+        let is_last = {
+            let mut pipes = self.state().pipes.borrow_mut();
+            let Some(place) = pipes.iter().position(|id| *id == sink.id()) else {
+                return;
+            };
+            pipes.remove(place);
+            pipes.is_empty()
+        };
+        if is_last {
+            self.pause();
+        }
+        sink.emitter().emit(UNPIPE, &self.id());
+    }
+}
+
+struct Pipe<T: 'static> {
+    source: Readable<T>,
+    sink: Writable<T>,
+    ends: bool,
+    cleaned_up: Cell<bool>,
+    on_source: RefCell<Vec<ListenerId>>,
+    on_sink: RefCell<Vec<ListenerId>>,
+    on_drain: Cell<Option<ListenerId>>,
+    on_finish: Cell<Option<ListenerId>>,
+    on_close: Cell<Option<ListenerId>>,
+    on_error: Cell<Option<ListenerId>>,
+}
+
+impl<T: Clone + 'static> Pipe<T> {
+    fn start(self: &Rc<Self>) {
+        let (source, sink) = (self.source.emitter(), self.sink.emitter());
+        let state = self.source.state();
+        let pipe = self.clone();
+        if state.end_emitted.get() {
+            next_tick(move || pipe.source_ended());
+        } else {
+            let listener = source.once(END, move |()| pipe.source_ended());
+            self.on_source.borrow_mut().push(listener);
+        }
+        let pipe = self.clone();
+        let listener = sink.on(UNPIPE, move |id: &StreamId| {
+            if *id == pipe.source.id() {
+                pipe.clean_up();
+            }
+        });
+        self.on_sink.borrow_mut().push(listener);
+        let pipe = self.clone();
+        let listener = self.source.on_data(move |chunk| {
+            if !pipe.sink.write(chunk.clone()) {
+                pipe.pause();
+            }
+        });
+        self.on_source.borrow_mut().push(listener);
+        let pipe = self.clone();
+        let listener = sink.prepend(ERROR, move |error| pipe.sink_failed(error));
+        self.on_error.set(Some(listener));
+        let pipe = self.clone();
+        let listener = sink.once(CLOSE, move |()| {
+            pipe.off_sink(&pipe.on_finish);
+            pipe.unpipe();
+        });
+        self.on_close.set(Some(listener));
+        let pipe = self.clone();
+        let listener = sink.once(FINISH, move |()| {
+            pipe.off_sink(&pipe.on_close);
+            pipe.unpipe();
+        });
+        self.on_finish.set(Some(listener));
+        sink.emit(PIPE, &self.source.id());
+        if self.sink.need_drain() {
+            self.pause();
+        } else if self.source.flowing() != Some(true) {
+            self.source.resume();
+        }
+    }
+
+    fn source_ended(&self) {
+        if self.ends {
+            self.sink.end();
+        } else {
+            self.unpipe();
+        }
+    }
+
+    fn unpipe(&self) {
+        self.source.unpipe(&self.sink);
+    }
+
+    /// The sink is full.
+    fn pause(self: &Rc<Self>) {
+        let state = self.source.state();
+        if !self.cleaned_up.get() {
+            let (pipes, id) = (state.pipes.borrow(), self.sink.id());
+            let mut awaiting = state.awaiting_drain.borrow_mut();
+            if *pipes == [id] {
+                *awaiting = vec![id];
+            } else if pipes.contains(&id) && !awaiting.contains(&id) {
+                awaiting.push(id);
+            }
+            drop((pipes, awaiting));
+            self.source.pause();
+        }
+        if self.on_drain.get().is_none() {
+            let pipe = self.clone();
+            let listener = self.sink.on(DRAIN, move |()| pipe.drained());
+            self.on_drain.set(Some(listener));
+        }
+    }
+
+    fn drained(&self) {
+        let state = self.source.state();
+        let all_drained = {
+            let mut awaiting = state.awaiting_drain.borrow_mut();
+            awaiting.retain(|id| *id != self.sink.id());
+            awaiting.is_empty()
+        };
+        if all_drained && state.is_listened_to() {
+            self.source.resume();
+        }
+    }
+
+    /// The sink has failed: no more is written. Somebody has to hear the error.
+    fn sink_failed(&self, error: &Error) {
+        self.unpipe();
+        self.off_sink(&self.on_error);
+        if self.sink.emitter().listener_count(ERROR) == 0 {
+            self.sink.emitter().emit(ERROR, error);
+        }
+    }
+
+    fn off_sink(&self, listener: &Cell<Option<ListenerId>>) {
+        if let Some(id) = listener.take() {
+            self.sink.emitter().off(id);
+        }
+    }
+
+    fn clean_up(&self) {
+        if self.cleaned_up.get() {
+            return;
+        }
+        let awaits_drain = self.on_drain.get().is_some();
+        for listener in [
+            &self.on_close,
+            &self.on_finish,
+            &self.on_drain,
+            &self.on_error,
+        ] {
+            self.off_sink(listener);
+        }
+        for id in self.on_sink.take() {
+            self.sink.emitter().off(id);
+        }
+        for id in self.on_source.take() {
+            self.source.emitter().off(id);
+        }
+        self.cleaned_up.set(true);
+        let waits = !self.source.state().awaiting_drain.borrow().is_empty();
+        if awaits_drain && waits && self.sink.need_drain() {
+            self.drained();
+        }
+    }
+}

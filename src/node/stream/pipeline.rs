@@ -1,0 +1,276 @@
+//! Several streams in a row.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
+
+use super::super::abort::AbortSignal;
+use super::super::error::Error;
+use super::super::events::{ERROR, Emitter as _};
+use super::base::{Base, destroyed, premature_close};
+use super::duplex::{Duplex, Transform};
+use super::finished::sealed::Sealed as _;
+use super::finished::{EndOfStream, Outcome, Sides};
+use super::readable::Readable;
+use super::writable::Writable;
+use super::{CLOSE, END};
+use crate::task::next_tick;
+
+/// Begins a row of streams that are piped into each other, fail together, and end together.
+///
+/// When one of them fails or is closed too early, all others are destroyed. The end is reported by a tick after the last one
+/// has closed (N143).
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::RefCell, rc::Rc};
+/// use phaseloop::node::{run, stream::{Readable, Transform, Writable, pipeline}};
+///
+/// let seen = Rc::new(RefCell::new(Vec::new()));
+/// let log = seen.clone();
+/// run(async move {
+///     let source = Readable::from_iter(["a", "b"]);
+///     let upper = Transform::objects(|text: &str, out| out.ok_with(text.to_uppercase())).build();
+///     let sink = Writable::objects(move |text: String, done| {
+///         log.borrow_mut().push(text);
+///         done.ok();
+///     })
+///     .build();
+///     pipeline(&source).through(&upper).into(&sink).await.unwrap();
+/// });
+/// assert_eq!(*seen.borrow(), ["A", "B"]);
+/// ```
+pub fn pipeline<T: 'static>(source: &Readable<T>) -> Pipeline<T> {
+    let row = Rc::new(Row::default());
+    let sides = Sides {
+        readable: true,
+        writable: false,
+    };
+    row.add(source.base(), sides);
+    Pipeline {
+        last: source.clone(),
+        row,
+    }
+}
+
+/// A row of streams that has no sink yet. Made by [`pipeline()`].
+#[must_use = "a row without a sink moves nothing"]
+pub struct Pipeline<T: 'static> {
+    last: Readable<T>,
+    row: Rc<Row>,
+}
+
+impl<T: Clone + 'static> Pipeline<T> {
+    /// Goes on through a transform or another duplex stream.
+    pub fn through<R: 'static>(self, next: &impl AsDuplex<T, R>) -> Pipeline<R> {
+        let next = next.as_duplex();
+        let sides = Sides {
+            readable: true,
+            writable: true,
+        };
+        self.row.add(next.base(), sides);
+        self.row.pipe(&self.last, next.writable());
+        Pipeline {
+            last: next.readable().clone(),
+            row: self.row,
+        }
+    }
+
+    /// Ends in a sink.
+    pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
+        let sides = Sides {
+            readable: false,
+            writable: true,
+        };
+        self.row.add(sink.base(), sides);
+        self.row.pipe(&self.last, sink);
+        PipelineEnd { row: self.row }
+    }
+}
+
+/// What a row of streams may go through.
+pub trait AsDuplex<W: 'static, R: 'static> {
+    /// The stream.
+    fn as_duplex(&self) -> &Duplex<W, R>;
+}
+
+impl<W: 'static, R: 'static> AsDuplex<W, R> for Duplex<W, R> {
+    fn as_duplex(&self) -> &Self {
+        self
+    }
+}
+
+impl<W: 'static, R: 'static> AsDuplex<W, R> for Transform<W, R> {
+    fn as_duplex(&self) -> &Duplex<W, R> {
+        self.duplex()
+    }
+}
+
+/// A whole row of streams. Await it, or give it a callback; dropped, it goes on.
+#[must_use = "await it, or give it a callback, to learn of errors"]
+pub struct PipelineEnd {
+    row: Rc<Row>,
+}
+
+impl PipelineEnd {
+    /// Ends the row when `signal` is aborted.
+    pub fn signal(self, signal: &AbortSignal) -> Self {
+        let (row, by) = (Rc::downgrade(&self.row), signal.clone());
+        let abort = move || {
+            if let (Some(row), Some(reason)) = (row.upgrade(), by.reason()) {
+                row.finish_all(Err(Error::aborted_by(reason)), false);
+            }
+        };
+        if signal.aborted() {
+            next_tick(abort);
+        } else {
+            signal.on_abort(abort);
+        }
+        self
+    }
+
+    /// Calls `callback` when the row has ended.
+    pub fn then(self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.row.outcome.then(Box::new(callback));
+    }
+}
+
+impl Future for PipelineEnd {
+    type Output = Result<(), Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.row.outcome.poll(cx)
+    }
+}
+
+#[derive(Default)]
+struct Row {
+    error: RefCell<Option<Error>>,
+    /// How many ends are waited for: two for each pipe.
+    waiting: Cell<isize>,
+    members: RefCell<Vec<Rc<Member>>>,
+    outcome: Outcome,
+}
+
+/// One stream of a row.
+struct Member {
+    base: Weak<Base>,
+    over: Cell<bool>,
+}
+
+impl Row {
+    /// Takes a stream into the row, to be destroyed with the others.
+    fn add(self: &Rc<Self>, base: &Rc<Base>, sides: Sides) {
+        let member = Rc::new(Member {
+            base: Rc::downgrade(base),
+            over: Cell::new(false),
+        });
+        let (closed, ended) = (member.clone(), member.clone());
+        base.emitter.on(CLOSE, move |()| closed.over.set(true));
+        let end = move |result: Result<(), Error>| ended.over.set(result.is_ok());
+        EndOfStream::new(base, sides, Box::new(end)).keep();
+        self.members.borrow_mut().push(member);
+        let row = self.clone();
+        // Errors after the end of a pipe, too.
+        base.emitter.on(ERROR, move |error| {
+            let is_consequence =
+                error.name() == "AbortError" || error.code() == Some("ERR_STREAM_PREMATURE_CLOSE");
+            if !is_consequence {
+                row.finish(Err(error.clone()));
+            }
+        });
+    }
+
+    fn pipe<T: Clone + 'static>(self: &Rc<Self>, source: &Readable<T>, sink: &Writable<T>) {
+        self.waiting.set(self.waiting.get() + 2);
+        let ended = Rc::new(Cell::new(false));
+        let (row, was_ended) = (self.clone(), ended.clone());
+        sink.on(CLOSE, move |()| {
+            if !was_ended.get() {
+                row.finish(Err(premature_close()));
+            }
+        });
+        source.pipe_without_end(sink);
+        let end_of = sink.clone();
+        let end = move || {
+            ended.set(true);
+            end_of.end();
+        };
+        if source.ended() {
+            next_tick(end);
+        } else {
+            source.once(END, move |()| end());
+        }
+        let row = self.clone();
+        let reads = Sides {
+            readable: true,
+            writable: false,
+        };
+        let source_over = move |result: Result<(), Error>| row.finish(result);
+        EndOfStream::new(source.base(), reads, Box::new(source_over)).keep();
+        let row = self.clone();
+        let writes = Sides {
+            readable: false,
+            writable: true,
+        };
+        let sink_over = move |result: Result<(), Error>| row.finish(result);
+        EndOfStream::new(sink.base(), writes, Box::new(sink_over)).keep();
+    }
+
+    fn finish(self: &Rc<Self>, result: Result<(), Error>) {
+        self.waiting.set(self.waiting.get() - 1);
+        let is_last = self.waiting.get() == 0;
+        self.finish_all(result, is_last);
+    }
+
+    fn finish_all(self: &Rc<Self>, result: Result<(), Error>, is_last: bool) {
+        if let Err(error) = result {
+            let mut first = self.error.borrow_mut();
+            let replaces = first
+                .as_ref()
+                .is_none_or(|known| known.code() == Some("ERR_STREAM_PREMATURE_CLOSE"));
+            if replaces {
+                *first = Some(error);
+            }
+        }
+        let error = self.error.borrow().clone();
+        if error.is_none() && !is_last {
+            return;
+        }
+        let members = self.members.take();
+        for member in members {
+            member.destroy(error.clone());
+        }
+        if is_last {
+            let row = self.clone();
+            next_tick(move || row.outcome.settle(error.map_or(Ok(()), Err)));
+        }
+    }
+}
+
+impl Member {
+    fn destroy(&self, error: Option<Error>) {
+        if self.over.replace(true) {
+            return;
+        }
+        if let Some(base) = self.base.upgrade() {
+            base.destroy(Some(error.unwrap_or_else(|| destroyed("pipe"))));
+        }
+    }
+}
+
+impl<T: 'static> fmt::Debug for Pipeline<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pipeline").field(&self.last).finish()
+    }
+}
+
+impl fmt::Debug for PipelineEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PipelineEnd")
+    }
+}

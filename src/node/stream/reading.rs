@@ -1,0 +1,435 @@
+//! How a readable stream reads, flows and ends.
+
+use super::super::error::Error;
+use super::super::events::Watch;
+use super::super::promise;
+use super::base::{ReadableSide, error_of};
+use super::readable::{Readable, State};
+use super::{END, PAUSE, READABLE, RESUME};
+use crate::task::next_tick;
+
+/// How much a read asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Amount {
+    /// What there is.
+    All,
+    Exactly(usize),
+}
+
+impl<T: 'static> State<T> {
+    fn handle(&self) -> Readable<T> {
+        let state = self.me.upgrade();
+        Readable {
+            state: state.expect("it is being used"),
+            partner: None,
+        }
+    }
+
+    /// Calls `f` by a tick.
+    fn tick(&self, f: impl FnOnce(&Self) + 'static) {
+        let me = self.handle().state;
+        next_tick(move || f(&me));
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.base.destroyed.get() || self.base.is_errored()
+    }
+
+    fn is_flowing(&self) -> bool {
+        self.flowing.get() == Some(true)
+    }
+
+    // The source's side.
+
+    pub(super) fn push(&self, chunk: T) -> bool {
+        if self.mode.size(&chunk) == 0 {
+            // No bytes: the source may be asked again.
+            self.reading.set(false);
+            self.read_more();
+            return self.can_push_more();
+        }
+        if self.ended.get() {
+            let text = "a chunk was pushed after the end";
+            let error = Error::with_code("ERR_STREAM_PUSH_AFTER_EOF", text);
+            self.base.error_or_destroy(error, false);
+            return false;
+        }
+        if self.is_over() {
+            return false;
+        }
+        self.reading.set(false);
+        self.add(chunk, false);
+        self.can_push_more()
+    }
+
+    pub(super) fn push_end(&self) {
+        self.reading.set(false);
+        if self.ended.replace(true) {
+            return;
+        }
+        if self.sync.get() {
+            self.emit_readable_later();
+        } else {
+            self.need_readable.set(false);
+            self.emitted_readable.set(true);
+            self.emit_readable();
+        }
+    }
+
+    pub(super) fn can_push_more(&self) -> bool {
+        let length = self.length.get();
+        !self.ended.get() && (length < self.high_water_mark.get() || length == 0)
+    }
+
+    pub(super) fn add(&self, chunk: T, first: bool) {
+        let at_once = self.is_flowing()
+            && !self.sync.get()
+            && self.data_listening.get()
+            && self.length.get() == 0;
+        if at_once {
+            self.awaiting_drain.borrow_mut().clear();
+            self.base.emitter.emit(Readable::<T>::DATA, &chunk);
+        } else {
+            self.length.set(self.length.get() + self.mode.size(&chunk));
+            let mut buffer = self.buffer.borrow_mut();
+            if first {
+                buffer.push_front(chunk);
+            } else {
+                buffer.push_back(chunk);
+            }
+            drop(buffer);
+            if self.need_readable.get() {
+                self.emit_readable_later();
+            }
+        }
+        self.read_more();
+    }
+
+    // Reading.
+
+    fn how_much(&self, amount: Amount) -> usize {
+        let length = self.length.get();
+        if amount == Amount::Exactly(0) || (length == 0 && self.ended.get()) {
+            return 0;
+        }
+        if self.mode.is_objects() {
+            return 1;
+        }
+        match amount {
+            Amount::All => match self.buffer.borrow().front() {
+                // The flow goes chunk by chunk.
+                Some(first) if self.is_flowing() => self.mode.size(first),
+                _ => length,
+            },
+            Amount::Exactly(size) if size <= length => size,
+            Amount::Exactly(_) if self.ended.get() => length,
+            Amount::Exactly(_) => 0,
+        }
+    }
+
+    pub(super) fn read(&self, amount: Amount) -> Option<T> {
+        if let Amount::Exactly(size) = amount {
+            if size > self.high_water_mark.get() {
+                self.high_water_mark.set(size.next_power_of_two());
+            }
+        }
+        if amount == Amount::Exactly(0) {
+            let mark = self.high_water_mark.get().max(1);
+            if self.need_readable.get() && (self.length.get() >= mark || self.ended.get()) {
+                if self.length.get() == 0 && self.ended.get() {
+                    self.end_later();
+                } else {
+                    self.emit_readable_later();
+                }
+                return None;
+            }
+        } else {
+            self.emitted_readable.set(false);
+        }
+        let mut size = self.how_much(amount);
+        if size == 0 && self.ended.get() {
+            if self.length.get() == 0 {
+                self.end_later();
+            }
+            return None;
+        }
+        let length = self.length.get();
+        let wants_more = self.need_readable.get()
+            || length == 0
+            || length.saturating_sub(size) < self.high_water_mark.get();
+        let may_read = !self.reading.get()
+            && !self.ended.get()
+            && !self.is_over()
+            && self.base.constructed.get();
+        if wants_more && may_read {
+            self.call_read();
+            if !self.reading.get() {
+                size = self.how_much(amount);
+            }
+        }
+        self.take(size, amount)
+    }
+
+    fn call_read(&self) {
+        self.reading.set(true);
+        self.sync.set(true);
+        if self.length.get() == 0 {
+            self.need_readable.set(true);
+        }
+        // `None`: it is running, further down the stack.
+        let hook = self.read_hook.take();
+        if let Some(mut hook) = hook {
+            let (handle, mark) = (self.handle(), self.high_water_mark.get());
+            let called = promise::catch(|| hook(&handle, mark));
+            if !self.base.close_emitted.get() {
+                self.read_hook.replace(Some(hook));
+            }
+            if let Err(reason) = called {
+                self.base.error_or_destroy(error_of(&reason), false);
+            }
+        }
+        self.sync.set(false);
+    }
+
+    /// The end of a read: takes `size` out of the buffer.
+    fn take(&self, size: usize, amount: Amount) -> Option<T> {
+        let chunk = if size > 0 {
+            let mut buffer = self.buffer.borrow_mut();
+            self.mode.take(&mut buffer, size)
+        } else {
+            None
+        };
+        match &chunk {
+            None => {
+                if self.length.get() <= self.high_water_mark.get() {
+                    self.need_readable.set(true);
+                }
+            }
+            Some(chunk) => {
+                let taken = self.mode.size(chunk);
+                self.length.set(self.length.get().saturating_sub(taken));
+                self.awaiting_drain.borrow_mut().clear();
+            }
+        }
+        if self.length.get() == 0 {
+            if !self.ended.get() {
+                self.need_readable.set(true);
+            } else {
+                let taken = if chunk.is_some() { size } else { 0 };
+                // Read past the end.
+                if amount != Amount::Exactly(taken) {
+                    self.end_later();
+                }
+            }
+        }
+        if let Some(chunk) = &chunk {
+            if !self.base.error_emitted.get() && !self.base.close_emitted.get() {
+                self.base.emitter.emit(Readable::<T>::DATA, chunk);
+            }
+        }
+        chunk
+    }
+
+    // Telling.
+
+    fn emit_readable_later(&self) {
+        self.need_readable.set(false);
+        if !self.emitted_readable.replace(true) {
+            self.tick(Self::emit_readable);
+        }
+    }
+
+    fn emit_readable(&self) {
+        if !self.is_over() && (self.length.get() > 0 || self.ended.get()) {
+            self.base.emitter.emit(READABLE, &());
+            self.emitted_readable.set(false);
+        }
+        let keeps_little = self.length.get() <= self.high_water_mark.get();
+        if !self.is_flowing() && !self.ended.get() && keeps_little {
+            self.need_readable.set(true);
+        }
+        self.flow();
+    }
+
+    fn end_later(&self) {
+        if !self.end_emitted.get() {
+            self.ended.set(true);
+            self.tick(Self::emit_end);
+        }
+    }
+
+    fn emit_end(&self) {
+        let base = &self.base;
+        let may_end = !base.is_errored() && !base.close_emitted.get() && !self.end_emitted.get();
+        if !may_end || self.length.get() > 0 {
+            return;
+        }
+        self.end_emitted.set(true);
+        base.emitter.emit(END, &());
+        let writable = base.writable();
+        if let Some(writable) = writable.filter(|side| side.is_writable()) {
+            if !base.allow_half_open.get() {
+                let base = base.clone();
+                return next_tick(move || {
+                    if !writable.ending() && !base.destroyed.get() {
+                        writable.end_now();
+                    }
+                });
+            }
+        }
+        let written = base.writable().is_none_or(|side| side.finished());
+        if base.auto_destroy.get() && written {
+            base.destroy(None);
+        }
+    }
+
+    // Asking the source.
+
+    /// Asks the source for more, by a tick, if there is room.
+    fn read_more(&self) {
+        if self.base.constructed.get() && !self.reading_more.replace(true) {
+            self.tick(|state| {
+                while !state.reading.get()
+                    && !state.ended.get()
+                    && (state.length.get() < state.high_water_mark.get()
+                        || (state.is_flowing() && state.length.get() == 0))
+                {
+                    let before = state.length.get();
+                    state.read(Amount::Exactly(0));
+                    if before == state.length.get() {
+                        break;
+                    }
+                }
+                state.reading_more.set(false);
+            });
+        }
+    }
+
+    // Flowing.
+
+    pub(super) fn resume(&self) {
+        if !self.is_flowing() {
+            self.flowing.set(Some(!self.readable_listening.get()));
+            self.schedule_resume();
+        }
+        self.paused.set(Some(false));
+    }
+
+    fn schedule_resume(&self) {
+        if !self.resume_scheduled.replace(true) {
+            self.tick(|state| {
+                if !state.reading.get() {
+                    state.read(Amount::Exactly(0));
+                }
+                state.resume_scheduled.set(false);
+                state.base.emitter.emit(RESUME, &());
+                state.flow();
+                if state.is_flowing() && !state.reading.get() {
+                    state.read(Amount::Exactly(0));
+                }
+            });
+        }
+    }
+
+    pub(super) fn pause(&self) {
+        if self.flowing.get() != Some(false) {
+            self.flowing.set(Some(false));
+            self.base.emitter.emit(PAUSE, &());
+        }
+        self.paused.set(Some(true));
+    }
+
+    pub(super) fn is_listened_to(&self) -> bool {
+        self.data_listening.get()
+    }
+
+    fn flow(&self) {
+        while self.is_flowing() && self.read(Amount::All).is_some() {}
+    }
+}
+
+impl<T: 'static> ReadableSide for State<T> {
+    fn is_readable(&self) -> bool {
+        let base = &self.base;
+        !base.destroyed.get() && !base.error_emitted.get() && !self.end_emitted.get()
+    }
+
+    fn ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    fn end_emitted(&self) -> bool {
+        self.end_emitted.get()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.length.get() == 0
+    }
+
+    fn constructed(&self) {
+        if self.need_readable.get() {
+            self.read_more();
+        }
+    }
+
+    fn release(&self) {
+        let left = (self.read_hook.take(), self.buffer.take());
+        self.length.set(0);
+        drop(left);
+    }
+}
+
+/// Listeners for chunks start the flow; listeners for 'readable' stop it.
+impl<T: 'static> Watch for State<T> {
+    fn added(&self, name: &'static str) {
+        let emitter = &self.base.emitter;
+        if name == Readable::<T>::DATA.name() {
+            self.data_listening.set(true);
+            if emitter.listener_count(READABLE) > 0 {
+                self.readable_listening.set(true);
+            }
+            if self.flowing.get() != Some(false) {
+                self.resume();
+            }
+        } else if name == READABLE.name() && !self.end_emitted.get() {
+            if self.readable_listening.replace(true) {
+                return;
+            }
+            self.need_readable.set(true);
+            self.flowing.set(Some(false));
+            self.emitted_readable.set(false);
+            if self.length.get() > 0 {
+                self.emit_readable_later();
+            } else if !self.reading.get() {
+                self.tick(|state| drop(state.read(Amount::Exactly(0))));
+            }
+        }
+    }
+
+    fn removed(&self, name: &'static str) {
+        let emitter = &self.base.emitter;
+        if name == READABLE.name() {
+            self.tick(Self::listen_anew);
+        } else if name == Readable::<T>::DATA.name()
+            && emitter.listener_count(Readable::<T>::DATA) == 0
+        {
+            self.data_listening.set(false);
+        }
+    }
+}
+
+impl<T: 'static> State<T> {
+    /// A listener for 'readable' has gone, a tick ago: it may have been the last.
+    fn listen_anew(&self) {
+        let listening = self.base.emitter.listener_count(READABLE) > 0;
+        self.readable_listening.set(listening);
+        if self.resume_scheduled.get() && self.paused.get() == Some(false) {
+            // Now, or the resume that comes would not flow.
+            self.flowing.set(Some(true));
+        } else if self.data_listening.get() {
+            self.resume();
+        } else if !listening {
+            self.flowing.set(None);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! How a writable stream writes and ends.
+
+use std::rc::Rc;
+
+use super::super::error::Error;
+use super::super::promise;
+use super::base::{Callback, Done, WritableSide, destroyed, error_of};
+use super::writable::State;
+use super::{DRAIN, FINISH, PREFINISH};
+use crate::task::next_tick;
+
+impl<T: 'static> State<T> {
+    fn me(&self) -> Rc<Self> {
+        self.me.upgrade().expect("it is being used")
+    }
+
+    /// Calls `f` by a tick.
+    fn tick(&self, f: impl FnOnce(&Self) + 'static) {
+        let me = self.me();
+        next_tick(move || f(&me));
+    }
+
+    // Writing.
+
+    /// Writes a chunk, or keeps it. Says whether there is room for more.
+    pub(super) fn write(&self, chunk: T, callback: Option<Callback>) -> Result<bool, Error> {
+        let refused = if self.ending.get() {
+            let text = "a chunk was written after the end";
+            Some(Error::with_code("ERR_STREAM_WRITE_AFTER_END", text))
+        } else {
+            self.base.destroyed.get().then(|| destroyed("write"))
+        };
+        if let Some(error) = refused {
+            if let Some(callback) = callback {
+                let error = error.clone();
+                next_tick(move || callback(Err(error)));
+            }
+            self.base.error_or_destroy(error.clone(), true);
+            return Err(error);
+        }
+        self.pending_callbacks.set(self.pending_callbacks.get() + 1);
+        let size = self.mode.size(&chunk);
+        self.length.set(self.length.get() + size);
+        let must_wait = self.writing.get()
+            || self.base.is_errored()
+            || self.corked.get() > 0
+            || !self.base.constructed.get();
+        if must_wait {
+            self.buffer.borrow_mut().push_back((chunk, callback));
+        } else {
+            self.call_write(chunk, size, callback);
+        }
+        let room = self.length.get() < self.high_water_mark || self.length.get() == 0;
+        if !room {
+            self.need_drain.set(true);
+        }
+        Ok(room && !self.base.destroyed.get() && !self.base.is_errored())
+    }
+
+    /// Hands one chunk to the sink.
+    fn call_write(&self, chunk: T, size: usize, callback: Option<Callback>) {
+        let done = self.begin_write(size, callback);
+        if self.base.destroyed.get() {
+            done.fail(destroyed("write"));
+        } else {
+            let hook = self.write_hook.take();
+            if let Some(mut hook) = hook {
+                hook(chunk, done);
+                self.write_hook.replace(Some(hook));
+            }
+        }
+        self.sync.set(false);
+        if !self.writing.get() {
+            // What the function itself has written, if it was done inside the call.
+            self.work_off();
+        }
+    }
+
+    /// Hands all chunks that wait to the sink.
+    fn call_write_all(&self, chunks: Vec<T>, size: usize, callbacks: Vec<Callback>) {
+        let callback: Option<Callback> = (!callbacks.is_empty()).then(|| {
+            let each: Callback = Box::new(move |result: Result<(), Error>| {
+                for callback in callbacks {
+                    callback(result.clone());
+                }
+            });
+            each
+        });
+        let done = self.begin_write(size, callback);
+        let hook = self.write_all_hook.take();
+        if let Some(mut hook) = hook {
+            hook(chunks, done);
+            self.write_all_hook.replace(Some(hook));
+        }
+        self.sync.set(false);
+    }
+
+    fn begin_write(&self, size: usize, callback: Option<Callback>) -> Done {
+        self.writing_length.set(size);
+        self.writing_callback.replace(callback);
+        self.writing.set(true);
+        self.sync.set(true);
+        let me = self.me();
+        Done::new(move |result| me.end_write(result))
+    }
+
+    /// The sink is done with what it was given, perhaps inside the call.
+    fn end_write(&self, result: Result<(), Error>) {
+        let (sync, callback) = (self.sync.get(), self.writing_callback.take());
+        self.writing.set(false);
+        self.length
+            .set(self.length.get() - self.writing_length.take());
+        if let Err(error) = result {
+            self.base.set_errored(&error);
+            if sync {
+                return self.tick(move |state| state.write_failed(error, callback));
+            }
+            return self.write_failed(error, callback);
+        }
+        if !self.buffer.borrow().is_empty() {
+            self.work_off();
+        }
+        if !sync {
+            return self.after_write(callback);
+        }
+        let drains = self.need_drain.get() && self.length.get() == 0;
+        // In object mode Node takes a tick for each write, also for one without a callback.
+        let by_tick = callback.is_some()
+            || (!self.after_write_pending.get() && (drains || self.mode.is_objects()));
+        if by_tick {
+            self.after_write_pending.set(true);
+            self.tick(move |state| state.after_write(callback));
+        } else {
+            self.callback_is_over();
+            if self.ending.get() {
+                self.finish_maybe();
+            }
+        }
+    }
+
+    fn callback_is_over(&self) {
+        self.pending_callbacks.set(self.pending_callbacks.get() - 1);
+    }
+
+    fn after_write(&self, callback: Option<Callback>) {
+        self.after_write_pending.set(false);
+        let drains = self.need_drain.get()
+            && !self.ending.get()
+            && !self.base.destroyed.get()
+            && self.length.get() == 0;
+        if drains {
+            self.need_drain.set(false);
+            self.base.emitter.emit(DRAIN, &());
+        }
+        self.callback_is_over();
+        if let Some(callback) = callback {
+            callback(Ok(()));
+        }
+        if self.base.destroyed.get() {
+            self.fail_buffer();
+        }
+        if self.ending.get() {
+            self.finish_maybe();
+        }
+    }
+
+    fn write_failed(&self, error: Error, callback: Option<Callback>) {
+        self.callback_is_over();
+        if let Some(callback) = callback {
+            callback(Err(error.clone()));
+        }
+        self.fail_buffer();
+        self.base.error_or_destroy(error, false);
+    }
+
+    /// Tells all who wait that nothing will be written.
+    fn fail_buffer(&self) {
+        if self.writing.get() {
+            return;
+        }
+        let buffer = self.buffer.take();
+        for (chunk, callback) in buffer {
+            self.length.set(self.length.get() - self.mode.size(&chunk));
+            drop(chunk);
+            if let Some(callback) = callback {
+                let error = self.base.error().unwrap_or_else(|| destroyed("write"));
+                callback(Err(error));
+            }
+        }
+        let error = self.base.error().unwrap_or_else(|| destroyed("end"));
+        self.call_finished(&Err(error));
+    }
+
+    /// Hands what waits to the sink, one after the other while it is done at once.
+    fn work_off(&self) {
+        let may = !self.base.destroyed.get()
+            && !self.working_off.get()
+            && self.corked.get() == 0
+            && self.base.constructed.get()
+            && self.write_hook.borrow().is_some();
+        let waiting = self.buffer.borrow().len();
+        if !may || waiting == 0 {
+            return;
+        }
+        self.working_off.set(true);
+        if waiting > 1 && self.write_all_hook.borrow().is_some() {
+            let buffer = self.buffer.take();
+            let pending = self.pending_callbacks.get() - (waiting - 1);
+            self.pending_callbacks.set(pending);
+            let (chunks, callbacks): (Vec<_>, Vec<_>) = buffer.into_iter().unzip();
+            let callbacks = callbacks.into_iter().flatten().collect();
+            self.call_write_all(chunks, self.length.get(), callbacks);
+        } else {
+            loop {
+                let next = self.buffer.borrow_mut().pop_front();
+                let Some((chunk, callback)) = next else { break };
+                let size = self.mode.size(&chunk);
+                self.call_write(chunk, size, callback);
+                if self.writing.get() {
+                    break;
+                }
+            }
+        }
+        self.working_off.set(false);
+    }
+
+    pub(super) fn uncork(&self) {
+        let corked = self.corked.get();
+        if corked > 0 {
+            self.corked.set(corked - 1);
+            if !self.writing.get() {
+                self.work_off();
+            }
+        }
+    }
+
+    // Ending.
+
+    pub(super) fn end(&self, chunk: Option<T>, callback: Option<Callback>) {
+        let written = chunk.map_or(Ok(true), |chunk| self.write(chunk, None));
+        if self.corked.get() > 0 {
+            self.corked.set(1);
+            self.uncork();
+        }
+        let mut refused = written.err();
+        if refused.is_none() {
+            if !self.ending.get() && !self.base.is_errored() {
+                self.ending.set(true);
+                self.finish_maybe();
+                self.ended.set(true);
+            } else if self.finished.get() {
+                let text = "the stream was ended after it had finished";
+                refused = Some(Error::with_code("ERR_STREAM_ALREADY_FINISHED", text));
+            } else if self.base.destroyed.get() {
+                refused = Some(destroyed("end"));
+            }
+        }
+        let Some(callback) = callback else { return };
+        if let Some(error) = refused.or_else(|| self.base.error()) {
+            next_tick(move || callback(Err(error)));
+        } else if self.finished.get() {
+            next_tick(move || callback(Ok(())));
+        } else {
+            self.on_finished.borrow_mut().push(callback);
+        }
+    }
+
+    fn may_finish(&self) -> bool {
+        let base = &self.base;
+        self.ending.get()
+            && !base.destroyed.get()
+            && base.constructed.get()
+            && !self.finished.get()
+            && !self.writing.get()
+            && !base.error_emitted.get()
+            && !base.close_emitted.get()
+            && !base.is_errored()
+            && self.buffer.borrow().is_empty()
+            && self.length.get() == 0
+    }
+
+    /// Ends the stream by a tick, if nothing is left to write and to call.
+    fn finish_maybe(&self) {
+        if !self.may_finish() {
+            return;
+        }
+        self.call_final();
+        if self.pending_callbacks.get() == 0 {
+            self.pending_callbacks.set(1);
+            self.tick(|state| {
+                if state.may_finish() {
+                    state.finish();
+                } else {
+                    state.callback_is_over();
+                }
+            });
+        }
+    }
+
+    fn call_final(&self) {
+        if self.prefinished.get() || self.final_called.replace(true) {
+            return;
+        }
+        let hook = self.final_hook.take();
+        let Some(hook) = hook.filter(|_| !self.base.destroyed.get()) else {
+            self.prefinished.set(true);
+            self.base.emitter.emit(PREFINISH, &());
+            return;
+        };
+        self.sync.set(true);
+        self.pending_callbacks.set(self.pending_callbacks.get() + 1);
+        let me = self.me();
+        let done = Done::new(move |result| me.end_final(result));
+        if let Err(reason) = promise::catch(|| hook(done)) {
+            self.end_final(Err(error_of(&reason)));
+        }
+        self.sync.set(false);
+    }
+
+    fn end_final(&self, result: Result<(), Error>) {
+        if self.prefinished.get() {
+            return;
+        }
+        self.callback_is_over();
+        if let Err(error) = result {
+            self.call_finished(&Err(error.clone()));
+            self.base.error_or_destroy(error, self.sync.get());
+        } else if self.may_finish() {
+            self.prefinished.set(true);
+            self.base.emitter.emit(PREFINISH, &());
+            self.pending_callbacks.set(self.pending_callbacks.get() + 1);
+            self.tick(Self::finish);
+        }
+    }
+
+    fn finish(&self) {
+        self.callback_is_over();
+        self.finished.set(true);
+        self.call_finished(&Ok(()));
+        self.base.emitter.emit(FINISH, &());
+        let read = self.base.readable().is_none_or(|side| side.end_emitted());
+        if self.base.auto_destroy.get() && read {
+            self.base.destroy(None);
+        }
+    }
+
+    fn call_finished(&self, result: &Result<(), Error>) {
+        let callbacks = self.on_finished.take();
+        for callback in callbacks {
+            callback(result.clone());
+        }
+    }
+}
+
+impl<T: 'static> WritableSide for State<T> {
+    fn is_writable(&self) -> bool {
+        let base = &self.base;
+        !base.destroyed.get() && !base.is_errored() && !self.ending.get() && !self.ended.get()
+    }
+
+    fn ending(&self) -> bool {
+        self.ending.get()
+    }
+
+    fn ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    fn finished(&self) -> bool {
+        self.finished.get()
+    }
+
+    fn ended_and_empty(&self) -> bool {
+        self.ended.get() && self.length.get() == 0
+    }
+
+    fn pending_callbacks(&self) -> usize {
+        self.pending_callbacks.get()
+    }
+
+    fn need_drain(&self) -> bool {
+        self.need_drain.get() && !self.base.destroyed.get() && !self.ending.get()
+    }
+
+    fn end_now(&self) {
+        self.end(None, None);
+    }
+
+    fn constructed(&self) {
+        if !self.writing.get() {
+            self.work_off();
+        }
+        if self.ending.get() {
+            self.finish_maybe();
+        }
+    }
+
+    fn before_destroy(&self) {
+        if !self.buffer.borrow().is_empty() || !self.on_finished.borrow().is_empty() {
+            self.tick(Self::fail_buffer);
+        }
+    }
+
+    fn release(&self) {
+        let hooks = (
+            self.write_hook.take(),
+            self.write_all_hook.take(),
+            self.final_hook.take(),
+        );
+        drop(hooks);
+    }
+}
