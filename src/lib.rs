@@ -25,6 +25,8 @@ pub mod time;
 pub mod fs;
 #[cfg(feature = "net")]
 pub mod net;
+#[cfg(all(unix, feature = "os"))]
+pub mod os;
 #[cfg(all(unix, feature = "signal"))]
 pub mod signal;
 #[cfg(all(unix, feature = "tty"))]

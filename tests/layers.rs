@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["async_handle", "blocking", "phase", "time"],
     &["io"],
     &["task"],
-    &["fs", "net", "signal"],
+    &["fs", "net", "os", "signal"],
     &["process", "tty"],
     &["hyper", "tokio_io"],
     &["node"],

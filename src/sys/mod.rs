@@ -11,6 +11,7 @@
 //! | `fs` | of files: times, owners, shared data, the figures of a file system, copying in the kernel |
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `names` | the name of an address |
+//! | `os` | what the system tells of itself |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | `process` | children: how they begin, waiting for one without blocking |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
@@ -35,6 +36,8 @@ pub(crate) mod fs;
 pub(crate) mod home;
 #[cfg(feature = "net")]
 pub(crate) mod names;
+#[cfg(all(unix, feature = "os"))]
+pub(crate) mod os;
 pub(crate) mod poller;
 #[cfg(all(unix, feature = "process"))]
 pub(crate) mod process;

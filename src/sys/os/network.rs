@@ -1,0 +1,151 @@
+//! The addresses of the machine.
+#![allow(unsafe_code, reason = "the list of interfaces is a C structure")]
+
+use std::ffi::CStr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ptr::{self, NonNull};
+
+/// One address of a network interface, as [`network_interfaces`] lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interface {
+    /// The name of the interface, such as `eth0`.
+    pub name: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Which bits of the address are those of the network.
+    pub netmask: IpAddr,
+    /// The number of the interface that the address belongs to, for link-local IPv6 addresses; else 0.
+    pub scope_id: u32,
+    /// The address of the hardware; zeros if there is none.
+    pub hardware_address: [u8; 6],
+    /// Whether it leads back to this machine.
+    pub is_internal: bool,
+}
+
+/// The addresses of the interfaces that are up and running, one entry for each address.
+///
+/// # Errors
+///
+/// The system's.
+///
+/// # Examples
+///
+/// ```
+/// for interface in phaseloop::os::network_interfaces()? {
+///     println!("{}: {}", interface.name, interface.address);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
+pub fn network_interfaces() -> io::Result<Vec<Interface>> {
+    let list = List::new()?;
+    let mut found = Vec::new();
+    for entry in list.iter() {
+        let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_uint;
+        if entry.ifa_flags & wanted != wanted {
+            continue;
+        }
+        let Some(Address::Ip(address, scope_id)) = address_of(entry.ifa_addr) else {
+            continue;
+        };
+        let netmask = match address_of(entry.ifa_netmask) {
+            Some(Address::Ip(netmask, _)) => netmask,
+            _ if address.is_ipv4() => Ipv4Addr::UNSPECIFIED.into(),
+            _ => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let name = name_of(entry);
+        let hardware = list
+            .iter()
+            .find_map(|other| match address_of(other.ifa_addr) {
+                Some(Address::Hardware(address)) if name_of(other) == name => Some(address),
+                _ => None,
+            });
+        found.push(Interface {
+            name: name.to_string_lossy().into_owned(),
+            address,
+            netmask,
+            scope_id,
+            hardware_address: hardware.unwrap_or_default(),
+            is_internal: entry.ifa_flags & libc::IFF_LOOPBACK as libc::c_uint != 0,
+        });
+    }
+    Ok(found)
+}
+
+/// The system's list, freed with this.
+struct List {
+    first: Option<NonNull<libc::ifaddrs>>,
+}
+
+impl List {
+    fn new() -> io::Result<Self> {
+        let mut first = ptr::null_mut();
+        // SAFETY: there is room for the pointer.
+        if unsafe { libc::getifaddrs(&mut first) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            first: NonNull::new(first),
+        })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &libc::ifaddrs> {
+        let next = |pointer: Option<NonNull<libc::ifaddrs>>| {
+            // SAFETY: the pointers of the list lead to its entries, which live as long as it does.
+            pointer.map(|pointer| unsafe { pointer.as_ref() })
+        };
+        std::iter::successors(next(self.first), move |entry| {
+            next(NonNull::new(entry.ifa_next))
+        })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        if let Some(first) = self.first {
+            // SAFETY: it came from `getifaddrs` and is freed once.
+            unsafe { libc::freeifaddrs(first.as_ptr()) }
+        }
+    }
+}
+
+fn name_of(entry: &libc::ifaddrs) -> &CStr {
+    // SAFETY: the name is text with a zero byte at its end, and lives as long as the entry.
+    unsafe { CStr::from_ptr(entry.ifa_name) }
+}
+
+enum Address {
+    /// With its scope.
+    Ip(IpAddr, u32),
+    Hardware([u8; 6]),
+}
+
+fn address_of(address: *const libc::sockaddr) -> Option<Address> {
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: an address that is there is at least as long as its general form, and as the form of its family. It may be
+    // less aligned than that: it is read bytewise.
+    unsafe {
+        match i32::from(address.read_unaligned().sa_family) {
+            libc::AF_INET => {
+                let address = address.cast::<libc::sockaddr_in>().read_unaligned();
+                let bits = u32::from_be(address.sin_addr.s_addr);
+                Some(Address::Ip(Ipv4Addr::from_bits(bits).into(), 0))
+            }
+            libc::AF_INET6 => {
+                let address = address.cast::<libc::sockaddr_in6>().read_unaligned();
+                let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
+                Some(Address::Ip(ip.into(), address.sin6_scope_id))
+            }
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            libc::AF_PACKET => {
+                let address = address.cast::<libc::sockaddr_ll>().read_unaligned();
+                let [bytes @ .., _, _] = address.sll_addr;
+                (address.sll_halen == 6).then_some(Address::Hardware(bytes))
+            }
+            _ => None,
+        }
+    }
+}
