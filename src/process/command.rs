@@ -14,7 +14,10 @@ use super::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
 use crate::kinds::Kind;
-use crate::sys::process::{Ids, Plan, Process, has_inheritable_signals};
+use crate::sys::process::{Ids, Plan, Process, has_inheritable_signals, is_worth_another_try};
+
+/// How often a start is tried when other threads get in the way of the chosen numbers.
+const ATTEMPTS: usize = 32;
 
 /// A program to be started, its arguments, environment, directory, descriptors and rights.
 ///
@@ -237,13 +240,20 @@ impl Command {
                 plan
             }
         };
-        let _placeholders = plan.set(
-            self.new_session,
-            &self.ids,
-            &self.descriptors,
-            reset_signals,
-        )?;
-        self.std.spawn()
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let _placeholders = plan.set(
+                self.new_session,
+                &self.ids,
+                &self.descriptors,
+                reset_signals,
+            )?;
+            match self.std.spawn() {
+                Err(error) if attempts < ATTEMPTS && is_worth_another_try(&error) => {}
+                started => return started,
+            }
+        }
     }
 
     fn take_pipes(&self, child: &mut Child, started: &mut process::Child) -> io::Result<()> {
@@ -259,7 +269,7 @@ impl Command {
         Ok(())
     }
 
-    /// Starts a child and waits for its end. Standard descriptors that are not set are inherited.
+    /// Starts a child at once; the future waits for its end. Standard descriptors that are not set are inherited.
     ///
     /// # Errors
     ///
@@ -272,12 +282,15 @@ impl Command {
     /// # Panics
     ///
     /// When no loop runs on this thread.
-    pub async fn status(&mut self) -> io::Result<ExitStatus> {
-        self.spawn()?.wait().await
+    #[track_caller]
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
+        let child = self.spawn();
+        async { child?.wait().await }
     }
 
-    /// Starts a child, waits for its end and collects what it writes. Of the standard descriptors that are not set, the
-    /// input is empty and the others are piped.
+    /// Starts a child at once; the future waits for its end and collects what it writes. Of the standard descriptors that
+    /// are not set, the input is empty and the others are piped.
     ///
     /// # Errors
     ///
@@ -290,10 +303,14 @@ impl Command {
     /// # Panics
     ///
     /// When no loop runs on this thread.
-    pub async fn output(&mut self) -> io::Result<Output> {
-        self.spawn_for_output()?.wait_with_output().await
+    #[track_caller]
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
+        let child = self.spawn_for_output();
+        async { child?.wait_with_output().await }
     }
 
+    #[track_caller]
     fn spawn_for_output(&mut self) -> io::Result<Child> {
         if !self.has_stdin {
             self.std.stdin(Stdio::null());

@@ -13,7 +13,7 @@ use std::process::ExitStatus;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-pub(crate) use plan::{Ids, Plan, has_inheritable_signals};
+pub(crate) use plan::{Ids, Plan, has_inheritable_signals, is_worth_another_try};
 
 /// A child that was started and has not been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,16 @@ impl Process {
         kill(self.id.as_raw_nonzero().get(), number)
     }
 
-    /// A descriptor that becomes readable when the child has ended. `None` where there is no such thing, or no descriptor.
+    /// A descriptor that becomes readable when the child has ended. `None` where there is no such thing, and where
+    /// descriptors run short: the last quarter of them is for those who have no other way.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) fn open(self) -> Option<OwnedFd> {
-        use rustix::process::{PidfdFlags, pidfd_open};
-        pidfd_open(self.id, PidfdFlags::empty()).ok()
+        use rustix::process::{PidfdFlags, Resource, getrlimit, pidfd_open};
+        use std::os::fd::AsRawFd;
+        let descriptor = pidfd_open(self.id, PidfdFlags::empty()).ok()?;
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let number = u64::try_from(descriptor.as_raw_fd()).ok()?;
+        (number < limit / 4 * 3).then_some(descriptor)
     }
 
     #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]

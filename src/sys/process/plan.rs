@@ -48,6 +48,11 @@ struct Placed {
     tenant: Option<(u64, u64)>,
 }
 
+/// Whether a start has failed only because another thread closed and opened descriptors meanwhile.
+pub(crate) fn is_worth_another_try(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EBUSY)
+}
+
 /// What keeps the chosen numbers from being taken by descriptors that the start itself needs.
 pub(crate) struct Placeholders {
     _held: Vec<OwnedFd>,
@@ -143,8 +148,9 @@ impl Steps {
     /// Puts the descriptors at their numbers (R263: also when these are taken by others of them).
     fn place_descriptors(&mut self) -> io::Result<()> {
         for placed in &self.descriptors {
-            if placed.tenant.is_some() && identity(placed.target) != placed.tenant {
-                // The number was given to something that the start itself needs.
+            let now = identity(placed.target);
+            if placed.tenant.is_some() && now.is_some() && now != placed.tenant {
+                // The number has a new tenant, perhaps something that the start itself needs.
                 return Err(io::Error::from_raw_os_error(libc::EBUSY));
             }
         }
