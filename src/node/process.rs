@@ -207,6 +207,13 @@ impl Node {
         }
     }
 
+    /// The program is over: nothing of the lanes runs.
+    pub(super) fn drop_lanes(&self) {
+        if let Some(core) = self.core() {
+            drop(core.lane.take_all());
+        }
+    }
+
     pub(super) fn emit_before_exit(&self) {
         let code = self.process.exit_code.get().unwrap_or(0);
         self.process.before_exit.emit(&code);

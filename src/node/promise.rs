@@ -541,9 +541,14 @@ impl<F: Future> Future for Catching<F> {
     type Output = Result<F::Output, Reason>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match catch(|| self.0.as_mut().poll(cx)) {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Ok),
-            Err(reason) => Poll::Ready(Err(reason)),
+            Err(payload) if payload.is::<ExitRequest>() => {
+                // A task keeps its panics; this one is none of it. The lanes go, and with them the drain ends.
+                Node::current().drop_lanes();
+                Poll::Pending
+            }
+            Err(payload) => Poll::Ready(Err(Reason::from_panic(payload))),
         }
     }
 }

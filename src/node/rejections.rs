@@ -20,6 +20,21 @@ pub(super) struct Rejections {
     is_check_queued: Cell<bool>,
 }
 
+#[derive(Clone, Copy)]
+enum Lane {
+    Ticks,
+    Microtasks,
+}
+
+impl Lane {
+    fn other(self) -> Self {
+        match self {
+            Self::Ticks => Self::Microtasks,
+            Self::Microtasks => Self::Ticks,
+        }
+    }
+}
+
 /// One rejection that had nobody when it happened.
 pub(super) struct Rejection {
     reason: Reason,
@@ -50,22 +65,31 @@ impl Rejections {
     }
 
     fn queue_check(&self, node: &Rc<Node>) {
-        if self.is_check_queued.replace(true) {
-            return;
-        }
-        if let Some(core) = node.core() {
-            let node = node.clone();
-            let check = move || node.rejections.check(&node);
-            core.lane.push_microtask(Microtask::Call(Box::new(check)));
+        if !self.is_check_queued.replace(true) {
+            self.put_off(node, Lane::Microtasks);
         }
     }
 
-    fn check(&self, node: &Rc<Node>) {
-        self.is_check_queued.set(false);
+    /// Queues the look at the end of a lane.
+    fn put_off(&self, node: &Rc<Node>, lane: Lane) {
+        if let Some(core) = node.core() {
+            let node = node.clone();
+            let check = Box::new(move || node.rejections.check(&node, lane));
+            match lane {
+                Lane::Ticks => core.lane.push_tick(check),
+                Lane::Microtasks => core.lane.push_microtask(Microtask::Call(check)),
+            }
+        }
+    }
+
+    /// Looks, if both lanes are empty; `lane` is the one this came from.
+    fn check(&self, node: &Rc<Node>, lane: Lane) {
         let Some(core) = node.core() else { return };
         if !core.lane.is_empty() {
-            return self.queue_check(node);
+            // To the end of the other lane: in its own it would keep the drain from the other.
+            return self.put_off(node, lane.other());
         }
+        self.is_check_queued.set(false);
         let handled = self.handled_late.take();
         for rejection in handled {
             node.process.handled_late.emit(&rejection.reason);

@@ -145,6 +145,11 @@ impl Trace {
         move |_| trace.stamp(label)
     }
 
+    /// Whether a label was logged since the last time.
+    pub(crate) fn contains(&self, label: &str) -> bool {
+        self.labels.borrow().iter().any(|logged| logged == label)
+    }
+
     /// All labels since the last time, in one line.
     pub(crate) fn take(&self) -> String {
         self.labels.take().join(" ")

@@ -1,0 +1,259 @@
+//! The end of a program: exit codes, its events, and what nobody catches.
+
+mod util;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use phaseloop::node::{
+    self, call, next_tick, process, queue_microtask, set_immediate, set_timeout, throw,
+};
+use phaseloop::{block_on, spawn, time};
+use util::{Trace, finish, ms, panic_of, paused};
+
+/// Runs a program on the paused clock; returns its trace and its exit code. The end is traced.
+fn run<F: Future<Output = ()>>(main: impl FnOnce(Trace) -> F) -> (String, i32) {
+    let (mut event_loop, _, trace) = paused();
+    let (outside, inside) = (trace.clone(), trace.clone());
+    let main = main(trace);
+    let exit = node::run_on(&mut event_loop, async move {
+        process::on_exit(move |code| inside.log(format_args!("exit-{code}")));
+        main.await;
+    });
+    (outside.take(), exit.code())
+}
+
+#[test]
+fn a_main_future_that_waits_for_nothing_ends_with_13() {
+    let (trace, code) = run(|trace| async move {
+        process::on_before_exit(move |code| trace.log(format_args!("before-{code}")));
+        std::future::pending().await
+    });
+    assert_eq!((&*trace, code), ("before-0 exit-13", 13));
+    let (trace, code) = run(|_| async {
+        process::set_exit_code(4);
+        std::future::pending().await
+    });
+    assert_eq!((&*trace, code), ("exit-4", 4));
+}
+
+#[test]
+fn exit_codes_are_told() {
+    let (trace, code) = run(|_| async {
+        assert_eq!(process::exit_code(), None);
+        process::set_exit_code(3);
+        assert_eq!(process::exit_code(), Some(3));
+    });
+    assert_eq!((&*trace, code), ("exit-3", 3));
+    let exit = node::run(async { "output" });
+    assert_eq!((exit.code(), exit.into_output()), (0, Some("output")));
+}
+
+/// N83: wherever it is called, nothing runs afterwards.
+#[test]
+fn n083_exit_stops_everything_wherever_it_is_called() {
+    fn leave(trace: &Trace) -> ! {
+        trace.log("leave");
+        let late = trace.clone();
+        next_tick(move || late.log("tick"));
+        let late = trace.clone();
+        queue_microtask(move || late.log("microtask"));
+        let late = trace.clone();
+        drop(spawn(async move { late.log("task") }));
+        process::exit(7)
+    }
+    type Program = fn(Trace);
+    let places: [(&str, Program); 9] = [
+        ("main", |trace| leave(&trace)),
+        ("tick", |trace| next_tick(move || leave(&trace))),
+        ("microtask", |trace| queue_microtask(move || leave(&trace))),
+        ("immediate", |trace| {
+            drop(set_immediate(move || leave(&trace)))
+        }),
+        ("timer", |trace| {
+            drop(set_timeout(move |_| leave(&trace), 1))
+        }),
+        ("task", |trace| drop(spawn(async move { leave(&trace) }))),
+        ("joined task", |trace| {
+            let after = trace.clone();
+            let task = spawn(async move { leave(&trace) });
+            drop(spawn(async move {
+                let _: Result<(), _> = task.await;
+                after.log("after");
+            }));
+        }),
+        ("async function", |trace| {
+            let after = trace.clone();
+            let promise = call(async move {
+                time::sleep(ms(1)).await;
+                leave(&trace)
+            });
+            promise.then_or(move |_: Result<(), _>| after.log("after"));
+        }),
+        ("async function, first segment", |trace| {
+            let after = trace.clone();
+            call(async move { leave(&trace) }).then_or(move |_: Result<(), _>| after.log("after"));
+        }),
+    ];
+    for (name, program) in places {
+        let (trace, code) = run(|trace| async move {
+            let caught = trace.clone();
+            process::on_uncaught_panic(move |_| caught.log("caught"));
+            let before = trace.clone();
+            process::on_before_exit(move |_| before.log("before-exit"));
+            program(trace.clone());
+            // Due in the phases that follow, and in the same.
+            for _ in 0..2 {
+                let late = trace.clone();
+                set_immediate(move || {
+                    if late.contains("leave") {
+                        late.log("immediate");
+                    }
+                });
+                let late = trace.clone();
+                set_timeout(
+                    move |_| {
+                        if late.contains("leave") {
+                            late.log("timer");
+                        }
+                    },
+                    1,
+                );
+            }
+        });
+        assert_eq!((&*trace, code), ("leave exit-7", 7), "{name}");
+    }
+}
+
+#[test]
+fn exit_in_an_exit_listener_changes_the_code_and_tells_nobody_twice() {
+    let (trace, code) = run(|trace| async move {
+        process::on_exit(move |_| {
+            trace.log("listener");
+            process::exit(9)
+        });
+    });
+    assert_eq!((&*trace, code), ("exit-0 listener", 9));
+}
+
+#[test]
+fn a_loop_can_run_another_program_after_an_exit() {
+    let (mut event_loop, _, trace) = paused();
+    let first = node::run_on(&mut event_loop, async { process::exit(1) });
+    let _: Option<()> = first.into_output();
+    let tell = trace.clone();
+    let second = node::run_on(&mut event_loop, async move {
+        set_immediate(move || tell.log("immediate"));
+    });
+    assert_eq!(second.code(), 0);
+    assert_eq!(trace.take(), "immediate");
+    assert_eq!(event_loop.block_on(async { 5 }), 5);
+}
+
+#[test]
+fn a_panic_that_nobody_catches_comes_out_after_the_exit_event() {
+    let (mut event_loop, _, trace) = paused();
+    let tell = trace.clone();
+    let message = panic_of(|| {
+        node::run_on(&mut event_loop, async move {
+            let exit = tell.clone();
+            process::on_exit(move |code| exit.log(format_args!("exit-{code}")));
+            set_immediate(move || {
+                next_tick(move || tell.log("tick"));
+                panic!("boom")
+            });
+        })
+    });
+    assert_eq!(message, "boom");
+    assert_eq!(trace.take(), "exit-1");
+}
+
+/// Without `run`, a listener contains panics of any loop.
+#[test]
+fn n076_a_listener_contains_the_panics_of_a_plain_loop() {
+    let (mut event_loop, handle, trace) = paused();
+    event_loop.enter(|| {
+        let tell = trace.clone();
+        process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+    });
+    let remote = handle.remote();
+    remote.call(|| throw("first")).unwrap();
+    let timer = time::Timer::new(&handle);
+    timer.start(ms(1), ms(0), |_| throw("second")).unwrap();
+    handle.next_tick(|| throw("third"));
+    handle.set_immediate(trace.call("immediate"));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "third first immediate second");
+}
+
+#[test]
+fn a_listener_that_panics_ends_the_run() {
+    let (mut event_loop, _, _) = paused();
+    let message = panic_of(|| {
+        node::run_on(&mut event_loop, async {
+            process::on_uncaught_panic(|_| panic!("in the listener"));
+            set_immediate(|| throw("x"));
+        })
+    });
+    assert_eq!(message, "in the listener");
+}
+
+#[test]
+fn panics_of_main_after_an_await_are_those_of_a_microtask() {
+    let (trace, code) = run(|trace| async move {
+        let tell = trace.clone();
+        process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+        set_timeout(move |_| trace.log("later"), 5);
+        time::sleep(ms(1)).await;
+        throw("main")
+    });
+    assert_eq!((&*trace, code), ("main later exit-0", 0));
+}
+
+#[test]
+fn before_exit_may_be_asked_again_and_again() {
+    let count = Rc::new(Cell::new(0));
+    let seen = count.clone();
+    let (_, code) = run(|_| async move {
+        let listener = Rc::new(Cell::new(None::<process::Listener>));
+        let own = listener.clone();
+        listener.set(Some(process::on_before_exit(move |_| {
+            seen.set(seen.get() + 1);
+            set_immediate(|| ());
+            if seen.get() == 3 {
+                assert!(own.take().unwrap().remove());
+            }
+        })));
+    });
+    assert_eq!((count.get(), code), (3, 0));
+}
+
+#[test]
+fn warnings_go_to_listeners_by_a_tick() {
+    let (trace, _) = run(|trace| async move {
+        let tell = trace.clone();
+        process::on_warning(move |warning| {
+            assert_eq!(warning.name(), "Odd");
+            tell.log(warning.text());
+        });
+        process::emit_warning("Odd", "text");
+        trace.log("first");
+    });
+    assert_eq!(trace, "first text exit-0");
+}
+
+#[test]
+fn a_stopped_program_ends_without_before_exit() {
+    let (trace, code) = run(|trace| async move {
+        process::on_before_exit(move |_| trace.log("before"));
+        set_immediate(|| phaseloop::LoopHandle::current().stop());
+        set_timeout(|_| (), 1000);
+    });
+    assert_eq!((&*trace, code), ("exit-0", 0));
+}
+
+#[test]
+fn outside_of_run_exit_unwinds_out_of_the_loop() {
+    let unwound = std::panic::catch_unwind(|| block_on(async { process::exit(1) }));
+    assert!(unwound.is_err());
+}
