@@ -8,6 +8,8 @@
 mod job;
 #[cfg(all(test, phaseloop_loom))]
 mod models;
+#[cfg(feature = "fs")]
+pub(crate) mod steps;
 
 use std::fmt;
 use std::future::Future;
@@ -95,11 +97,10 @@ where
 ///
 /// # Cancel safety
 ///
-/// Dropping it cancels the job if no thread has taken it, unless it must run to its [end](Self::must_run).
+/// Dropping it cancels the job if no thread has taken it.
 pub(crate) struct Work<T> {
     handle: LoopHandle,
     job: Arc<dyn Awaited<T>>,
-    must_run: bool,
 }
 
 /// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
@@ -135,15 +136,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(Self {
             handle: handle.clone(),
             job,
-            must_run: false,
         })
-    }
-
-    /// From here on, a drop does not cancel the job. It runs to its end, and keeps the loop alive until then.
-    #[cfg(feature = "fs")]
-    pub(crate) fn must_run(mut self) -> Self {
-        self.must_run = true;
-        self
     }
 }
 
@@ -160,9 +153,6 @@ impl<T> Future for Work<T> {
 
 impl<T> Drop for Work<T> {
     fn drop(&mut self) {
-        if self.must_run {
-            return;
-        }
         let has_arrived = self.job.cancel();
         if !has_arrived && !self.handle.is_closed() {
             self.handle.core().liveness.remove(Kind::Work);

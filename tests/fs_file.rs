@@ -541,6 +541,31 @@ fn many_small_writes_take_few_jobs() {
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 
+/// The one thread waits for somebody who reads the pipe. What is accepted meanwhile is written behind the job that came
+/// first, and not at once: another file that is written without end would have the thread for itself.
+#[test]
+fn writes_take_turns_with_other_jobs() {
+    let (mut reader, writer) = pipe();
+    let (mut event_loop, pool) = with_threads(1);
+    let full = vec![1; 1 << 17];
+    event_loop.block_on(async {
+        let mut file = File::from_std(writer);
+        file.write_all(&full).await.unwrap();
+        while jobs(&pool) == 0 {
+            std::thread::yield_now();
+        }
+        let asking = spawn(phaseloop::fs::metadata("."));
+        yield_now().await;
+        file.write_all(&full).await.unwrap();
+        let mut first = vec![0; full.len()];
+        reader.read_exact(&mut first).unwrap();
+        // The second piece has no room in the pipe, so nothing follows until it is read.
+        assert!(asking.await.unwrap().unwrap().is_dir());
+        reader.read_exact(&mut first).unwrap();
+        file.close().await.unwrap();
+    });
+}
+
 /// What is accepted while a job writes is written by the same, or by another; nothing waits for ever.
 #[test]
 fn what_is_written_while_a_job_writes_follows_it() {

@@ -243,7 +243,7 @@ impl File {
 
     /// Waits until what was written before is with the system.
     pub(super) async fn written(&self) {
-        poll_fn(|cx| self.cursor.borrow_mut().poll_written(&self.shared, cx)).await;
+        poll_fn(|cx| Cursor::poll_written(&self.shared, cx)).await;
     }
 
     /// Waits until nothing is under way at the position, and forgets what was read ahead: it may not be true any more.

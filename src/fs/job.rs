@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::error::Error;
 use crate::blocking::Work;
+use crate::blocking::steps::{self, Steps};
 use crate::event_loop::handle::LoopHandle;
 use crate::pool::Class;
 
@@ -17,6 +19,15 @@ pub(super) fn submit<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
     Work::submit(&LoopHandle::current(), Class::Fs, job)
+}
+
+/// Hands steps to the pool that nobody awaits and nothing cancels.
+///
+/// # Errors
+///
+/// As [`submit`].
+pub(super) fn start(steps: Arc<impl Steps>) -> io::Result<()> {
+    steps::start(&LoopHandle::current(), Class::Fs, steps)
 }
 
 /// Runs an operation on the pool: one hop, whatever it does there.

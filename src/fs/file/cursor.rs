@@ -34,13 +34,12 @@ pub(super) struct Cursor {
     sought: Option<(SeekFrom, io::Result<u64>)>,
 }
 
-/// The job that moves the position.
+/// The job that moves the position, beside those that write.
 #[derive(Default)]
 enum Flight {
     #[default]
     None,
     Read(Work<ReadEnd>),
-    Write(Work<()>),
     Seek(SeekFrom, Work<io::Result<u64>>),
 }
 
@@ -87,7 +86,10 @@ impl Cursor {
                 return Poll::Ready(Ok(()));
             }
             match &mut self.flight {
-                Flight::None => self.submit_read(shared, asked)?,
+                Flight::None => {
+                    ready!(Self::poll_written(shared, cx));
+                    self.submit_read(shared, asked)?;
+                }
                 Flight::Read(work) => {
                     let end = ready!(shared.poll_job(cx, work));
                     self.flight = Flight::None;
@@ -103,7 +105,7 @@ impl Cursor {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                Flight::Write(_) | Flight::Seek(..) => ready!(self.poll_idle(shared, cx)),
+                Flight::Seek(..) => ready!(self.poll_idle(shared, cx)),
             }
         }
     }
@@ -169,9 +171,7 @@ impl Cursor {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Poll::Ready(Ok(0));
         }
-        if !matches!(self.flight, Flight::Write(_)) {
-            ready!(self.poll_idle(shared, cx));
-        }
+        ready!(self.poll_flight(shared, cx));
         let mut accepted = shared.accept(buffers);
         if matches!(accepted, Accepted::NoRoom) {
             // There may be room by the time the task is known to wait for it.
@@ -181,35 +181,31 @@ impl Cursor {
         match accepted {
             Accepted::Failed(error) => Poll::Ready(Err(error)),
             Accepted::NoRoom => Poll::Pending,
-            Accepted::Bytes { count, needs_job } => {
-                if needs_job {
-                    self.submit_write(shared)?;
+            Accepted::Bytes { count, is_writing } => {
+                if !is_writing {
+                    self.start_writing(shared)?;
                 }
                 Poll::Ready(Ok(count))
             }
         }
     }
 
-    fn submit_write(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+    fn start_writing(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
         self.sought = None;
         self.forget_ahead();
-        let behind = self.take_behind();
-        let job = shared.clone();
-        let work = job::submit(move || job.write_pending(behind));
-        // Its bytes have been accepted.
-        let mut work = work.inspect_err(|_| shared.refuse())?.must_run();
-        // Who waits for the job before this one now waits for this.
-        let _ = shared.wake_by(&mut work);
-        self.flight = Flight::Write(work);
-        Ok(())
+        shared.start_writing(self.take_behind())
     }
 
     /// Waits until what was written before is with the system.
-    pub(super) fn poll_written(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
-        match self.flight {
-            Flight::Write(_) => self.poll_idle(shared, cx),
-            _ => Poll::Ready(()),
+    pub(super) fn poll_written(shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+        if shared.is_writing() {
+            shared.wait(cx.waker());
+            // It may have ended by the time the task is known to wait for it.
+            if shared.is_writing() {
+                return Poll::Pending;
+            }
         }
+        Poll::Ready(())
     }
 
     /// Moves the position.
@@ -249,16 +245,20 @@ impl Cursor {
         Ok(())
     }
 
-    /// Waits until no job moves the position. An error of a read that nobody waits for is dropped: who reads next meets it
-    /// again.
+    /// Waits until nothing moves the position.
     pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.poll_flight(shared, cx));
+        Self::poll_written(shared, cx)
+    }
+
+    /// Waits for the job in flight. An error of a read that nobody waits for is dropped: who reads next meets it again.
+    fn poll_flight(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.flight {
             Flight::None => {}
             Flight::Read(work) => {
                 let end = ready!(shared.poll_job(cx, work));
                 let _ = self.take_read(end);
             }
-            Flight::Write(work) => ready!(shared.poll_job(cx, work)),
             Flight::Seek(to, work) => {
                 let result = ready!(shared.poll_job(cx, work));
                 self.sought = Some((*to, result));

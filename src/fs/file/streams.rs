@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use futures_io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use super::File;
+use super::cursor::Cursor;
 
 impl File {
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -43,7 +44,7 @@ impl File {
 
     /// Waits until the system has what was written, and says whether it could be written.
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.cursor.borrow_mut().poll_written(&self.shared, cx));
+        ready!(Cursor::poll_written(&self.shared, cx));
         Poll::Ready(self.shared.take_error().map_or(Ok(()), Err))
     }
 

@@ -1,24 +1,26 @@
 //! What a file and its jobs share; among it the bytes that wait to be written.
 //!
 //! ```text
-//!   write ──> pending ──> taken by the job that runs, which ends when nothing is left
+//!   write ──> pending ──> taken and written, step by step, until nothing is left
 //! ```
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::blocking::Work;
+use crate::blocking::steps::Steps;
 use crate::fs::error::Error;
+use crate::fs::job;
 use crate::sys;
 
 /// How many bytes may wait to be written, beside those that are being written.
-pub(super) const MOST_PENDING: usize = 1 << 20;
+const MOST_PENDING: usize = 1 << 20;
 
 /// The lock is never held during a system call: the loop takes it, too.
 pub(crate) struct Shared {
@@ -29,15 +31,19 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Accepted, and not taken by a job.
+    /// Accepted, and not taken to be written.
     pending: Vec<u8>,
     /// Room for the next, so that it need not be made each time.
     spare: Vec<u8>,
-    /// A job runs, or will, that writes what is pending.
+    /// By how much the position has to be moved before.
+    behind: Option<i64>,
+    /// Steps are under way that write what is pending.
     is_writing: bool,
+    /// How many courses of steps have not been reported to be over.
+    courses: usize,
     /// Of a write that had been accepted.
     error: Option<io::Error>,
-    /// Who waits for the job in flight, or for room.
+    /// Who waits for a job to end, or for room.
     waiters: VecDeque<Waker>,
 }
 
@@ -77,7 +83,7 @@ impl Shared {
     }
 
     /// Takes bytes to be written, as many as there is room for; at least one buffer is not empty.
-    pub(super) fn accept(&self, buffers: &[io::IoSlice<'_>]) -> Accepted {
+    pub(super) fn accept(&self, buffers: &[IoSlice<'_>]) -> Accepted {
         let mut state = self.lock();
         if let Some(error) = state.error.take() {
             return Accepted::Failed(error);
@@ -92,76 +98,47 @@ impl Shared {
         if count == 0 {
             return Accepted::NoRoom;
         }
-        let needs_job = !state.is_writing;
-        state.is_writing = true;
-        Accepted::Bytes { count, needs_job }
-    }
-
-    /// No job could be had for what was accepted.
-    pub(super) fn refuse(&self) {
-        let mut state = self.lock();
-        state.pending.clear();
-        state.is_writing = false;
-    }
-
-    /// The job: writes all that is pending, and what becomes so meanwhile. First the position is moved by `behind`.
-    pub(super) fn write_pending(self: &Arc<Self>, behind: Option<i64>) {
-        let mut file = &self.file;
-        let mut result = match behind {
-            Some(behind) => file.seek(SeekFrom::Current(behind)).map(drop),
-            None => Ok(()),
-        };
-        let mut batch = Vec::new();
-        while self.next_batch(result, &mut batch) {
-            result = file.write_all(&batch);
+        Accepted::Bytes {
+            count,
+            is_writing: state.is_writing,
         }
     }
 
-    /// Takes what is pending, unless there was an error. Who waits for room has it now.
-    fn next_batch(self: &Arc<Self>, result: io::Result<()>, batch: &mut Vec<u8>) -> bool {
-        batch.clear();
-        let (goes_on, is_waited_for) = {
+    /// Steps that write what is pending; first they move the position.
+    pub(super) fn start_writing(self: &Arc<Self>, behind: Option<i64>) -> io::Result<()> {
+        {
             let mut state = self.lock();
-            if let Err(error) = result {
-                state.error = Some(self.wrap(error, "write"));
-                state.pending.clear();
-            }
-            if batch.capacity() == 0 {
-                *batch = std::mem::take(&mut state.spare);
-            }
-            std::mem::swap(&mut state.pending, batch);
-            state.is_writing = !batch.is_empty();
-            if !state.is_writing {
-                state.spare = std::mem::take(batch);
-            }
-            (state.is_writing, !state.waiters.is_empty())
-        };
-        if is_waited_for {
-            self.wake_by_ref();
+            state.is_writing = true;
+            state.courses += 1;
+            state.behind = behind;
         }
-        goes_on
+        job::start(self.clone()).inspect_err(|_| {
+            let mut state = self.lock();
+            state.is_writing = false;
+            state.pending.clear();
+        })
     }
 
-    /// Polls a job in flight. Whoever waits for one is woken by any: it looks again.
+    /// Whether something has been accepted, and nobody told yet that it is written.
+    pub(super) fn is_writing(&self) -> bool {
+        self.lock().courses > 0
+    }
+
+    /// Polls a job in flight. Whoever waits for something here is woken by anything: it looks again.
     pub(super) fn poll_job<T>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
         job: &mut Work<T>,
     ) -> Poll<T> {
-        let poll = self.wake_by(job);
+        let waker = Waker::from(self.clone());
+        let poll = Pin::new(job).poll(&mut Context::from_waker(&waker));
         if poll.is_pending() {
             self.wait(cx.waker());
         }
         poll
     }
 
-    /// The end of this job wakes all who wait.
-    pub(super) fn wake_by<T>(self: &Arc<Self>, job: &mut Work<T>) -> Poll<T> {
-        let waker = Waker::from(self.clone());
-        Pin::new(job).poll(&mut Context::from_waker(&waker))
-    }
-
-    /// The task is woken when the job in flight ends, and when there is room.
+    /// The task is woken when a job ends, and when there is room.
     pub(super) fn wait(&self, waker: &Waker) {
         // Cloned and dropped outside of the lock: a waker may do anything then.
         let waker = waker.clone();
@@ -173,6 +150,33 @@ impl Shared {
         drop(state);
     }
 
+    /// Takes what is pending. `None`: nothing is, and the steps are over.
+    fn take_pending(self: &Arc<Self>) -> Option<(Vec<u8>, Option<i64>)> {
+        let (taken, is_waited_for) = {
+            let mut state = self.lock();
+            if state.pending.is_empty() {
+                state.is_writing = false;
+                return None;
+            }
+            let spare = std::mem::take(&mut state.spare);
+            let taken = std::mem::replace(&mut state.pending, spare);
+            ((taken, state.behind.take()), !state.waiters.is_empty())
+        };
+        if is_waited_for {
+            // There is room.
+            self.wake_by_ref();
+        }
+        Some(taken)
+    }
+
+    fn write(&self, bytes: &[u8], behind: Option<i64>) -> io::Result<()> {
+        let mut file = &self.file;
+        if let Some(behind) = behind {
+            file.seek(SeekFrom::Current(behind))?;
+        }
+        file.write_all(bytes)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,9 +184,33 @@ impl Shared {
 
 /// What became of bytes to be written.
 pub(super) enum Accepted {
-    Bytes { count: usize, needs_job: bool },
+    Bytes { count: usize, is_writing: bool },
     NoRoom,
     Failed(io::Error),
+}
+
+/// One step writes what was pending when it began.
+impl Steps for Shared {
+    fn step(self: &Arc<Self>) -> bool {
+        let Some((mut bytes, behind)) = self.take_pending() else {
+            return false;
+        };
+        let result = self.write(&bytes, behind);
+        bytes.clear();
+        let mut state = self.lock();
+        state.spare = bytes;
+        if let Err(error) = result {
+            state.error = Some(self.wrap(error, "write"));
+            state.pending.clear();
+        }
+        state.is_writing = !state.pending.is_empty();
+        state.is_writing
+    }
+
+    fn ended(self: &Arc<Self>) {
+        self.lock().courses -= 1;
+        self.wake_by_ref();
+    }
 }
 
 impl Wake for Shared {

@@ -1,0 +1,73 @@
+//! Work that nobody awaits and nothing cancels, in steps that take turns with other jobs.
+//!
+//! ```text
+//!   start ──> queued ── step ──> queued again, behind the others ── step ──> ended, in the poll phase
+//! ```
+
+use std::io;
+use std::sync::Arc;
+
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::remote::Remote;
+use crate::executor::spawn::Arrival;
+use crate::kinds::Kind;
+use crate::pool::{Class, Pool, Run};
+
+/// What is done, step by step.
+pub(crate) trait Steps: Send + Sync + 'static {
+    /// On a thread of the pool. `false`: that was the last one.
+    fn step(self: &Arc<Self>) -> bool;
+    /// Once, after the last step: on the loop's thread, in the poll phase; where it happens to be, if the loop is gone.
+    fn ended(self: &Arc<Self>);
+}
+
+/// Hands the first step to the pool. The loop stays alive until the end of the last one.
+///
+/// # Errors
+///
+/// When the pool has no thread and none can be started; this is the end, too.
+pub(crate) fn start(handle: &LoopHandle, class: Class, steps: Arc<impl Steps>) -> io::Result<()> {
+    let pool = handle.core().pool();
+    let course = Arc::new(Course {
+        steps,
+        class,
+        pool: pool.clone(),
+        remote: handle.remote(),
+    });
+    pool.submit(class, course)?;
+    handle.core().liveness.add(Kind::Work);
+    Ok(())
+}
+
+/// The way of the steps: owned by the queue, then by a thread, in the end by the loop's inbox. Whoever drops it ends it.
+struct Course<S: Steps> {
+    steps: Arc<S>,
+    class: Class,
+    pool: Pool,
+    remote: Remote,
+}
+
+impl<S: Steps> Run for Course<S> {
+    fn run(self: Arc<Self>) {
+        if self.steps.step() {
+            let pool = self.pool.clone();
+            let queued = pool.submit(self.class, self);
+            debug_assert!(queued.is_ok(), "this is one of the pool's threads");
+        } else {
+            let remote = self.remote.clone();
+            remote.send(self);
+        }
+    }
+}
+
+impl<S: Steps> Arrival for Course<S> {
+    fn arrive(self: Arc<Self>) {
+        LoopHandle::current().core().liveness.remove(Kind::Work);
+    }
+}
+
+impl<S: Steps> Drop for Course<S> {
+    fn drop(&mut self) {
+        self.steps.ended();
+    }
+}
