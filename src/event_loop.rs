@@ -45,6 +45,11 @@ pub(crate) mod sources;
 pub(crate) mod timers;
 #[cfg(feature = "node")]
 pub(crate) mod upper;
+#[cfg(feature = "fs")]
+pub(crate) mod watches;
+#[cfg(not(feature = "fs"))]
+#[path = "event_loop/no_watches.rs"]
+mod watches;
 
 use std::io;
 use std::rc::Rc;

@@ -24,6 +24,8 @@ mod temp;
 mod times;
 #[cfg(unix)]
 mod unix;
+mod watch;
+mod watch_poll;
 
 pub use copy::{CopyOptions, Reflink, copy};
 pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
@@ -39,3 +41,5 @@ pub use temp::{mkdtemp, mkstemp};
 pub use times::FileTimes;
 #[cfg(unix)]
 pub use unix::{Access, FileSystem, access, chown, copy_range, lchown, statfs, symlink};
+pub use watch::{WatchEvent, WatchKind, Watcher, watch};
+pub use watch_poll::{PollEvent, PollWatcher, watch_poll};

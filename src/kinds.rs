@@ -62,6 +62,8 @@ pub enum Kind {
     Signal,
     /// A child process that runs.
     Child,
+    /// Somebody who watches a file or directory.
+    Watch,
     /// A handle whose close has not been reported.
     Closing,
     /// The future of `block_on`.
@@ -69,7 +71,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 13;
+    pub(crate) const COUNT: usize = 14;
 
     /// Every kind, in the order of declaration.
     pub const ALL: [Self; Self::COUNT] = [
@@ -84,6 +86,7 @@ impl Kind {
         Self::Work,
         Self::Signal,
         Self::Child,
+        Self::Watch,
         Self::Closing,
         Self::Root,
     ];
@@ -103,6 +106,7 @@ impl fmt::Display for Kind {
             Self::Work => "work on another thread",
             Self::Signal => "signal listener",
             Self::Child => "child process",
+            Self::Watch => "file watcher",
             Self::Closing => "closing handle",
             Self::Root => "future of block_on",
         })

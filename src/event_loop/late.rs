@@ -1,12 +1,15 @@
-//! What the poll phase delivers after everything else of its batch (R95): signals, then the ends of children.
+//! What the poll phase delivers after everything else of its batch (R95): changes of files, signals, then the ends of
+//! children.
 
 use super::children::Children;
 use super::core::Core;
 use super::signals::Signals;
+use super::watches::Watches;
 
 /// The part of a loop that is looked at last.
 #[derive(Default)]
 pub(crate) struct Late {
+    pub(crate) watches: Watches,
     pub(crate) signals: Signals,
     pub(crate) children: Children,
 }
@@ -14,11 +17,12 @@ pub(crate) struct Late {
 impl Late {
     /// Whether a panic has left some who were not told.
     pub(super) fn has_rest(&self) -> bool {
-        self.signals.has_due() || self.children.has_due()
+        self.watches.has_due() || self.signals.has_due() || self.children.has_due()
     }
 
     /// The loop is gone: nothing is watched any more.
     pub(super) fn shut_down(&self) {
+        self.watches.drain();
         self.children.drain();
         self.signals.drain();
     }
@@ -28,9 +32,14 @@ impl Core {
     /// Delivers what comes last; returns how many events that were.
     #[inline]
     pub(super) fn run_late(&self) -> usize {
-        let Late { signals, children } = &self.late;
+        let Late {
+            watches,
+            signals,
+            children,
+        } = &self.late;
+        let watched = if watches.any() { self.run_watches() } else { 0 };
         if !signals.any() && !children.any() {
-            return 0;
+            return watched;
         }
         // All of it is found out before anybody is told of any of it.
         signals.collect();
@@ -38,6 +47,6 @@ impl Core {
             children.ask();
         }
         let ended = self.collect_children();
-        ended + self.run_signals() + self.run_exits()
+        watched + ended + self.run_signals() + self.run_exits()
     }
 }

@@ -129,6 +129,7 @@ impl Core {
             };
             // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
             let Some(source) = self.sources.get(event.key) else {
+                self.late.watches.note_event(event.key);
                 continue;
             };
             source.add_ready(event.ready);

@@ -21,6 +21,10 @@ const SLOT_BITS: u32 = usize::BITS / 2;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 
 /// What one can wait for.
+/// The key of the descriptor that tells of changes of files; no source has it.
+#[cfg(feature = "fs")]
+pub(crate) const WATCHES_KEY: usize = MAX_KEY;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -309,7 +313,7 @@ impl Sources {
         let mut slots = self.slots.borrow_mut();
         let vacant = slots.vacant_entry();
         assert!(vacant.key() < SLOT_MASK, "too many sources");
-        // The highest generations are left out: their keys are the poller's own.
+        // The highest generations are left out: their keys are the poller's and the watches'.
         let generation = (self.generation.get() + 1) & (SLOT_MASK >> 1);
         self.generation.set(generation);
         let key = generation << SLOT_BITS | vacant.key();

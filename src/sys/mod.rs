@@ -23,6 +23,7 @@
 //! | `terminal` | the settings of terminals, brought back from wherever the process ends |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |
+//! | `watch` | the kernel's notices about files and directories |
 
 pub(crate) mod clock;
 pub(crate) mod current;
@@ -55,3 +56,5 @@ pub(crate) mod terminal;
 pub(crate) mod thread;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;
+#[cfg(feature = "fs")]
+pub(crate) mod watch;

@@ -81,7 +81,7 @@ enum State {
 }
 
 impl Sleep {
-    fn new(handle: LoopHandle, deadline: u64) -> Self {
+    pub(crate) fn new(handle: LoopHandle, deadline: u64) -> Self {
         Self {
             handle,
             deadline,

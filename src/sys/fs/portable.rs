@@ -48,6 +48,20 @@ pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
+/// Whether nothing is known to have changed between two looks at a path (R313).
+pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
+    let state = |metadata: &Metadata| {
+        let times = [metadata.modified().ok(), metadata.created().ok()];
+        (
+            times,
+            metadata.len(),
+            metadata.permissions(),
+            metadata.file_type(),
+        )
+    };
+    state(before) == state(now)
+}
+
 /// Gives a file the owner of another. No such thing here.
 pub(crate) fn copy_owner(_: &File, _: &Metadata) {}
 

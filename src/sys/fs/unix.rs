@@ -103,6 +103,20 @@ pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
+/// Whether nothing is known to have changed between two looks at a path (R313). A change of what is not compared here
+/// changes the time of the last change of all.
+pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
+    let state = |metadata: &Metadata| {
+        let times = [
+            (metadata.ctime(), metadata.ctime_nsec()),
+            (metadata.mtime(), metadata.mtime_nsec()),
+        ];
+        let owner = (metadata.uid(), metadata.gid(), metadata.mode());
+        (times, metadata.size(), owner, metadata.created().ok())
+    };
+    is_same_file(before, now) && state(before) == state(now)
+}
+
 /// Gives a file the owner of another, as far as this process may.
 pub(crate) fn copy_owner(file: &File, of: &Metadata) {
     let _ = fchown(file, Some(of.uid()), Some(of.gid()));

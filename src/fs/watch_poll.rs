@@ -1,0 +1,291 @@
+//! Watching a path by looking at it again and again.
+//!
+//! ```text
+//!   watch_poll ──> looking ──> compared ── nothing new ──> resting ── next point of the grid ──> looking
+//!                                 └── event ──> yours ───────^
+//! ```
+
+use std::fmt;
+use std::fs::Metadata;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+
+use super::error::Error;
+use crate::blocking::Work;
+use crate::event_loop::clock::nanoseconds;
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::kinds::Kind;
+use crate::pool::Class;
+use crate::sys;
+use crate::time::Sleep;
+
+/// What an interval of zero becomes (R311).
+const SHORTEST: u64 = 1_000_000;
+
+/// Watches a path on the running loop by looking at its metadata every `interval`; see [`PollWatcher`].
+///
+/// An interval of zero counts as a millisecond.
+///
+/// # Errors
+///
+/// When the pool has no thread and none can be started. What is wrong with the path is an event.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::fs;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let path = std::env::temp_dir().join(format!("phaseloop-watch-poll-{}", std::process::id()));
+/// phaseloop::block_on(async {
+///     let mut watcher = fs::watch_poll(&path, Duration::from_millis(5))?;
+///     let event = watcher.recv().await.unwrap();
+///     assert_eq!(event.current.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+///     fs::write(&path, "hello").await?;
+///     let event = watcher.recv().await.unwrap();
+///     assert!(event.previous.is_none());
+///     assert!(event.current.is_ok());
+/// #   std::fs::remove_file(&path)?;
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[track_caller]
+pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<PollWatcher> {
+    PollWatcher::new_on(&LoopHandle::current(), path, interval)
+}
+
+/// A stream of changes of what is at a path, found by looking at it again and again.
+///
+/// For file systems that do not tell of changes, such as those of other hosts, and for names whose file comes and goes. Where
+/// [`watch`](super::watch) works it is cheaper and sees more.
+///
+/// The first look is made at once. Then there is one at each point of a grid of the interval, however long a look takes;
+/// if it takes longer than that, points are left out, so that looks never overlap. Looks are jobs of the pool (class
+/// [`Fs`](Class::Fs)); symbolic links are followed. From the second look on they are made while somebody waits for events
+/// only: who comes late gets all changes since the last look as one.
+///
+/// There is an event when
+/// - a look fails otherwise than the one before, also the first one;
+/// - a look succeeds after one that has failed;
+/// - the size, times, owner, permissions or the file itself are not those of the look before.
+///
+/// It keeps the loop alive, unless unref'd, until it is closed or dropped; a look that is under way keeps it alive in any
+/// case.
+///
+/// # Cancel safety
+///
+/// Giving up a [`recv`](Self::recv) loses no event.
+pub struct PollWatcher {
+    core: HandleCore,
+    path: PathBuf,
+    /// In nanoseconds, not zero.
+    interval: u64,
+    state: State,
+    seen: Seen,
+    /// What the last look that has succeeded saw.
+    previous: Option<Metadata>,
+}
+
+enum State {
+    /// Since when.
+    Looking(u64, Work<io::Result<Metadata>>),
+    Resting(Sleep),
+    Closed,
+}
+
+/// The outcome of the last look.
+#[derive(PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    File,
+    Failure(io::ErrorKind, Option<i32>),
+}
+
+/// A change that a [`PollWatcher`] has found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PollEvent {
+    /// What was there before, at the last look that has succeeded.
+    pub previous: Option<Metadata>,
+    /// What is there now, or why that cannot be told.
+    pub current: io::Result<Metadata>,
+}
+
+impl PollWatcher {
+    /// As [`watch_poll`], on a loop.
+    ///
+    /// # Errors
+    ///
+    /// As [`watch_poll`]; the loop's refusal, when it is gone.
+    #[track_caller]
+    pub fn new_on(
+        handle: &LoopHandle,
+        path: impl AsRef<Path>,
+        interval: Duration,
+    ) -> io::Result<Self> {
+        let path = path.as_ref().to_owned();
+        let now = handle.core().clock.read();
+        let state = State::Looking(now, look(handle, &path)?);
+        let core = handle.open(Kind::Watch, Location::caller());
+        handle.core().set_active(&core.header, true);
+        Ok(Self {
+            core,
+            path,
+            interval: match nanoseconds(interval) {
+                0 => SHORTEST,
+                interval => interval,
+            },
+            state,
+            seen: Seen::Nothing,
+            previous: None,
+        })
+    }
+
+    /// The path that is watched, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the next event. `None`: the watcher was closed, or the loop is gone.
+    pub async fn recv(&mut self) -> Option<PollEvent> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// The poll function of [`recv`](Self::recv).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
+        let handle = self.core.handle.clone();
+        while !handle.is_closed() {
+            let (since, found) = match &mut self.state {
+                State::Closed => break,
+                State::Looking(since, work) => (*since, ready!(Pin::new(work).poll(cx))),
+                State::Resting(sleep) => {
+                    ready!(Pin::new(sleep).poll(cx));
+                    let now = handle.core().clock.now();
+                    match look(&handle, &self.path) {
+                        Ok(work) => {
+                            self.state = State::Looking(now, work);
+                            continue;
+                        }
+                        Err(error) => (now, Err(error)),
+                    }
+                }
+            };
+            let next = next_point(since, self.interval, handle.core().clock.now());
+            self.state = State::Resting(Sleep::new(handle.clone(), next).unref());
+            if let Some(event) = self.compare(found) {
+                return Poll::Ready(Some(event));
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// Whether a look has found something to tell (R312, R313).
+    fn compare(&mut self, found: io::Result<Metadata>) -> Option<PollEvent> {
+        let seen = match &found {
+            Ok(_) => Seen::File,
+            Err(error) => Seen::Failure(error.kind(), error.raw_os_error()),
+        };
+        let before = std::mem::replace(&mut self.seen, seen);
+        let previous = self.previous.clone();
+        let is_new = match (&found, &previous) {
+            (Ok(current), Some(previous)) if before == Seen::File => {
+                !sys::fs::is_unchanged(previous, current)
+            }
+            (Ok(_), _) => before != Seen::Nothing,
+            (Err(_), _) => before != self.seen,
+        };
+        if let Ok(current) = &found {
+            self.previous = Some(current.clone());
+        }
+        is_new.then(|| PollEvent {
+            previous,
+            current: found
+                .map_err(|error| Error::wrap(error, "watch_poll", Some(self.path.clone()), None)),
+        })
+    }
+
+    /// Stops watching at once, also if a look is under way, and has it reported in the closing phase; see [`Close`].
+    pub fn close(&mut self) -> Close {
+        self.state = State::Closed;
+        self.core.close(|| self.shut())
+    }
+
+    fn shut(&self) {
+        let core = self.core.handle.core();
+        core.set_active(&self.core.header, false);
+    }
+}
+
+/// Begins a look at a path.
+fn look(handle: &LoopHandle, path: &Path) -> io::Result<Work<io::Result<Metadata>>> {
+    let path = path.to_owned();
+    Work::submit(handle, Class::Fs, move || std::fs::metadata(path))
+}
+
+/// The first point after `now` of the grid that begins at `start` (R314).
+fn next_point(start: u64, interval: u64, now: u64) -> u64 {
+    let over = now.saturating_sub(start) % interval;
+    now.saturating_add(interval - over)
+}
+
+impl Stream for PollWatcher {
+    type Item = PollEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
+        self.poll_recv(cx)
+    }
+}
+
+impl Handle for PollWatcher {}
+
+impl sealed::Sealed for PollWatcher {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl Drop for PollWatcher {
+    fn drop(&mut self) {
+        self.core.release(|| self.shut());
+    }
+}
+
+impl fmt::Debug for PollWatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PollWatcher")
+            .field("path", &self.path)
+            .field("interval", &Duration::from_nanos(self.interval))
+            .field("active", &self.is_active())
+            .field("created_at", &self.created_at())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_point;
+
+    #[test]
+    fn r314_the_grid_is_kept_however_long_a_look_takes() {
+        assert_eq!(next_point(100, 10, 100), 110);
+        assert_eq!(next_point(100, 10, 103), 110);
+        assert_eq!(next_point(100, 10, 110), 120, "a whole point is left out");
+        assert_eq!(next_point(100, 10, 127), 130);
+        assert_eq!(next_point(0, u64::MAX, 5), u64::MAX);
+    }
+}
