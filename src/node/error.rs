@@ -56,10 +56,18 @@ impl Error {
         Self::make("AbortError", Some("ABORT_ERR"), message, None)
     }
 
+    /// What an operation reports that was left before its end.
+    pub(super) fn left() -> Self {
+        Self::stopped(None)
+    }
+
     /// What an operation reports that a signal has ended; the signal's reason is its cause.
     pub(super) fn aborted_by(reason: Self) -> Self {
+        Self::stopped(Some(Cause::Node(reason)))
+    }
+
+    fn stopped(cause: Option<Cause>) -> Self {
         let message = Cow::Borrowed("The operation was aborted");
-        let cause = Some(Cause::Node(reason));
         Self::make("AbortError", Some("ABORT_ERR"), message, cause)
     }
 

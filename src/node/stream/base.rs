@@ -76,6 +76,8 @@ pub(super) trait ReadableSide {
     fn ended(&self) -> bool;
     fn end_emitted(&self) -> bool;
     fn is_empty(&self) -> bool;
+    /// Something of it is still piped into another stream.
+    fn has_pipes(&self) -> bool;
     fn constructed(&self);
     /// Lets go of functions and chunks.
     fn release(&self);
@@ -123,6 +125,13 @@ pub struct Base {
     writable: OnceCell<Weak<dyn WritableSide>>,
 }
 
+/// Both sides of a stream: whoever has something to do with one keeps the other.
+#[derive(Clone, Default)]
+pub(super) struct Held {
+    _readable: Option<Rc<dyn ReadableSide>>,
+    _writable: Option<Rc<dyn WritableSide>>,
+}
+
 impl Base {
     pub(super) fn new(destroy_hook: Option<DestroyHook>, auto_destroy: bool) -> Rc<Self> {
         Rc::new(Self {
@@ -161,6 +170,22 @@ impl Base {
         self.writable.get().and_then(Weak::upgrade)
     }
 
+    pub(super) fn hold(&self) -> Held {
+        Held {
+            _readable: self.readable(),
+            _writable: self.writable(),
+        }
+    }
+
+    /// Calls `f` by a tick.
+    fn tick(self: &Rc<Self>, f: impl FnOnce(&Rc<Self>) + 'static) {
+        let (base, held) = (self.clone(), self.hold());
+        next_tick(move || {
+            f(&base);
+            drop(held);
+        });
+    }
+
     pub(super) fn is_errored(&self) -> bool {
         self.errored.borrow().is_some()
     }
@@ -182,13 +207,15 @@ impl Base {
     /// Runs the function of the beginning by a tick; until it is done nothing is read, written or destroyed.
     pub(super) fn construct(self: &Rc<Self>, hook: ConstructHook) {
         self.constructed.set(false);
-        let base = self.clone();
-        next_tick(move || {
-            let later = base.clone();
-            let done = Done::new(move |result| next_tick(move || later.end_construct(result)));
+        self.tick(move |base| {
+            let (later, held) = (base.clone(), base.hold());
+            let done = Done::new(move |result| {
+                later.tick(move |base| base.end_construct(result));
+                drop(held);
+            });
             if let Err(reason) = promise::catch(|| hook(done)) {
                 let error = error_of(&reason);
-                next_tick(move || base.end_construct(Err(error)));
+                base.tick(move |base| base.end_construct(Err(error)));
             }
         });
     }
@@ -237,12 +264,13 @@ impl Base {
             return self.end_destroy(error);
         };
         let called = Rc::new(Cell::new(false));
-        let (base, once) = (self.clone(), called.clone());
+        let (base, held, once) = (self.clone(), self.hold(), called.clone());
         // What the function reports, not what it was given: it may keep an error to itself.
         let done = Done::new(move |result| {
             if !once.replace(true) {
                 base.end_destroy(result.err());
             }
+            drop(held);
         });
         if let Err(reason) = promise::catch(|| hook(error, done)) {
             if !called.replace(true) {
@@ -256,10 +284,9 @@ impl Base {
             self.set_errored(error);
         }
         self.closed.set(true);
-        let base = self.clone();
-        next_tick(move || {
+        self.tick(move |base| {
             // Whatever the listeners of the error do, the close follows.
-            let close = EmitClose(&base);
+            let close = EmitClose(base);
             if let Some(error) = &error {
                 base.emit_error(error);
             }
@@ -283,8 +310,7 @@ impl Base {
         }
         self.set_errored(&error);
         if by_tick {
-            let base = self.clone();
-            next_tick(move || base.emit_error(&error));
+            self.tick(move |base| base.emit_error(&error));
         } else {
             self.emit_error(&error);
         }
@@ -300,8 +326,7 @@ impl Drop for EmitClose<'_> {
         base.close_emitted.set(true);
         if std::thread::panicking() {
             // By a tick of its own: a second panic would end the process.
-            let base = base.clone();
-            return next_tick(move || base.emit_close());
+            return base.tick(|base| base.emit_close());
         }
         base.emit_close();
     }
@@ -309,21 +334,31 @@ impl Drop for EmitClose<'_> {
 
 impl Base {
     fn emit_close(&self) {
-        /// Lets go of what may hold the stream, also when a listener panics.
+        /// Also when a listener panics.
         struct Release<'a>(&'a Base);
         impl Drop for Release<'_> {
             fn drop(&mut self) {
-                self.0.emitter.clear();
-                if let Some(readable) = self.0.readable() {
-                    readable.release();
-                }
-                if let Some(writable) = self.0.writable() {
-                    writable.release();
-                }
+                self.0.release();
             }
         }
         let _release = Release(self);
         self.emitter.emit(CLOSE, &());
+    }
+
+    /// Lets go of what may hold the stream, once it is closed and no pipe needs it any more.
+    pub(super) fn release(&self) {
+        let (readable, writable) = (self.readable(), self.writable());
+        let is_piped = readable.as_ref().is_some_and(|side| side.has_pipes());
+        if !self.close_emitted.get() || is_piped {
+            return;
+        }
+        self.emitter.clear();
+        if let Some(readable) = readable {
+            readable.release();
+        }
+        if let Some(writable) = writable {
+            writable.release();
+        }
     }
 }
 

@@ -70,10 +70,15 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         if let Some(construct) = construct {
             base.construct(construct);
         }
-        let (reads, writes) = (readable.as_any(), writable.as_any());
         Self {
-            readable: readable.with_partner(writes),
-            writable: writable.with_partner(reads),
+            readable: Readable {
+                held: base.hold(),
+                ..readable
+            },
+            writable: Writable {
+                held: base.hold(),
+                ..writable
+            },
         }
     }
 
@@ -291,10 +296,7 @@ impl<R: 'static> Link<R> {
     fn readable(&self) -> Option<Readable<R>> {
         let weak = self.readable.borrow();
         let state = weak.as_ref()?.upgrade()?;
-        Some(Readable {
-            state,
-            partner: None,
-        })
+        Some(state.handle())
     }
 
     fn transform<W>(self: &Rc<Self>, transform: &mut TransformHook<W, R>, chunk: W, done: Done) {

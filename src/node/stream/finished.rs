@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, ListenerId};
-use super::base::{Base, Callback, ReadableSide, WritableSide, premature_close};
+use super::base::{Base, Callback, Held, ReadableSide, WritableSide, premature_close};
 use super::duplex::{Duplex, Transform};
 use super::readable::Readable;
 use super::writable::Writable;
@@ -206,24 +206,28 @@ impl EndOfStream {
         let is_readable = readable.as_ref().map(|side| side.is_readable());
         let is_writable = writable.as_ref().map(|side| side.is_writable());
         let pending = writable.map_or(0, |side| side.pending_callbacks());
-        let later = watch.clone();
+        // The stream is kept until then.
+        let (later, kept) = (watch.clone(), (base.clone(), base.hold()));
         if base.closed.get() {
-            next_tick(move || later.closed());
+            next_tick(move || {
+                later.closed();
+                drop(kept);
+            });
         } else if base.error_emitted.get() {
             if !will_emit_close {
-                next_tick(move || later.over());
+                next_tick(move || later.over(kept));
             }
         } else if !sides.readable
             && (!will_emit_close || is_readable == Some(true))
             && (written || is_writable == Some(false))
             && pending == 0
         {
-            next_tick(move || later.over());
+            next_tick(move || later.over(kept));
         } else if !sides.writable
             && (!will_emit_close || is_writable == Some(true))
             && (read || is_readable == Some(false))
         {
-            next_tick(move || later.over());
+            next_tick(move || later.over(kept));
         }
         Self {
             watch,
@@ -330,9 +334,8 @@ impl Watch {
         self.call(Ok(()));
     }
 
-    fn over(&self) {
-        let error = self.base.upgrade().and_then(|base| base.error());
-        self.call(error.map_or(Ok(()), Err));
+    fn over(&self, (base, _held): (Rc<Base>, Held)) {
+        self.call(base.error().map_or(Ok(()), Err));
     }
 }
 

@@ -183,7 +183,7 @@ impl<T: 'static> Drop for Chunks<T> {
         if !self.over && !readable.destroyed() {
             // Node's error of a loop that was left; the watch goes on, so that it counts as heard.
             end.keep();
-            let error = (!readable.ended()).then(Error::aborted);
+            let error = (!readable.ended()).then(Error::left);
             readable.destroy(error);
         }
         readable.off(listener);

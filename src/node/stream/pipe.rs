@@ -56,6 +56,7 @@ impl<T: Clone + 'static> Readable<T> {
             self.pause();
         }
         sink.emitter().emit(UNPIPE, &self.id());
+        self.state().base.release();
     }
 }
 

@@ -7,7 +7,6 @@
 //!   push_end ──> all read ──> a tick: 'end' ──> destroy ──> a tick: 'close'
 //! ```
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +14,7 @@ use std::rc::{Rc, Weak};
 
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
-use super::base::{Base, ConstructHook, DestroyHook, Done, ReadableSide, StreamId};
+use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, StreamId};
 use super::chunk::{ByteChunk, Mode};
 use super::reading::Amount;
 
@@ -53,7 +52,7 @@ type ReadHook<T> = Box<dyn FnMut(&Readable<T>, usize)>;
 pub struct Readable<T: 'static> {
     pub(super) state: Rc<State<T>>,
     /// The writable side of a duplex stream lives as long as this.
-    pub(super) partner: Option<Rc<dyn Any>>,
+    pub(super) held: Held,
 }
 
 pub(super) struct State<T: 'static> {
@@ -181,7 +180,7 @@ impl<T: 'static> ReadableBuilder<T> {
         base.has_readable(side);
         Readable {
             state,
-            partner: None,
+            held: Held::default(),
         }
     }
 }
@@ -203,17 +202,8 @@ impl<T: 'static> Readable<T> {
         ReadableBuilder::new(Mode::OBJECTS)
     }
 
-    pub(super) fn with_partner(mut self, partner: Rc<dyn Any>) -> Self {
-        self.partner = Some(partner);
-        self
-    }
-
     pub(super) fn state(&self) -> &Rc<State<T>> {
         &self.state
-    }
-
-    pub(super) fn as_any(&self) -> Rc<dyn Any> {
-        self.state.clone()
     }
 
     pub(super) fn watch(&self) -> Weak<dyn Watch> {
@@ -349,7 +339,7 @@ impl<T: 'static> Clone for Readable<T> {
     fn clone(&self) -> Self {
         Self {
             state: self.state.clone(),
-            partner: self.partner.clone(),
+            held: self.held.clone(),
         }
     }
 }

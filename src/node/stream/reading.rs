@@ -17,18 +17,21 @@ pub(super) enum Amount {
 }
 
 impl<T: 'static> State<T> {
-    fn handle(&self) -> Readable<T> {
+    pub(super) fn handle(&self) -> Readable<T> {
         let state = self.me.upgrade();
         Readable {
             state: state.expect("it is being used"),
-            partner: None,
+            held: self.base.hold(),
         }
     }
 
     /// Calls `f` by a tick.
     fn tick(&self, f: impl FnOnce(&Self) + 'static) {
-        let me = self.handle().state;
-        next_tick(move || f(&me));
+        let me = self.handle();
+        next_tick(move || {
+            f(&me.state);
+            drop(me);
+        });
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -269,9 +272,8 @@ impl<T: 'static> State<T> {
         let writable = base.writable();
         if let Some(writable) = writable.filter(|side| side.is_writable()) {
             if !base.allow_half_open.get() {
-                let base = base.clone();
-                return next_tick(move || {
-                    if !writable.ending() && !base.destroyed.get() {
+                return self.tick(move |state| {
+                    if !writable.ending() && !state.base.destroyed.get() {
                         writable.end_now();
                     }
                 });
@@ -364,6 +366,10 @@ impl<T: 'static> ReadableSide for State<T> {
 
     fn is_empty(&self) -> bool {
         self.length.get() == 0
+    }
+
+    fn has_pipes(&self) -> bool {
+        !self.pipes.borrow().is_empty()
     }
 
     fn constructed(&self) {

@@ -6,7 +6,6 @@
 //!   end ──> all written ──> the function `final` ──> a tick: callbacks of `end`, 'finish' ──> destroy ──> a tick: 'close'
 //! ```
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +13,7 @@ use std::rc::{Rc, Weak};
 
 use super::super::error::Error;
 use super::super::events::{Emitter, EventEmitter};
-use super::base::{Base, Callback, ConstructHook, DestroyHook, Done, StreamId, WritableSide};
+use super::base::{Base, Callback, ConstructHook, DestroyHook, Done, Held, StreamId, WritableSide};
 use super::chunk::{ByteChunk, Mode};
 
 type WriteHook<T> = Box<dyn FnMut(T, Done)>;
@@ -47,9 +46,9 @@ type FinalHook = Box<dyn FnOnce(Done)>;
 /// assert_eq!(*seen.borrow(), "hello, world");
 /// ```
 pub struct Writable<T: 'static> {
-    state: Rc<State<T>>,
+    pub(super) state: Rc<State<T>>,
     /// The readable side of a duplex stream lives as long as this.
-    partner: Option<Rc<dyn Any>>,
+    pub(super) held: Held,
 }
 
 pub(super) struct State<T: 'static> {
@@ -67,8 +66,12 @@ pub(super) struct State<T: 'static> {
     /// How much of it is being written.
     pub(super) writing_length: Cell<usize>,
     pub(super) writing_callback: RefCell<Option<Callback>>,
+    /// Done inside the call of the function `write`, which has itself written more: that goes first.
+    pub(super) done_inside: RefCell<Option<Option<Callback>>>,
     pub(super) writing: Cell<bool>,
-    /// Inside the call of the function `write` or `final`.
+    /// Inside the call of the function `write` or `write_all`.
+    pub(super) in_write: Cell<bool>,
+    /// The same, or inside that of the function `end`: what is done there is reported by a tick.
     pub(super) sync: Cell<bool>,
     pub(super) corked: Cell<usize>,
     pub(super) need_drain: Cell<bool>,
@@ -174,7 +177,9 @@ impl<T: 'static> WritableBuilder<T> {
             length: Cell::new(0),
             writing_length: Cell::new(0),
             writing_callback: RefCell::default(),
+            done_inside: RefCell::default(),
             writing: Cell::new(false),
+            in_write: Cell::new(false),
             sync: Cell::new(true),
             corked: Cell::new(0),
             need_drain: Cell::new(false),
@@ -192,7 +197,7 @@ impl<T: 'static> WritableBuilder<T> {
         base.has_writable(side);
         Writable {
             state,
-            partner: None,
+            held: Held::default(),
         }
     }
 }
@@ -211,17 +216,8 @@ impl<T: 'static> Writable<T> {
         WritableBuilder::new(Mode::OBJECTS, Box::new(write))
     }
 
-    pub(super) fn with_partner(mut self, partner: Rc<dyn Any>) -> Self {
-        self.partner = Some(partner);
-        self
-    }
-
     pub(super) fn state(&self) -> &Rc<State<T>> {
         &self.state
-    }
-
-    pub(super) fn as_any(&self) -> Rc<dyn Any> {
-        self.state.clone()
     }
 
     /// Writes a chunk. `false`: enough waits; [`DRAIN`](super::DRAIN) says when it is gone. The chunk is taken all the
@@ -335,7 +331,7 @@ impl<T: 'static> Clone for Writable<T> {
     fn clone(&self) -> Self {
         Self {
             state: self.state.clone(),
-            partner: self.partner.clone(),
+            held: self.held.clone(),
         }
     }
 }

@@ -16,8 +16,11 @@ impl<T: 'static> State<T> {
 
     /// Calls `f` by a tick.
     fn tick(&self, f: impl FnOnce(&Self) + 'static) {
-        let me = self.me();
-        next_tick(move || f(&me));
+        let (me, held) = (self.me(), self.base.hold());
+        next_tick(move || {
+            f(&me);
+            drop(held);
+        });
     }
 
     // Writing.
@@ -65,15 +68,16 @@ impl<T: 'static> State<T> {
         } else {
             let hook = self.write_hook.take();
             if let Some(mut hook) = hook {
+                self.in_write.set(true);
                 hook(chunk, done);
-                self.write_hook.replace(Some(hook));
+                self.in_write.set(false);
+                if !self.base.close_emitted.get() {
+                    self.write_hook.replace(Some(hook));
+                }
             }
         }
         self.sync.set(false);
-        if !self.writing.get() {
-            // What the function itself has written, if it was done inside the call.
-            self.work_off();
-        }
+        self.go_on();
     }
 
     /// Hands all chunks that wait to the sink.
@@ -89,10 +93,24 @@ impl<T: 'static> State<T> {
         let done = self.begin_write(size, callback);
         let hook = self.write_all_hook.take();
         if let Some(mut hook) = hook {
+            self.in_write.set(true);
             hook(chunks, done);
-            self.write_all_hook.replace(Some(hook));
+            self.in_write.set(false);
+            if !self.base.close_emitted.get() {
+                self.write_all_hook.replace(Some(hook));
+            }
         }
         self.sync.set(false);
+        self.go_on();
+    }
+
+    /// After the call of a function that writes: what it has written itself, and what it was done with.
+    fn go_on(&self) {
+        let done_inside = self.done_inside.take();
+        if let Some(callback) = done_inside {
+            self.work_off();
+            self.after_sync_write(callback);
+        }
     }
 
     fn begin_write(&self, size: usize, callback: Option<Callback>) -> Done {
@@ -100,8 +118,11 @@ impl<T: 'static> State<T> {
         self.writing_callback.replace(callback);
         self.writing.set(true);
         self.sync.set(true);
-        let me = self.me();
-        Done::new(move |result| me.end_write(result))
+        let (me, held) = (self.me(), self.base.hold());
+        Done::new(move |result| {
+            me.end_write(result);
+            drop(held);
+        })
     }
 
     /// The sink is done with what it was given, perhaps inside the call.
@@ -118,11 +139,20 @@ impl<T: 'static> State<T> {
             return self.write_failed(error, callback);
         }
         if !self.buffer.borrow().is_empty() {
+            if self.in_write.get() {
+                self.done_inside.replace(Some(callback));
+                return;
+            }
             self.work_off();
         }
-        if !sync {
-            return self.after_write(callback);
+        if sync {
+            self.after_sync_write(callback);
+        } else {
+            self.after_write(callback);
         }
+    }
+
+    fn after_sync_write(&self, callback: Option<Callback>) {
         let drains = self.need_drain.get() && self.length.get() == 0;
         // In object mode Node takes a tick for each write, also for one without a callback.
         let by_tick = callback.is_some()
@@ -197,7 +227,7 @@ impl<T: 'static> State<T> {
             && !self.working_off.get()
             && self.corked.get() == 0
             && self.base.constructed.get()
-            && self.write_hook.borrow().is_some();
+            && !self.in_write.get();
         let waiting = self.buffer.borrow().len();
         if !may || waiting == 0 {
             return;
@@ -309,8 +339,11 @@ impl<T: 'static> State<T> {
         };
         self.sync.set(true);
         self.pending_callbacks.set(self.pending_callbacks.get() + 1);
-        let me = self.me();
-        let done = Done::new(move |result| me.end_final(result));
+        let (me, held) = (self.me(), self.base.hold());
+        let done = Done::new(move |result| {
+            me.end_final(result);
+            drop(held);
+        });
         if let Err(reason) = promise::catch(|| hook(done)) {
             self.end_final(Err(error_of(&reason)));
         }
