@@ -34,6 +34,7 @@
 //! # }
 //! ```
 
+mod channel;
 mod child;
 mod command;
 mod error;
@@ -43,6 +44,7 @@ use std::io;
 use crate::signal::SignalKind;
 use crate::sys;
 
+pub use channel::{Channel, Message};
 pub use child::{Child, ChildStderr, ChildStdin, ChildStdout, Exited};
 pub use command::Command;
 pub use error::Error;

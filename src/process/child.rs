@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_io::AsyncRead;
 
+use super::channel::Channel;
 use crate::error::Error;
 use crate::event_loop::children::{ChildState, End};
 use crate::event_loop::handle::LoopHandle;
@@ -37,6 +38,8 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// Its errors, if they were [piped](super::Stdio::piped).
     pub stderr: Option<ChildStderr>,
+    /// The channel to the child, if one was [asked for](super::Command::channel).
+    pub channel: Option<Channel>,
     core: HandleCore,
     state: Rc<ChildState>,
     kill_on_drop: bool,
@@ -48,6 +51,7 @@ impl Child {
             stdin: None,
             stdout: None,
             stderr: None,
+            channel: None,
             core,
             state,
             kill_on_drop,

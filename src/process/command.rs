@@ -4,17 +4,21 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::panic::Location;
 use std::path::Path;
 use std::process::{self, ExitStatus, Output, Stdio};
 
+use super::channel::{self, Channel};
 use super::child::Child;
 use super::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
 use crate::kinds::Kind;
-use crate::sys::process::{Ids, Plan, Process, has_inheritable_signals, is_worth_another_try};
+use crate::sys::process::{
+    Ids, Plan, Process, has_inheritable_signals, inherited, is_worth_another_try,
+};
 
 /// How often a start is tried when other threads get in the way of the chosen numbers.
 const ATTEMPTS: usize = 32;
@@ -45,6 +49,7 @@ pub struct Command {
     new_session: bool,
     ids: Ids,
     descriptors: Vec<(RawFd, OwnedFd)>,
+    has_channel: bool,
     /// Which of the standard descriptors the user has set.
     has_stdin: bool,
     has_stdout: bool,
@@ -152,6 +157,13 @@ impl Command {
         self
     }
 
+    /// Gives each child a [`Channel`] to this process, which it takes by [`Channel::from_env`]. The socket has the first
+    /// number from 3 on that [`fd`](Self::fd) leaves.
+    pub fn channel(&mut self, channel: bool) -> &mut Self {
+        self.has_channel = channel;
+        self
+    }
+
     /// Sets the user that the child runs as. Its further groups are dropped, if they can be, unless
     /// [`groups`](Self::groups) are set.
     pub fn uid(&mut self, user: u32) -> &mut Self {
@@ -208,15 +220,17 @@ impl Command {
     pub fn spawn(&mut self) -> io::Result<Child> {
         let site = Location::caller();
         let handle = LoopHandle::current();
+        let channel = self.prepare_channel()?;
         let started = self.start();
+        self.forget_channel();
         let mut started = started.map_err(|error| Error::wrap(error, &self.std))?;
         let core = handle.open(Kind::Child, site);
         let state = handle
             .core()
             .add_child(core.header.clone(), Process::of(&started));
         let mut child = Child::new(core, state, self.kill_on_drop);
-        let pipes = self.take_pipes(&mut child, &mut started);
-        if let Err(error) = pipes {
+        let streams = take_streams(&mut child, &mut started, channel);
+        if let Err(error) = streams {
             let _ = child.kill();
             return Err(error);
         }
@@ -256,17 +270,30 @@ impl Command {
         }
     }
 
-    fn take_pipes(&self, child: &mut Child, started: &mut process::Child) -> io::Result<()> {
-        if let Some(stdin) = started.stdin.take() {
-            child.stdin = Some(PipeWriter::from_fd(stdin)?);
+    /// Opens a channel for the next child, and sees to it that the child learns of that, and of no other one.
+    fn prepare_channel(&mut self) -> io::Result<Option<UnixStream>> {
+        if !self.has_channel {
+            if std::env::var_os(channel::VARIABLE).is_some() {
+                self.std.env_remove(channel::VARIABLE);
+            }
+            return Ok(None);
         }
-        if let Some(stdout) = started.stdout.take() {
-            child.stdout = Some(PipeReader::from_fd(stdout)?);
+        let is_taken = |number| self.descriptors.iter().any(|(taken, _)| *taken == number);
+        let number = (3..).find(|number| !is_taken(*number));
+        let number = number.expect("there are fewer descriptors than numbers");
+        let (ours, theirs) = UnixStream::pair()?;
+        let description = inherited::describe(number, &theirs)?;
+        self.std.env(channel::VARIABLE, description);
+        self.descriptors.push((number, theirs.into()));
+        Ok(Some(ours))
+    }
+
+    /// Closes the child's end of the channel here.
+    fn forget_channel(&mut self) {
+        if self.has_channel {
+            self.descriptors.pop();
+            self.std.env_remove(channel::VARIABLE);
         }
-        if let Some(stderr) = started.stderr.take() {
-            child.stderr = Some(PipeReader::from_fd(stderr)?);
-        }
-        Ok(())
     }
 
     /// Starts a child at once; the future waits for its end. Standard descriptors that are not set are inherited.
@@ -342,6 +369,23 @@ impl Command {
     }
 }
 
+/// Puts this side of the child's streams on the loop.
+#[track_caller]
+fn take_streams(
+    child: &mut Child,
+    started: &mut process::Child,
+    channel: Option<UnixStream>,
+) -> io::Result<()> {
+    let stdin = started.stdin.take().map(PipeWriter::from_fd);
+    let stdout = started.stdout.take().map(PipeReader::from_fd);
+    let stderr = started.stderr.take().map(PipeReader::from_fd);
+    child.stdin = stdin.transpose()?;
+    child.stdout = stdout.transpose()?;
+    child.stderr = stderr.transpose()?;
+    child.channel = channel.map(Channel::from_std).transpose()?;
+    Ok(())
+}
+
 /// A command of the standard library, with everything that is set in it.
 impl From<process::Command> for Command {
     fn from(std: process::Command) -> Self {
@@ -351,6 +395,7 @@ impl From<process::Command> for Command {
             new_session: false,
             ids: Ids::default(),
             descriptors: Vec::new(),
+            has_channel: false,
             has_stdin: false,
             has_stdout: false,
             has_stderr: false,

@@ -3,6 +3,7 @@
 //! Only processes that were started here are waited for, one by one: the children of others in this process are theirs.
 #![allow(unsafe_code, reason = "sends signals by their number")]
 
+pub(crate) mod inherited;
 mod plan;
 
 use std::io;
