@@ -12,7 +12,7 @@
 //! Apart from [`random`] these are plain calls that need no loop. They do not wait for a disk: what Linux tells in files,
 //! it makes up when they are read. Elsewhere some have no answer yet and say [`Unsupported`](std::io::ErrorKind::Unsupported).
 //!
-//! The rest is in the standard library: [`std::env`] has the environment, the working directory, the directory for temporary
+//! The rest is in the standard library: [`std::env`](mod@std::env) has the environment, the working directory, the directory for temporary
 //! files and the path of the program, [`std::process::id`] the number of the process, and
 //! [`std::thread::available_parallelism`] how many threads are worth while.
 //!
@@ -25,12 +25,12 @@ use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
 use crate::pool::Class;
 
+pub use crate::sys::interfaces::{Interface, network_interfaces};
 pub use crate::sys::os::cpu::{Cpu, CpuTimes, cpus};
 pub use crate::sys::os::machine::{SystemName, hostname, load_average, system_name, uptime};
 pub use crate::sys::os::memory::{
     available_memory, constrained_memory, free_memory, resident_memory, total_memory,
 };
-pub use crate::sys::os::network::{Interface, network_interfaces};
 pub use crate::sys::os::process::{
     ResourceUsage, priority, resource_usage, set_priority, thread_resource_usage,
 };

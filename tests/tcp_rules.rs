@@ -612,17 +612,46 @@ fn r170_the_unspecified_address_is_the_local_host() {
     });
 }
 
-/// libuv's `tcp_connect6_link_local`, and ours differs: no interface is guessed, the system's refusal is returned.
+/// libuv's `tcp_connect6_link_local`, in a network of its own, with one link-local address on its one interface. Where such
+/// a network cannot be made, the test says so and passes.
 #[cfg(target_os = "linux")]
 #[test]
-fn r171_a_link_local_address_needs_its_scope() {
-    if !has_ipv6() {
+fn r171_libuv_tcp_connect6_link_local() {
+    let set_up = "ip link set lo up && ip addr add fe80::1234/64 dev lo nodad && exec \"$@\"";
+    let wrapper = [
+        "unshare",
+        "--map-root-user",
+        "--net",
+        "sh",
+        "-c",
+        set_up,
+        "sh",
+    ];
+    let is_child = std::env::var_os("PHASELOOP_TEST_CHILD").is_some();
+    let mut probe = std::process::Command::new(wrapper[0]);
+    let probe = probe.args(&wrapper[1..]).arg("true").status();
+    if !is_child && !probe.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no network of its own can be made here");
         return;
     }
-    run(async {
-        let refused = TcpStream::connect("[fe80::1234]:9").now_or_never();
-        assert!(refused.unwrap().is_err());
-    });
+    let test = "r171_libuv_tcp_connect6_link_local";
+    expect_success(in_child(&wrapper, test, || {
+        run(async {
+            let local = net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x1234);
+            let bound = net::SocketAddrV6::new(local, 0, 0, 1);
+            let listener = net::TcpListener::bind(bound).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let stream = TcpStream::connect((local, port)).await.unwrap();
+            let SocketAddr::V6(peer) = stream.peer_addr().unwrap() else {
+                panic!("it is of version 6");
+            };
+            assert_eq!((*peer.ip(), peer.scope_id()), (local, 1));
+            // A scope that was given stays; there is no such interface.
+            let elsewhere = net::SocketAddrV6::new(local, port, 0, 77);
+            let socket = TcpSocket::new_v6().unwrap();
+            assert!(socket.connect(elsewhere.into()).await.is_err());
+        });
+    }));
 }
 
 /// A listener whose queue is full: the system neither accepts nor refuses. libuv's `tcp_connect_timeout` and

@@ -63,7 +63,8 @@ pub struct TcpStream {
 impl TcpStream {
     /// Connects to the first of the target's addresses that answers.
     ///
-    /// The result comes in the poll phase; a refusal that is known at once, in the pending phase.
+    /// The result comes in the poll phase; a refusal that is known at once, in the pending phase. A link-local IPv6 address
+    /// without a scope is looked for on the first interface that has such addresses.
     ///
     /// # Errors
     ///
@@ -103,6 +104,7 @@ impl TcpStream {
         socket: Socket,
         address: SocketAddr,
     ) -> io::Result<Self> {
+        let address = sys::socket::fill_scope(address);
         let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
             Ok(at_once) => at_once,
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

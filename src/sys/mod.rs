@@ -10,6 +10,7 @@
 //! | `descriptor` | pipes, and the modes of open descriptors |
 //! | `fs` | of files: times, owners, shared data, the figures of a file system, copying in the kernel |
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
+//! | `interfaces` | the addresses of the machine |
 //! | `names` | the name of an address |
 //! | `os` | what the system tells of itself |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
@@ -35,6 +36,8 @@ pub(crate) mod descriptor;
 pub(crate) mod fs;
 #[cfg(feature = "hyper")]
 pub(crate) mod home;
+#[cfg(all(unix, any(feature = "net", feature = "os")))]
+pub(crate) mod interfaces;
 #[cfg(feature = "net")]
 pub(crate) mod names;
 #[cfg(all(unix, feature = "os"))]

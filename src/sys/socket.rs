@@ -26,6 +26,21 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
     }
 }
 
+/// A link-local IPv6 address names no interface by itself. One without a scope gets that of the first interface that has
+/// such addresses (R171).
+pub(crate) fn fill_scope(address: SocketAddr) -> SocketAddr {
+    #[cfg(unix)]
+    if let SocketAddr::V6(mut address) = address {
+        if address.scope_id() == 0 && address.ip().is_unicast_link_local() {
+            if let Some(scope) = super::interfaces::link_local_scope() {
+                address.set_scope_id(scope);
+            }
+            return address.into();
+        }
+    }
+    address
+}
+
 fn is_under_way(error: &io::Error) -> bool {
     #[cfg(unix)]
     let under_way = error.raw_os_error() == Some(libc::EINPROGRESS);

@@ -6,7 +6,6 @@
 pub(crate) mod cpu;
 pub(crate) mod machine;
 pub(crate) mod memory;
-pub(crate) mod network;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod user;

@@ -1,5 +1,9 @@
 //! The addresses of the machine.
 #![allow(unsafe_code, reason = "the list of interfaces is a C structure")]
+#![cfg_attr(
+    not(feature = "os"),
+    allow(dead_code, reason = "sockets look at some fields only")
+)]
 
 use std::ffi::CStr;
 use std::io;
@@ -73,6 +77,17 @@ pub fn network_interfaces() -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
+/// The scope of the first interface that has a link-local address, if any has.
+#[cfg(feature = "net")]
+pub(crate) fn link_local_scope() -> Option<u32> {
+    let interfaces = network_interfaces().ok()?;
+    let found = interfaces.iter().find(|interface| match interface.address {
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(_) => false,
+    });
+    found.map(|interface| interface.scope_id)
+}
+
 /// The system's list, freed with this.
 struct List {
     first: Option<NonNull<libc::ifaddrs>>,
@@ -144,6 +159,15 @@ fn address_of(address: *const libc::sockaddr) -> Option<Address> {
                 let address = address.cast::<libc::sockaddr_ll>().read_unaligned();
                 let [bytes @ .., _, _] = address.sll_addr;
                 (address.sll_halen == 6).then_some(Address::Hardware(bytes))
+            }
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            libc::AF_LINK => {
+                // The address follows the name of the interface, and may reach beyond the structure.
+                let link = address.cast::<libc::sockaddr_dl>().read_unaligned();
+                let data = std::mem::offset_of!(libc::sockaddr_dl, sdl_data);
+                let start = data + usize::from(link.sdl_nlen);
+                let bytes = address.cast::<u8>().add(start).cast::<[u8; 6]>();
+                (link.sdl_alen == 6).then(|| Address::Hardware(bytes.read()))
             }
             _ => None,
         }
