@@ -56,6 +56,7 @@ pub enum Kind {
     ReadFiles { in_flight: u64 },
     StartStop,
     ColdStart,
+    BinarySize,
     Idle,
     IdleTask,
     IdleTimer,
@@ -116,11 +117,11 @@ const fn workload(name: &'static str, kind: Kind, timed: u64, counted: u64) -> W
 
 const fn tcp_echo(name: &'static str, connections: u64, bytes: u64, timed: u64) -> Workload {
     let kind = Kind::TcpEcho { connections, bytes };
-    workload(name, kind, timed, 4 * K)
+    workload(name, kind, timed, 10 * K)
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 43] = [
+pub const WORKLOADS: [Workload; 44] = [
     workload("spawn_join", Kind::SpawnJoin, 2 * M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 5 * M, 50 * K).quick(),
     workload("self_wake/1000", Kind::SelfWake { tasks: K }, 5 * M, 100 * K),
@@ -146,14 +147,15 @@ pub const WORKLOADS: [Workload; 43] = [
     tcp_echo("tcp_echo/1x16384", 1, 16 * 1024, 50 * K),
     tcp_echo("tcp_echo/50x16384", 50, 16 * 1024, 100 * K).quick(),
     tcp_echo("tcp_echo/1000x16384", 1000, 16 * 1024, 50 * K),
-    workload("udp_echo/50", Kind::UdpEcho { clients: 50 }, 300 * K, 4 * K).quick(),
-    workload("udp_batched/50", Kind::UdpBatched { clients: 50 }, 300 * K, 4 * K).quick(),
+    workload("udp_echo/50", Kind::UdpEcho { clients: 50 }, 300 * K, 10 * K).quick(),
+    workload("udp_batched/50", Kind::UdpBatched { clients: 50 }, 300 * K, 10 * K).quick(),
     workload("http/50", Kind::Http { connections: 50 }, 200 * K, 2 * K).quick(),
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),
     workload("read_files/64", Kind::ReadFiles { in_flight: 64 }, 10 * K, 6_400).quick(),
     workload("start_stop", Kind::StartStop, K, 100),
     workload("cold_start", Kind::ColdStart, 1, 1).quick(),
+    workload("binary_size", Kind::BinarySize, 1, 1),
     workload("idle", Kind::Idle, K, 200),
     workload("idle_task", Kind::IdleTask, 100 * K, 20 * K).quick(),
     workload("idle_timer", Kind::IdleTimer, 100 * K, 20 * K),
@@ -231,6 +233,7 @@ impl Workload {
             }
             Kind::StartStop => "start the runtime, run one task, end it".into(),
             Kind::ColdStart => "the whole process: start, run one task, end".into(),
+            Kind::BinarySize => "a program that is a TCP echo server, stripped".into(),
             Kind::Idle => "a millisecond in which nothing happens, 100 tasks asleep".into(),
             Kind::IdleTask => "a task that waits for ever".into(),
             Kind::IdleTimer => "an armed sleep".into(),
@@ -239,7 +242,7 @@ impl Workload {
             Kind::Hog => "a sleep of 1 ms beside a task that computes 20 µs and yields".into(),
             Kind::WakeStorm => "a sleep of 1 ms beside a task that wakes itself for 20 ms".into(),
             Kind::CompletionStorm => "a sleep of 1 ms beside 1,000 pool jobs in flight".into(),
-            Kind::AcceptFlood => "a sleep of 1 ms beside a flood of connections".into(),
+            Kind::AcceptFlood => "a sleep of 1 ms beside floods of connections, 50 ms each".into(),
         }
     }
 
@@ -260,7 +263,7 @@ impl Workload {
             | Kind::UdpBatched { .. }
             | Kind::Http { .. } => Topic::Sockets,
             Kind::Blocking { .. } | Kind::ReadFiles { .. } => Topic::Pool,
-            Kind::StartStop | Kind::ColdStart | Kind::Idle => Topic::Process,
+            Kind::StartStop | Kind::ColdStart | Kind::BinarySize | Kind::Idle => Topic::Process,
             Kind::IdleTask | Kind::IdleTimer | Kind::IdleConnection => Topic::Memory,
             Kind::TcpRate { .. } => Topic::Latency,
             Kind::Alone
@@ -319,6 +322,7 @@ impl Workload {
                     | Kind::UdpEcho { .. }
                     | Kind::UdpBatched { .. }
                     | Kind::IdleConnection
+                    | Kind::BinarySize
             ),
             "node" => self.exists_on_node(),
             "phaseloop-budget" => topic == Topic::Fairness,

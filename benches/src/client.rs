@@ -2,6 +2,7 @@
 
 mod closed;
 mod datagrams;
+mod flood;
 mod open;
 
 use std::error::Error;
@@ -44,7 +45,7 @@ pub fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
             let streams = connect(address, connections.parse()?)?;
             let _ = (&streams[0]).read(&mut [0]);
         }
-        ["flood"] => while TcpStream::connect(address).is_ok() {},
+        ["flood"] => flood::run(address),
         _ => return Err("see load.rs for the arguments".into()),
     }
     Ok(())

@@ -12,12 +12,14 @@
 //! | `client.rs`, `client/`, `load.rs` | the other end of the socket workloads |
 //! | `meter.rs`, `latency.rs` | what is read before and after |
 //! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; the last counts allocations |
+//! | `echo.rs`, `examples/` | the smallest programs, for their size |
 //! | `compare/` | runs these for every pair, prints the tables, writes the report |
 
 mod affinity;
 pub mod catalogue;
 pub mod cell;
 pub mod client;
+pub mod echo;
 pub mod latency;
 pub mod meter;
 mod peer;

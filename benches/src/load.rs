@@ -7,7 +7,7 @@
 //! | `datagrams <clients> <bytes> <n>` | the same with datagrams, at the end an empty one |
 //! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, whatever became of those before |
 //! | `hold <connections>` | connects and waits until the server ends |
-//! | `flood` | connects and disconnects until the server ends |
+//! | `flood` | connects and disconnects, in bursts, until the server ends |
 
 use std::process::ExitCode;
 

@@ -45,6 +45,7 @@ pub(crate) const ALLOCATIONS: Figure = figure(
 );
 pub(crate) const LIVE: Figure = figure("live", "allocated bytes each", Unit::Bytes, true);
 pub(crate) const RESIDENT: Figure = figure("resident", "resident bytes each", Unit::Bytes, false);
+pub(crate) const SIZE: Figure = figure("size", "size of the program in bytes", Unit::Bytes, true);
 pub(crate) const SWITCHES: Figure = figure(
     "switches",
     "waits per operation (voluntary context switches)",
@@ -59,7 +60,7 @@ pub(crate) const P999: Figure = figure("p99.9", "latency, 99.9 %", Unit::Nanosec
 pub(crate) const MAX: Figure = figure("max", "latency, worst", Unit::Nanoseconds, false);
 
 /// In the order of the tables.
-pub(crate) const FIGURES: [Figure; 12] = [
+pub(crate) const FIGURES: [Figure; 13] = [
     INSTRUCTIONS,
     SYSCALLS,
     ALLOCATIONS,
@@ -68,6 +69,7 @@ pub(crate) const FIGURES: [Figure; 12] = [
     SWITCHES,
     RESIDENT,
     LIVE,
+    SIZE,
     P50,
     P99,
     P999,
@@ -80,6 +82,7 @@ impl Figure {
         let figures: &[Self] = match (workload.kind, workload.topic()) {
             (Kind::CrossThreadWake, _) => &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, WALL],
             (Kind::ColdStart, _) => &[INSTRUCTIONS, SYSCALLS, WALL],
+            (Kind::BinarySize, _) => &[SIZE],
             (Kind::Idle, _) => &[CPU, SWITCHES],
             (_, Topic::Tasks | Topic::Lanes | Topic::Timers | Topic::Process) => {
                 &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU]

@@ -30,6 +30,7 @@ mod process;
 mod progress;
 mod record;
 mod report;
+mod size;
 mod table;
 
 use std::error::Error;

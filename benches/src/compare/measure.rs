@@ -8,13 +8,14 @@ use std::thread;
 use crate::Failure;
 use crate::environment::{Environment, node_version};
 use crate::figure::{
-    ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, LIVE, MAX, P50, P99, P999, RESIDENT, SWITCHES,
-    SYSCALLS, WALL,
+    ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, LIVE, MAX, P50, P99, P999, RESIDENT, SIZE,
+    SWITCHES, SYSCALLS, WALL,
 };
 use crate::options::Options;
 use crate::process::{Output, Programs, Tool};
 use crate::progress::Progress;
 use crate::record::Record;
+use crate::size;
 use phaseloop_benches::catalogue::{Kind, Workload};
 use phaseloop_benches::latency::Latencies;
 
@@ -30,6 +31,13 @@ pub(crate) fn all(programs: &Programs, options: &Options) -> Result<Record, Fail
         cells: Vec::new(),
     };
     let pairs = pairs(options);
+    if options.count {
+        binary_sizes(&pairs, &mut record);
+    }
+    let processes = pairs.into_iter();
+    let pairs: Vec<_> = processes
+        .filter(|(workload, _)| workload.kind != Kind::BinarySize)
+        .collect();
     if options.time {
         time(programs, options, pairs.clone(), &mut record);
     }
@@ -56,6 +64,16 @@ fn pairs(options: &Options) -> Vec<Pair> {
     all.filter(|(workload, runtime)| workload.exists_on(runtime))
         .filter(|(_, runtime)| node || *runtime != "node")
         .collect()
+}
+
+fn binary_sizes(pairs: &[Pair], record: &mut Record) {
+    for (workload, runtime) in pairs {
+        if workload.kind == Kind::BinarySize {
+            let size = size::of_echo_server(runtime);
+            let kept = size.map(|size| record.cell_mut(workload.name, runtime).push(SIZE, size));
+            record.note(kept);
+        }
+    }
 }
 
 fn time(programs: &Programs, options: &Options, mut pairs: Vec<Pair>, record: &mut Record) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::Failure;
@@ -119,25 +120,22 @@ impl Programs {
                 (Some(address), Some(load)) => {
                     let mut command = vec![self.load.clone().into(), address.into()];
                     command.extend(load.split(' ').map(OsString::from));
-                    client = Some(spawn(&command)?);
+                    client = Some(Client::start(&command, &process)?);
                 }
                 _ => output
                     .read_line(&line)
                     .ok_or_else(|| format!("unexpected output: {line}"))?,
             }
         }
-        output.stderr = end(process, &line[0])?;
+        let ended = end(process, &line[0]);
         output.lifetime = start.elapsed().as_nanos() as f64;
-        if let Some(mut client) = client {
-            let mut text = String::new();
-            if let Some(mut stdout) = client.stdout.take() {
-                stdout.read_to_string(&mut text)?;
-            }
-            end(client, &self.load.clone().into())?;
+        if let Some(client) = client {
+            let text = client.end()?;
             text.lines()
                 .try_for_each(|line| output.read_line(line))
                 .ok_or("strange client")?;
         }
+        output.stderr = ended?;
         Ok(output)
     }
 
@@ -174,6 +172,32 @@ impl Programs {
         line.extend([workload.name.into(), runtime.into()]);
         line.extend([n.to_string().into(), slowdown.to_string().into()]);
         line
+    }
+}
+
+/// The other end. If it fails, the server is ended: it would wait for ever.
+struct Client(JoinHandle<Result<String, Failure>>);
+
+impl Client {
+    fn start(line: &[OsString], server: &Child) -> Result<Self, Failure> {
+        let mut client = spawn(line)?;
+        let (name, server) = (line[0].clone(), server.id());
+        Ok(Self(thread::spawn(move || {
+            let mut text = String::new();
+            if let Some(mut stdout) = client.stdout.take() {
+                stdout.read_to_string(&mut text)?;
+            }
+            end(client, &name).inspect_err(|_| {
+                // SAFETY: it takes no pointer; the server is not waited for before this thread has ended or its output
+                // has, so that the number is still its own or nobody's.
+                unsafe { libc::kill(server as i32, libc::SIGKILL) };
+            })?;
+            Ok(text)
+        })))
+    }
+
+    fn end(self) -> Result<String, Failure> {
+        self.0.join().expect("it does not panic")
     }
 }
 

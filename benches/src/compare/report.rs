@@ -132,6 +132,7 @@ fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
         "wall",
         "cpu",
         "resident",
+        "size",
         "switches",
         "syscalls",
     ];

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsRawFd;
 
 use phaseloop::net::Batch;
 
@@ -18,9 +19,15 @@ pub(crate) const DATAGRAM: usize = 2048;
 /// Datagrams that one call receives or sends at most.
 pub(crate) const DATAGRAMS_PER_CALL: usize = 64;
 
+/// Room for all connections of a workload that are not accepted yet: none is dropped and tried again a second later.
+const BACKLOG: i32 = 4096;
+
 /// A listener whose address is told to the driver.
 pub(crate) fn announced_listener() -> TcpListener {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback is there");
+    // SAFETY: it takes no pointer; on a socket that listens it only changes the backlog.
+    let failed = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
+    assert_eq!(failed, 0, "a listener listens");
     announce(listener.local_addr());
     listener
 }

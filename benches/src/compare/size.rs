@@ -1,0 +1,40 @@
+//! How large the smallest program on a runtime is.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Failure;
+
+/// Builds the runtime's echo server and strips it. Its size in bytes.
+pub(crate) fn of_echo_server(runtime: &str) -> Result<f64, Failure> {
+    let example = format!("echo_{}", runtime.replace('-', "_"));
+    eprintln!("building {example}");
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--quiet", "--release", "--manifest-path", manifest]);
+    if cfg!(feature = "libuv") {
+        // The same features as the suite's, so that nothing is built twice.
+        cargo.args(["--features", "libuv"]);
+    }
+    run(cargo.args(["--example", &example]))?;
+    let program = std::env::current_exe()?;
+    let release = program.ancestors().nth(2).map(PathBuf::from);
+    let built = release
+        .ok_or("no target folder")?
+        .join("examples")
+        .join(&example);
+    let stripped = built.with_extension("stripped");
+    run(Command::new("strip").arg("-o").arg(&stripped).arg(&built))?;
+    Ok(fs::metadata(&stripped)?.len() as f64)
+}
+
+fn run(command: &mut Command) -> Result<(), Failure> {
+    let status = command
+        .status()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    if !status.success() {
+        return Err(format!("{command:?}: {status}").into());
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! The smallest server on each runtime: its size is that of the runtime. `examples/` has a program for each.
+
+use crate::peer;
+#[cfg(feature = "monoio")]
+use crate::runtime::monoio::Monoio;
+use crate::runtime::phaseloop::Phaseloop;
+use crate::runtime::smol::Smol;
+use crate::runtime::tokio::Tokio;
+use crate::workload::sockets;
+
+pub fn phaseloop() {
+    sockets::tcp_echo(Phaseloop::default(), 1);
+}
+
+pub fn tokio() {
+    sockets::tcp_echo(Tokio::LocalSet, 1);
+}
+
+pub fn tokio_local_rt() {
+    sockets::tcp_echo(Tokio::LocalRuntime, 1);
+}
+
+pub fn smol() {
+    sockets::tcp_echo(Smol::new(), 1);
+}
+
+#[cfg(feature = "monoio")]
+pub fn monoio() {
+    sockets::tcp_echo(Monoio, 1);
+}
+
+pub fn raw_epoll() {
+    peer::raw_epoll::tcp_echo(1).expect("it is served");
+}
