@@ -213,6 +213,10 @@ impl Workload {
             Kind::TimerFire { live } => {
                 format!("spawn, sleep, fire and join, {live} at once; each")
             }
+            Kind::TcpEcho {
+                connections: 1,
+                bytes,
+            } => format!("TCP: {bytes} bytes there and back, one connection"),
             Kind::TcpEcho { connections, bytes } => {
                 format!("TCP: {bytes} bytes there and back, {connections} connections")
             }

@@ -41,15 +41,22 @@ impl Latencies {
         self.0.add(&other.0).expect("all have the same bounds");
     }
 
-    /// One line a value that occurred: the value in nanoseconds, and how often.
+    /// One line a value that occurred.
     pub fn print(&self) {
-        for bucket in self.0.iter_recorded() {
+        for line in self.lines() {
+            println!("latency {line}");
+        }
+    }
+
+    /// Each value that occurred, in nanoseconds, and how often.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter_recorded().map(|bucket| {
             let (value, count) = (
                 bucket.value_iterated_to(),
                 bucket.count_since_last_iteration(),
             );
-            println!("latency {value} {count}");
-        }
+            format!("{value} {count}")
+        })
     }
 
     /// Reads a line that `print` wrote, without its first word.
@@ -73,5 +80,26 @@ impl fmt::Debug for Latencies {
             .field("count", &self.count())
             .field("median", &self.at(0.5))
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_can_be_read() {
+        let mut written = Latencies::new();
+        for i in 1..=1000 {
+            written.record(Duration::from_micros(i));
+        }
+        let mut read = Latencies::new();
+        for line in written.lines() {
+            read.read(&line).expect("it was written so");
+        }
+        assert_eq!(read.count(), 1000);
+        assert_eq!(read.at(0.5), written.at(0.5));
+        assert!((read.at(0.99) - 990_000.0).abs() < 1000.0);
+        assert_eq!(read.read("no numbers"), None);
     }
 }

@@ -96,3 +96,16 @@ pub(super) fn run(streams: Vec<TcpStream>, exchange: &Exchange, n: u64) -> io::R
     println!("wall {}", start.elapsed().as_nanos());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::http_length;
+
+    #[test]
+    fn an_answer_has_a_length_when_all_of_it_is_there() {
+        let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nDate: x\r\n\r\nabc";
+        assert_eq!(http_length(whole), Some(whole.len()));
+        assert_eq!(http_length(&whole[..whole.len() - 1]), None);
+        assert_eq!(http_length(b"HTTP/1.1 200 OK\r\n"), None);
+    }
+}

@@ -9,12 +9,13 @@
 //! | `--count` | only instructions in user space, counted by callgrind |
 //! | `--syscalls` | only system calls, counted by strace |
 //! | `--allocs` | only allocations |
-//! | `--quick` | the most telling workloads, in less than two minutes |
+//! | `--quick` | the most telling workloads and runtimes, in two minutes |
 //! | `--rounds <n>` | how often each cell is timed |
 //! | `--only <text>` | only workloads with this in their name; may be repeated |
 //! | `--on <runtime>` | only on this runtime; may be repeated |
 //! | `--against <file>` | also what changed since these results |
 //! | `--out <folder>` | where `report.html` and `report.json` go |
+//! | `--show <file>` | measures nothing: tables and page of these results |
 //! | `--contract` | no comparison: fails if an operation of ours costs more than `contract.json` says |
 //! | `--renew-contract` | writes that file |
 //!
@@ -66,7 +67,10 @@ fn compare(programs: &Programs) -> Result<(), Failure> {
         return contract::run(programs, task);
     }
     let before = options.against.as_deref().map(Record::read).transpose()?;
-    let record = measure::all(programs, &options)?;
+    let record = match &options.show {
+        Some(results) => Record::read(results)?,
+        None => measure::all(programs, &options)?,
+    };
     table::print(&record);
     if let Some(before) = &before {
         against::print(before, &record);

@@ -16,7 +16,7 @@ use crate::process::{Output, Programs, Tool};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::size;
-use phaseloop_benches::catalogue::{Kind, Workload};
+use phaseloop_benches::catalogue::{Kind, Topic, Workload};
 use phaseloop_benches::latency::Latencies;
 
 /// What is counted does not depend on what else runs, so several cells run at once.
@@ -78,7 +78,6 @@ fn binary_sizes(pairs: &[Pair], record: &mut Record) {
 
 fn time(programs: &Programs, options: &Options, mut pairs: Vec<Pair>, record: &mut Record) {
     let rounds = options.rounds.unwrap_or(if options.quick { 3 } else { 5 });
-    let shorter = if options.quick { 5 } else { 1 };
     let progress = Progress::new("times", rounds * pairs.len());
     let mut shuffle = Shuffle::new();
     let mut latencies = BTreeMap::<_, Latencies>::new();
@@ -86,7 +85,7 @@ fn time(programs: &Programs, options: &Options, mut pairs: Vec<Pair>, record: &m
         shuffle.apply(&mut pairs);
         for (workload, runtime) in &pairs {
             progress.step(&format!("{} on {runtime}", workload.name));
-            let n = workload.round_up(workload.timed / shorter);
+            let n = operations(workload, options.quick);
             let kept = programs
                 .run(Tool::Nothing, workload, runtime, n)
                 .and_then(|output| {
@@ -102,6 +101,16 @@ fn time(programs: &Programs, options: &Options, mut pairs: Vec<Pair>, record: &m
             record.cell_mut(workload, runtime).keep_curve(&latencies);
         }
     }
+}
+
+/// Fewer if there is little time; but memory is made in pages, so that few things would look too large.
+fn operations(workload: &Workload, quick: bool) -> u64 {
+    let shorter = match workload.topic() {
+        Topic::Memory => 1,
+        _ if quick => 5,
+        _ => 1,
+    };
+    workload.round_up(workload.timed / shorter)
 }
 
 fn keep_times(

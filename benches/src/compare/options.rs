@@ -6,6 +6,9 @@ use crate::Failure;
 use crate::contract;
 use phaseloop_benches::catalogue::{RUNTIMES, WORKLOADS, Workload};
 
+/// One of each kind.
+const QUICK_RUNTIMES: [&str; 6] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll", "node"];
+
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) time: bool,
@@ -17,6 +20,7 @@ pub(crate) struct Options {
     only: Vec<String>,
     on: Vec<String>,
     pub(crate) against: Option<PathBuf>,
+    pub(crate) show: Option<PathBuf>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) contract: Option<contract::Task>,
 }
@@ -39,6 +43,7 @@ impl Options {
                 "--only" => options.only.push(value()?),
                 "--on" => options.on.push(value()?),
                 "--against" => options.against = Some(value()?.into()),
+                "--show" => options.show = Some(value()?.into()),
                 "--out" => options.out = Some(value()?.into()),
                 "--contract" => options.contract = Some(contract::Task::Check),
                 "--renew-contract" => options.contract = Some(contract::Task::Renew),
@@ -68,7 +73,10 @@ impl Options {
     }
 
     pub(crate) fn runtimes(&self) -> Vec<&'static str> {
-        let wanted = |runtime: &&str| self.on.is_empty() || self.on.iter().any(|on| on == *runtime);
+        let wanted = |runtime: &&str| match self.on.as_slice() {
+            [] => !self.quick || QUICK_RUNTIMES.contains(runtime),
+            on => on.iter().any(|on| on == *runtime),
+        };
         RUNTIMES.into_iter().filter(wanted).collect()
     }
 }

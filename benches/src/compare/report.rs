@@ -14,13 +14,17 @@ use verdict::{FLOOR, TOPICS, Verdict};
 const STYLE: &str = include_str!("report/style.css");
 
 pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
-    let date = record.environment.get("date").unwrap_or_default();
+    let facts = ["date", "processor", "kernel", "rustc"];
+    let facts: Vec<_> = facts
+        .iter()
+        .filter_map(|name| record.environment.get(name))
+        .collect();
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\
          <title>phaseloop beside its peers</title><style>{STYLE}</style>\n\
          <h1>phaseloop beside its peers</h1><p class=\"soft\">{}</p>",
-        escape(date)
+        escape(&facts.join(" · "))
     );
     html.push_str(
         "<p>Less is better everywhere. Each bar is the median of all rounds, the thin line across it runs from the \
@@ -33,11 +37,7 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
         .collect();
     html.push_str("<nav>");
     for topic in &topics {
-        let _ = write!(
-            html,
-            r##"<a href="#{topic:?}">{}</a>"##,
-            short_title(*topic)
-        );
+        let _ = write!(html, r##"<a href="#{topic:?}">{topic:?}</a>"##);
     }
     html.push_str("</nav>");
     html.push_str(&tables::environment(record));
@@ -54,11 +54,6 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
     html.push_str(&tables::failures(record));
     html.push_str("</html>\n");
     html
-}
-
-fn short_title(topic: Topic) -> &'static str {
-    let title = topic.title();
-    title.split_once(':').map_or(title, |(short, _)| short)
 }
 
 fn workloads_of(record: &Record, topic: Topic) -> Vec<Workload> {
@@ -102,7 +97,12 @@ fn card(record: &Record, workload: &Workload, with_curve: bool) -> String {
             .filter(|cell| cell.workload == workload.name && !cell.curve.is_empty())
             .map(|cell| (cell.runtime.as_str(), cell.curve.as_slice()))
             .collect();
-        let _ = write!(html, "<figure>{}</figure>", plot::curves(&lines));
+        let width = if workload.topic() == Topic::Latency {
+            960.0
+        } else {
+            460.0
+        };
+        let _ = write!(html, "<figure>{}</figure>", plot::curves(width, lines));
     } else {
         for figure in drawn(record, workload) {
             let runtimes = record.runtimes_with(figure, &[*workload]);

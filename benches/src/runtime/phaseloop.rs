@@ -105,7 +105,6 @@ impl Pool for Phaseloop {
     }
 
     async fn read_file(self, path: PathBuf) -> io::Result<Vec<u8>> {
-        let read = phaseloop::spawn_blocking(move || std::fs::read(path));
-        read.await.expect("it does not panic")
+        phaseloop::fs::read(path).await
     }
 }

@@ -13,9 +13,10 @@ use crate::runtime::{Pool, Runtime, Sockets};
 
 /// What the victim sleeps.
 const NAP: Duration = Duration::from_millis(1);
-/// What the hog computes before it lets others run.
+/// What the hog computes before it lets others run, and how long it goes on so.
 const BITE: Duration = Duration::from_micros(20);
-/// How long a storm of wakes lasts, and how long the calm after it.
+const MEAL: Duration = Duration::from_millis(50);
+/// How long a storm of wakes lasts, and how long the calm after it or after a meal.
 const STORM: Duration = Duration::from_millis(20);
 const CALM: Duration = Duration::from_millis(1);
 /// Blocking jobs in flight in a storm of completions.
@@ -29,19 +30,28 @@ pub(crate) fn alone<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, |_| ())
 }
 
-/// A task computes and yields in turn, by the runtime's way to let everything else run.
+/// A task computes and yields in turn, by the runtime's way to let everything else run; now and then it rests, for
+/// runtimes that have no such way.
 pub(crate) fn hog<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, move |over| {
         rt.detach(async move {
             while !over.get() {
                 let start = Instant::now();
-                while start.elapsed() < BITE {
-                    std::hint::spin_loop();
+                while start.elapsed() < MEAL {
+                    compute(BITE);
+                    rt.yield_to_all().await;
                 }
-                rt.yield_to_all().await;
+                rt.sleep(CALM).await;
             }
         });
     })
+}
+
+fn compute(duration: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        std::hint::spin_loop();
+    }
 }
 
 /// A task wakes itself all the time, and rests between two storms.

@@ -83,128 +83,146 @@ fn class_of(runtime: &str) -> String {
     format!("r{}", index.unwrap_or(RUNTIMES.len()))
 }
 
-const CURVE_WIDTH: f64 = 620.0;
 const CURVE_HEIGHT: f64 = 300.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 128.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 122.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
 
+/// What never takes longer is drawn as this.
+const SHORTEST: f64 = 1000.0;
+
+/// Latencies in nanoseconds by share of the operations.
+type Curve<'a> = (&'a str, &'a [(f64, f64)]);
+
 /// Latency by share of the operations, both axes logarithmic: to the right the rare, upwards the late.
-pub(super) fn curves(lines: &[(&str, &[(f64, f64)])]) -> String {
-    let points = || lines.iter().flat_map(|(_, curve)| curve.iter());
-    let least = points()
-        .map(|(_, ns)| ns.max(100.0))
-        .fold(f64::MAX, f64::min);
-    let most = points().map(|(_, ns)| *ns).fold(1000.0, f64::max);
-    let (bottom, top) = (least.log10().floor(), most.log10().ceil());
-    let deepest = points().filter(|(share, _)| *share < 1.0);
-    let deepest = deepest.map(|(share, _)| nines(*share)).fold(1.0, f64::max);
-    let x = |share: f64| {
-        let position = if share >= 1.0 {
-            1.0
-        } else {
-            nines(share) / deepest * 0.94
-        };
-        LEFT + position * (CURVE_WIDTH - LEFT - RIGHT)
-    };
-    let y = |ns: f64| {
-        let position = (ns.max(100.0).log10() - bottom) / (top - bottom);
-        CURVE_HEIGHT - BOTTOM - position * (CURVE_HEIGHT - TOP - BOTTOM)
-    };
-    let mut svg = format!(r#"<svg viewBox="0 0 {CURVE_WIDTH} {CURVE_HEIGHT}" role="img">"#);
-    draw_axes(&mut svg, x, y, deepest, bottom as i32..=top as i32);
-    let mut taken = Vec::new();
-    for (runtime, curve) in lines {
+pub(super) fn curves(width: f64, mut lines: Vec<Curve<'_>>) -> String {
+    let axes = Axes::around(width, &lines);
+    let mut svg = format!(r#"<svg viewBox="0 0 {width} {CURVE_HEIGHT}" role="img">"#);
+    axes.draw(&mut svg);
+    let last = |curve: &[(f64, f64)]| curve.last().map_or(0.0, |(_, ns)| *ns);
+    lines.sort_by(|a, b| last(b.1).total_cmp(&last(a.1)));
+    let wanted: Vec<_> = lines.iter().map(|(_, curve)| axes.y(last(curve))).collect();
+    for ((runtime, curve), place) in lines.into_iter().zip(places(&wanted)) {
         let class = class_of(runtime);
-        let path: Vec<_> = curve
+        let points: Vec<_> = curve
             .iter()
-            .map(|(share, ns)| format!("{:.1},{:.1}", x(*share), y(*ns)))
+            .map(|(share, ns)| format!("{:.1},{:.1}", axes.x(*share), axes.y(*ns)))
             .collect();
         let _ = write!(
             svg,
-            r#"<polyline class="curve {class}" points="{}"/>"#,
-            path.join(" ")
-        );
-        let Some((_, last)) = curve.last() else {
-            continue;
-        };
-        let place = free_place(&mut taken, y(*last));
-        let _ = write!(
-            svg,
-            r#"<text class="name {class}" x="{}" y="{place:.1}">{runtime}</text>"#,
-            CURVE_WIDTH - RIGHT + 8.0
+            r#"<polyline class="curve {class}" points="{}"/><text class="name {class}" x="{}" y="{place:.1}">{runtime}</text>"#,
+            points.join(" "),
+            width - RIGHT + 8.0
         );
     }
     svg.push_str("</svg>");
     svg
 }
 
+/// Heights for names whose lines end at these heights, sorted from the top: near them, in order, none over another.
+fn places(wanted: &[f64]) -> Vec<f64> {
+    const LINE: f64 = 14.0;
+    let mut places: Vec<f64> = Vec::new();
+    for &wanted in wanted {
+        let free = places.last().map_or(TOP, |above| above + LINE);
+        places.push(wanted.max(free));
+    }
+    let mut lowest = CURVE_HEIGHT - BOTTOM;
+    for place in places.iter_mut().rev() {
+        *place = place.min(lowest);
+        lowest = *place - LINE;
+    }
+    places
+}
+
+struct Axes {
+    width: f64,
+    /// Decades of nanoseconds.
+    bottom: i32,
+    top: i32,
+    /// How many nines the rarest share has.
+    deepest: f64,
+}
+
+impl Axes {
+    fn around(width: f64, lines: &[Curve<'_>]) -> Self {
+        let points = || lines.iter().flat_map(|(_, curve)| curve.iter());
+        let least = points().map(|(_, ns)| *ns).fold(f64::MAX, f64::min);
+        let most = points().map(|(_, ns)| *ns).fold(0.0, f64::max);
+        let shares = points()
+            .map(|(share, _)| *share)
+            .filter(|share| *share < 1.0);
+        Self {
+            width,
+            bottom: least.max(SHORTEST).log10().floor() as i32,
+            top: most.max(10.0 * SHORTEST).log10().ceil() as i32,
+            deepest: shares.map(nines).fold(1.0, f64::max),
+        }
+    }
+
+    fn x(&self, share: f64) -> f64 {
+        let room = self.width - LEFT - RIGHT;
+        let position = if share < 1.0 {
+            nines(share) / self.deepest * 0.9
+        } else {
+            1.0
+        };
+        LEFT + position * room
+    }
+
+    fn y(&self, nanoseconds: f64) -> f64 {
+        let (bottom, top) = (f64::from(self.bottom), f64::from(self.top));
+        let position = (nanoseconds.max(SHORTEST).log10() - bottom) / (top - bottom);
+        CURVE_HEIGHT - BOTTOM - position * (CURVE_HEIGHT - TOP - BOTTOM)
+    }
+
+    fn draw(&self, svg: &mut String) {
+        for decade in self.bottom..=self.top {
+            let _ = write!(
+                svg,
+                r#"<path class="grid" d="M{LEFT} {y:.1}H{}"/><text class="tick" text-anchor="end" x="{}" y="{y:.1}">{}</text>"#,
+                self.width - RIGHT,
+                LEFT - 6.0,
+                decade_label(decade as u32),
+                y = self.y(10_f64.powi(decade)),
+            );
+        }
+        let shares = [
+            (0.5, "50 %"),
+            (0.9, "90 %"),
+            (0.99, "99 %"),
+            (0.999, "99.9 %"),
+            (0.9999, "99.99 %"),
+            (1.0, "worst"),
+        ];
+        for (share, label) in shares {
+            let x = self.x(share);
+            let crowded = share < 1.0 && x > self.x(1.0) - 44.0;
+            if share < 1.0 && nines(share) > self.deepest {
+                continue;
+            }
+            let _ = write!(
+                svg,
+                r#"<path class="grid" d="M{x:.1} {TOP}V{}"/><text class="tick" text-anchor="middle" x="{x:.1}" y="{}">{}</text>"#,
+                CURVE_HEIGHT - BOTTOM,
+                CURVE_HEIGHT - BOTTOM + 16.0,
+                if crowded { "" } else { label },
+            );
+        }
+    }
+}
+
+fn decade_label(decade: u32) -> String {
+    match decade {
+        ..3 => format!("{} ns", 10_u64.pow(decade)),
+        3..6 => format!("{} µs", 10_u64.pow(decade - 3)),
+        6..9 => format!("{} ms", 10_u64.pow(decade - 6)),
+        _ => format!("{} s", 10_u64.pow(decade - 9)),
+    }
+}
+
 /// 0.9 is one, 0.99 is two.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).log10()
-}
-
-/// The nearest height at which no other name is written.
-fn free_place(taken: &mut Vec<f64>, wanted: f64) -> f64 {
-    const LINE: f64 = 14.0;
-    let is_free = |place: f64| {
-        taken
-            .iter()
-            .all(|other: &f64| (other - place).abs() >= LINE)
-    };
-    let below = (0..).map(|step| wanted + f64::from(step) * 2.0);
-    let above = (0..).map(|step| wanted - f64::from(step) * 2.0);
-    let place = below
-        .zip(above)
-        .flat_map(|(below, above)| [above, below])
-        .find(|place| is_free(*place) && (TOP..CURVE_HEIGHT - BOTTOM + 4.0).contains(place));
-    let place = place.unwrap_or(wanted);
-    taken.push(place);
-    place
-}
-
-fn draw_axes(
-    svg: &mut String,
-    x: impl Fn(f64) -> f64,
-    y: impl Fn(f64) -> f64,
-    deepest: f64,
-    decades: std::ops::RangeInclusive<i32>,
-) {
-    for decade in decades {
-        let at = y(10_f64.powi(decade));
-        let label = match decade {
-            ..3 => format!("{} ns", 10_u64.pow(decade as u32)),
-            3..6 => format!("{} µs", 10_u64.pow(decade as u32 - 3)),
-            6..9 => format!("{} ms", 10_u64.pow(decade as u32 - 6)),
-            _ => format!("{} s", 10_u64.pow(decade as u32 - 9)),
-        };
-        let _ = write!(
-            svg,
-            r#"<path class="grid" d="M{LEFT} {at:.1}H{}"/><text class="tick" text-anchor="end" x="{}" y="{at:.1}">{label}</text>"#,
-            CURVE_WIDTH - RIGHT,
-            LEFT - 6.0,
-        );
-    }
-    let shares = [
-        (0.0, "fastest"),
-        (0.5, "50 %"),
-        (0.9, "90 %"),
-        (0.99, "99 %"),
-        (0.999, "99.9 %"),
-        (0.9999, "99.99 %"),
-        (1.0, "worst"),
-    ];
-    for (share, label) in shares {
-        if share < 1.0 && nines(share) > deepest {
-            continue;
-        }
-        let at = x(share);
-        let _ = write!(
-            svg,
-            r#"<path class="grid" d="M{at:.1} {TOP}V{}"/><text class="tick" text-anchor="middle" x="{at:.1}" y="{}">{label}</text>"#,
-            CURVE_HEIGHT - BOTTOM,
-            CURVE_HEIGHT - BOTTOM + 16.0,
-        );
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape;
 use super::is_peer;
-use super::verdict::{self, TOPICS, Verdict};
+use super::verdict::{self, Duel, TOPICS, Verdict};
 use crate::against;
 use crate::figure::{FIGURES, SYSCALLS};
 use crate::record::Record;
@@ -36,7 +36,7 @@ pub(super) fn scores(record: &Record) -> String {
                     spread), and behind, peer by peer.</p><div class=\"scroll\"><table><tr><th></th>"
         .to_owned();
     for topic in &topics {
-        let _ = write!(html, "<th>{}</th>", super::short_title(*topic));
+        let _ = write!(html, "<th>{topic:?}</th>");
     }
     html.push_str("<th>all</th></tr>");
     for peer in RUNTIMES.into_iter().filter(|runtime| is_peer(runtime)) {
@@ -67,38 +67,45 @@ fn score_cell([ahead, even, behind]: [usize; 3]) -> String {
     )
 }
 
-/// Every figure in which a peer is ahead.
+/// Every figure in which a peer is ahead, with all who are.
 pub(super) fn losses(record: &Record) -> String {
-    let mut losses = verdict::duels(record);
-    losses.retain(|duel| duel.verdict == Verdict::Behind);
-    if losses.is_empty() {
+    let mut duels = verdict::duels(record);
+    duels.retain(|duel| duel.verdict == Verdict::Behind);
+    if duels.is_empty() {
         return "<p>phaseloop is behind in nothing.</p>".to_owned();
     }
-    losses.sort_by(|a, b| {
-        let ratio = |duel: &verdict::Duel| duel.ratio().unwrap_or(f64::INFINITY);
-        ratio(b).total_cmp(&ratio(a))
-    });
+    let same = |a: &Duel, b: &Duel| a.workload.name == b.workload.name && a.figure == b.figure;
+    // The duels of one figure of one workload stand together.
+    let mut losses: Vec<_> = duels.chunk_by(same).collect();
+    losses.sort_by(|a, b| worst_ratio(b).total_cmp(&worst_ratio(a)));
     let mut html = format!(
-        "<details open><summary>Where phaseloop is behind ({})</summary><div class=\"scroll\"><table>\
-         <tr><th>workload</th><th class=\"text\">figure</th><th>phaseloop</th><th>ahead</th><th></th><th>ratio</th></tr>",
+        "<details open><summary>Where phaseloop is behind ({} of all figures)</summary><div class=\"scroll\"><table>\
+         <tr><th>workload</th><th class=\"text\">figure</th><th>phaseloop</th><th>at most</th>\
+         <th class=\"text\">ahead</th></tr>",
         losses.len()
     );
     for loss in losses {
-        let ratio = loss
-            .ratio()
-            .map_or("∞".to_owned(), |ratio| format!("{ratio:.2}×"));
+        let first = &loss[0];
+        let ahead: Vec<_> = loss
+            .iter()
+            .map(|duel| format!("{} {}", duel.peer, duel.figure.show(duel.theirs)))
+            .collect();
         let _ = write!(
             html,
-            r#"<tr><td>{}</td><td class="text">{}</td><td class="ours">{}</td><td>{}</td><td>{}</td><td class="bad">{ratio}</td></tr>"#,
-            loss.workload.name,
-            loss.figure.title,
-            loss.figure.show(loss.ours),
-            loss.peer,
-            loss.figure.show(loss.theirs),
+            r#"<tr><td>{}</td><td class="text">{}</td><td class="ours">{}</td><td class="bad">{:.2}×</td><td class="text">{}</td></tr>"#,
+            first.workload.name,
+            first.figure.title,
+            first.figure.show(first.ours),
+            worst_ratio(loss),
+            ahead.join(", "),
         );
     }
     html.push_str("</table></div></details>");
     html
+}
+
+fn worst_ratio(duels: &[Duel]) -> f64 {
+    duels.iter().map(Duel::ratio).fold(0.0, f64::max)
 }
 
 pub(super) fn changes(before: &Record, now: &Record) -> String {

@@ -40,9 +40,9 @@ pub(super) struct Duel {
 }
 
 impl Duel {
-    /// How many times theirs ours is; nothing if theirs is nothing.
-    pub(super) fn ratio(&self) -> Option<f64> {
-        (self.theirs > 0.0).then_some(self.ours / self.theirs)
+    /// How many times theirs ours is; infinite if theirs is nothing.
+    pub(super) fn ratio(&self) -> f64 {
+        self.ours / self.theirs
     }
 }
 
