@@ -123,6 +123,13 @@ fn guard() -> (Guard, Arc<Count>) {
     (Guard(dropped.clone()), dropped)
 }
 
+/// Checks a model of three jobs, with one preemption less than others may have: they would take a minute.
+fn check_three(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(model);
+}
+
 /// More jobs than threads: each runs once, its output comes home, nobody sleeps while there is something to do.
 #[test]
 fn loom_every_job_runs_and_comes_home() {
@@ -133,7 +140,7 @@ fn loom_every_job_runs_and_comes_home() {
         (2, [Cpu, Cpu, Cpu]),
         (2, [Dns, Dns, Cpu]),
     ] {
-        loom::model(move || {
+        check_three(move || {
             let (pool, home) = (pool(threads), Loop::new());
             let jobs: Vec<_> = (0..)
                 .zip(classes)
@@ -149,10 +156,7 @@ fn loom_every_job_runs_and_comes_home() {
 /// Two jobs that wait for each other: the second thread is woken although the first one was on its way for the first job.
 #[test]
 fn loom_a_second_thread_is_woken_for_the_second_job() {
-    let mut model = loom::model::Builder::new();
-    // Three jobs on three threads: with more it takes long.
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    check_three(|| {
         let (pool, home) = (pool(2), Loop::new());
         // Then both threads sleep, or are on their way there.
         home.wait_for(&home.submit(&pool, Class::Cpu, || ()))
