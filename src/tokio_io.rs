@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net;
 
-macro_rules! impl_tokio_io {
+macro_rules! impl_tokio_read {
     ($stream:ty) => {
         impl AsyncRead for $stream {
             fn poll_read(
@@ -26,7 +26,11 @@ macro_rules! impl_tokio_io {
                 Poll::Ready(Ok(()))
             }
         }
+    };
+}
 
+macro_rules! impl_tokio_write {
+    ($stream:ty) => {
         impl AsyncWrite for $stream {
             fn poll_write(
                 self: Pin<&mut Self>,
@@ -59,6 +63,22 @@ macro_rules! impl_tokio_io {
     };
 }
 
-impl_tokio_io!(net::TcpStream);
+impl_tokio_read!(net::TcpStream);
+impl_tokio_write!(net::TcpStream);
+
 #[cfg(unix)]
-impl_tokio_io!(net::UnixStream);
+mod unix {
+    use super::*;
+
+    impl_tokio_read!(net::UnixStream);
+    impl_tokio_write!(net::UnixStream);
+    impl_tokio_read!(crate::io::PipeReader);
+    impl_tokio_write!(crate::io::PipeWriter);
+    impl_tokio_read!(crate::io::Stdin);
+    impl_tokio_write!(crate::io::Stdout);
+    impl_tokio_write!(crate::io::Stderr);
+    #[cfg(feature = "tty")]
+    impl_tokio_read!(crate::tty::Tty);
+    #[cfg(feature = "tty")]
+    impl_tokio_write!(crate::tty::Tty);
+}

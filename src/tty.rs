@@ -48,8 +48,9 @@ pub use crate::sys::terminal::Mode;
 /// The terminal is opened a second time, so that nobody else sees it in a mode that does not block; where that is not
 /// possible, as with another user's terminal, a thread of the pool reads when there is something to read.
 ///
-/// Several of them may be of the same terminal. Its settings are those of the last [`set_mode`](Self::set_mode), and
-/// come back when none of them is away from [`Mode::Normal`] any more.
+/// One task at a time may wait to read through it, and one to write. Several of them may be of the same terminal: its
+/// settings are those of the last [`set_mode`](Self::set_mode), and come back when none of them is away from
+/// [`Mode::Normal`] any more.
 ///
 /// # Cancel safety
 ///

@@ -105,3 +105,19 @@ fn tokios_traits_read_write_and_shut_down() {
         assert_eq!(back, b"and back");
     });
 }
+
+/// A pipe's writer is closed by its shutdown: nothing else tells the reader of the end.
+#[cfg(unix)]
+#[test]
+fn tokios_traits_on_pipes() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    block_on(async {
+        let (mut reader, mut writer) = phaseloop::io::pipe().unwrap();
+        writer.write_all(b"hello").await.unwrap();
+        writer.shutdown().await.unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "hello");
+    });
+}

@@ -102,7 +102,8 @@ fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
 ///
 /// # Cancel safety
 ///
-/// A read that was given up has taken nothing.
+/// A read that was given up has taken nothing. One task at a time may wait through the trait; through
+/// [`readable`](Self::readable), any number.
 pub struct PipeReader {
     source: Source<File>,
     /// Whether it blocks off the loop.
@@ -198,7 +199,8 @@ impl_async_read!(PipeReader);
 ///
 /// # Cancel safety
 ///
-/// A write that was given up has written nothing.
+/// A write that was given up has written nothing. One task at a time may wait through the trait; through
+/// [`writable`](Self::writable), any number.
 pub struct PipeWriter {
     source: Source<File>,
     /// Whether it blocks off the loop.

@@ -119,7 +119,8 @@ pub fn stderr() -> io::Result<Stderr> {
 /// | file, `/dev/null`, other devices | by a thread of the pool |
 /// | what cannot be opened again: another user's, pipes elsewhere than on Linux | by a thread of the pool when there is something to read |
 ///
-/// Several handles share what comes: each byte goes to one of them. [`std::io::stdin`] has a buffer of its own; what it has
+/// One task at a time may wait through a handle; for more, make more handles. They share what comes: each byte goes to one
+/// of them. [`std::io::stdin`] has a buffer of its own; what it has
 /// read is not seen here. No more is read than is asked for, so that a child process finds the rest; wrap it in a
 /// `BufReader` to read lines.
 ///
@@ -147,6 +148,7 @@ impl_async_read!(Stdin);
 ///
 /// Writes go through [`AsyncWrite`](futures_io::AsyncWrite), also of `&Stdout`, and never block the loop; they are done as the reads of [`Stdin`]
 /// are, and leave the mode of the descriptor as it is. There is no buffer: a write that returns has been written.
+/// One task at a time may wait through a handle; for more, make more handles.
 /// What [`print!`] has written to [`std::io::stdout`] and not yet flushed comes later.
 ///
 /// Closing through `AsyncWrite` only flushes, and dropping closes what the handle has opened, never the descriptor 1.
