@@ -35,6 +35,7 @@
 mod address;
 mod listener;
 mod options;
+#[macro_use]
 mod stream;
 mod tcp_socket;
 mod udp;

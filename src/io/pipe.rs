@@ -10,6 +10,7 @@ use super::source::{Readiness, Source};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::sys::descriptor;
+use crate::sys::poller::Ready;
 
 /// A pipe: what is written to its one end is read from the other. Neither end is inherited by child processes.
 ///
@@ -88,6 +89,17 @@ fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
         descriptor::set_nonblocking(&end, false)?;
     }
     Ok(end)
+}
+
+/// Closes the source and leaves the handle: every attempt fails from now on, without waiting.
+fn end(source: &mut Source<File>) {
+    let registration = source.registration.take();
+    source.shut();
+    drop(registration);
+    let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
+    source
+        .state
+        .add_ready(Ready::READ.with(Ready::WRITE).with(for_good));
 }
 
 /// The end of a pipe to read from.
@@ -271,7 +283,7 @@ impl PipeWriter {
 impl_async_write!(
     PipeWriter,
     |writer| {
-        writer.source.end();
+        end(&mut writer.source);
         Ok(())
     },
     |_writer| Ok(())

@@ -18,7 +18,7 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
 use crate::kinds::Kind;
-use crate::sys::poller::{AsSource, REPORTS_PRIORITY, Ready, Registration};
+use crate::sys::poller::{AsSource, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -56,8 +56,8 @@ use crate::sys::poller::{AsSource, REPORTS_PRIORITY, Ready, Registration};
 pub struct Source<T: AsSource> {
     core: HandleCore,
     pub(super) state: Rc<SourceState>,
-    /// `None` after [`end`](Self::end), and on the way out.
-    registration: Option<Registration<T>>,
+    /// `None` when the source was closed and the handle left, and on the way out.
+    pub(super) registration: Option<Registration<T>>,
     /// Whether a read or write that moved less than it was asked to has emptied or filled the stream.
     pub(super) short_means_drained: bool,
 }
@@ -327,18 +327,7 @@ impl<T: AsSource> Source<T> {
         self.state.count_waits(self.core.handle.core());
     }
 
-    /// Closes the source and leaves the handle: every attempt fails from now on.
-    #[cfg(any(unix, feature = "net"))]
-    pub(super) fn end(&mut self) {
-        let registration = self.registration.take();
-        self.shut();
-        drop(registration);
-        let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
-        self.state
-            .add_ready(Ready::READ.with(Ready::WRITE).with(for_good));
-    }
-
-    fn shut(&self) {
+    pub(super) fn shut(&self) {
         let core = self.core.handle.core();
         core.sources.remove(&self.state);
         self.state.end_waits(core);

@@ -32,7 +32,6 @@ macro_rules! impl_async_stream {
         }
     };
 }
-pub(super) use impl_async_stream;
 
 /// Ends the writing direction; reading goes on. A peer that is gone need not be told that nothing more will come.
 pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use socket2::{Domain, SockAddr, Type};
 
 use super::listener::BACKLOG;
-use super::stream::impl_async_stream;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Readiness, Source};
