@@ -7,6 +7,7 @@
 //! cargo run --release --example conformance -- port NAME      the port of a hand-written program, on the real clock
 //! cargo run --release --example conformance -- ports          the names of all ports
 //! cargo run --release --example conformance -- fuzz COUNT     fresh random programs, on Node and here (needs Node 20)
+//! cargo run --release --example conformance -- throughput     operations a second, on Node and here
 //! ```
 //!
 //! The format of random programs is in `tests/conformance/fuzz/FORMAT.md`.
@@ -31,6 +32,10 @@ mod program;
 mod support;
 
 #[cfg(unix)]
+#[path = "../tests/conformance/throughput.rs"]
+mod throughput;
+
+#[cfg(unix)]
 fn main() -> std::process::ExitCode {
     commands::main()
 }
@@ -48,13 +53,16 @@ mod commands {
     use serde_json::Value;
 
     use crate::support::{self, Clock};
-    use crate::{fuzz, golden, ports};
+    use crate::{fuzz, golden, ports, throughput};
 
     /// The recorded programs that come with the repository.
     const RECORDED: &str = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/conformance/fuzz/golden.jsonl"
     );
+
+    /// How many thousand operations of each kind `throughput` measures at once.
+    const BATCHES: u32 = 100;
 
     /// The exit status for a command that cannot be carried out.
     const USAGE: u8 = 64;
@@ -75,8 +83,9 @@ mod commands {
                 Ok(ExitCode::SUCCESS)
             }
             ["fuzz", count] => fuzz(count),
+            ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
             _ => Err(
-                "usage: conformance [golden FILE | run FILE | port NAME | ports | fuzz COUNT]"
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | fuzz COUNT | throughput]"
                     .into(),
             ),
         };

@@ -51,7 +51,7 @@ where
 /// When no loop runs on this thread. A panic in the closure ends the drain; the rest of both lanes goes on with the
 /// next run.
 pub fn next_tick(tick: impl FnOnce() + 'static) {
-    LoopHandle::current().next_tick(tick);
+    LoopHandle::next_tick_current(tick);
 }
 
 /// Queues a closure in the microtask lane, between the woken tasks. JavaScript's `queueMicrotask`.
@@ -60,7 +60,7 @@ pub fn next_tick(tick: impl FnOnce() + 'static) {
 ///
 /// As [`next_tick`].
 pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
-    LoopHandle::current().queue_microtask(microtask);
+    LoopHandle::queue_microtask_current(microtask);
 }
 
 /// Queues a closure for the check phase of this turn, or, called in that phase, of the next. Node's `setImmediate`.
@@ -71,7 +71,7 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 ///
 /// When no loop runs on this thread. A panic in the closure comes out of the call that runs the loop.
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
-    LoopHandle::current().set_immediate(immediate)
+    LoopHandle::current().into_immediate(immediate)
 }
 
 /// The task that is being polled on this thread; `None` in callbacks, in the future of `block_on` and outside a loop.

@@ -24,7 +24,7 @@ impl Core {
     pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
         match entry {
             Entry::Wake(waker) => self.dispatch(phase, || waker.wake()),
-            Entry::Call(call) | Entry::Unref(call) => self.dispatch(phase, call),
+            Entry::Call(call) | Entry::Unref(call) => self.dispatch(phase, || call.call()),
         }
     }
 
@@ -69,7 +69,7 @@ impl Core {
         while let Some(job) = self.lane.next(drain) {
             match job {
                 Microtask::Task(runnable) => self.run_task(runnable),
-                Microtask::Call(call) => call(),
+                Microtask::Call(call) => call.call(),
             }
             budget -= 1;
             if budget == 0 {

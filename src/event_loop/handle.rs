@@ -13,6 +13,7 @@ use crate::executor::Info;
 use crate::executor::join::JoinHandle;
 use crate::executor::lane::Microtask;
 use crate::kinds::{Kind, Phase};
+use crate::sys::call::Call;
 
 /// A handle to a loop, for its own thread; cheap to clone.
 ///
@@ -86,26 +87,59 @@ impl LoopHandle {
     /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
     pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
         if !self.core.is_closed() {
-            self.core.lane.push_tick(Box::new(tick));
+            self.core.lane.push_tick(Call::new(tick));
         }
+    }
+
+    /// The same on the thread's loop, without counting a handle to it.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
+        let tick = Call::new(tick);
+        current::with(|core| match core {
+            Some(core) => core.lane.push_tick(tick),
+            None => no_loop(),
+        });
     }
 
     /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         if !self.core.is_closed() {
-            let call = Microtask::Call(Box::new(microtask));
+            let call = Microtask::Call(Call::new(microtask));
             self.core.lane.push_microtask(call);
         }
     }
 
+    /// The same on the thread's loop, without counting a handle to it.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
+        let call = Microtask::Call(Call::new(microtask));
+        current::with(|core| match core {
+            Some(core) => core.lane.push_microtask(call),
+            None => no_loop(),
+        });
+    }
+
     /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
     pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
-        let entry = queue::Entry::Call(Box::new(immediate));
+        self.clone().into_immediate(immediate)
+    }
+
+    /// The same, and the handle becomes that of the immediate.
+    #[inline]
+    pub(crate) fn into_immediate(self, immediate: impl FnOnce() + 'static) -> Immediate {
+        let entry = queue::Entry::Call(Call::new(immediate));
         let key = (!self.core.is_closed()).then(|| self.core.enqueue(Phase::Check, entry));
-        Immediate {
-            handle: self.clone(),
-            key,
-        }
+        Immediate { handle: self, key }
     }
 
     // The loop.

@@ -7,19 +7,21 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::Waker;
 
+use crate::sys::call::Call;
+
 /// What an entry does when its phase comes.
 pub(crate) enum Entry {
     Wake(Waker),
-    Call(Box<dyn FnOnce()>),
+    Call(Call),
     /// The same, and it does not keep the loop alive.
-    Unref(Box<dyn FnOnce()>),
+    Unref(Call),
 }
 
 impl Entry {
     pub(crate) fn run(self) {
         match self {
             Self::Wake(waker) => waker.wake(),
-            Self::Call(call) | Self::Unref(call) => call(),
+            Self::Call(call) | Self::Unref(call) => call.call(),
         }
     }
 
@@ -74,6 +76,7 @@ impl PhaseQueue {
         self.len.get() == 0
     }
 
+    #[inline]
     pub(crate) fn push(&self, entry: Entry) -> QueueKey {
         let queue = &mut *self.queue.borrow_mut();
         let key = QueueKey(queue.next());
@@ -170,7 +173,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, PhaseQueue};
+    use super::{Call, Entry, PhaseQueue};
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -178,7 +181,7 @@ mod tests {
 
     fn entry(log: &Log, name: u32) -> Entry {
         let log = log.clone();
-        Entry::Call(Box::new(move || log.borrow_mut().push(name)))
+        Entry::Call(Call::new(move || log.borrow_mut().push(name)))
     }
 
     fn run(queue: &PhaseQueue) -> bool {

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::Shared;
 use crate::kinds::Kind;
+use crate::sys::call::Call;
 
 /// Wakes the root future.
 struct RootWaker {
@@ -136,7 +137,7 @@ impl Core {
             });
         }
         self.lane
-            .push_microtask(Microtask::Call(Box::new(poll_root)));
+            .push_microtask(Microtask::Call(Call::new(poll_root)));
     }
 }
 

@@ -27,6 +27,12 @@ impl UpperSlot {
 }
 
 impl Core {
+    /// The layer above's state of this loop, if it was used on it.
+    #[inline]
+    pub(crate) fn upper<T: Upper>(&self) -> Option<&T> {
+        self.upper.value.get()?.as_any().downcast_ref()
+    }
+
     /// Calls `f` with the layer above's state of this loop, made by `make` when there is none yet.
     #[inline]
     pub(crate) fn with_upper<T: Upper, R>(

@@ -10,11 +10,10 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+use crate::sys::call::Call;
+
 /// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for for ever.
 const LARGE: usize = 1 << 16;
-
-/// A closure of either lane.
-pub(crate) type Call = Box<dyn FnOnce()>;
 
 /// One entry of the microtask lane.
 pub(crate) enum Microtask<R> {
@@ -58,6 +57,7 @@ impl<R> Lane<R> {
         }
     }
 
+    #[inline]
     pub(crate) fn push_tick(&self, call: Call) {
         self.queues.borrow_mut().ticks.push_back(call);
     }
@@ -107,7 +107,7 @@ impl<R> Lane<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Drain, Lane, Microtask};
+    use super::{Call, Drain, Lane, Microtask};
 
     type NameLane = Lane<&'static str>;
 
@@ -115,7 +115,7 @@ mod tests {
     fn next(lane: &NameLane, drain: &mut Drain) -> Option<&'static str> {
         lane.next(drain).map(|job| match job {
             Microtask::Call(call) => {
-                call();
+                call.call();
                 "tick"
             }
             Microtask::Task(name) => name,
@@ -127,7 +127,7 @@ mod tests {
         let lane = NameLane::new();
         lane.push_microtask(Microtask::Task("a"));
         lane.push_microtask(Microtask::Task("b"));
-        lane.push_tick(Box::new(|| ()));
+        lane.push_tick(Call::new(|| ()));
         let mut drain = Drain::default();
         assert_eq!(next(&lane, &mut drain), Some("tick"));
         assert_eq!(next(&lane, &mut drain), Some("a"));
@@ -143,7 +143,7 @@ mod tests {
         lane.push_microtask(Microtask::Task("b"));
         let mut drain = Drain::default();
         assert_eq!(next(&lane, &mut drain), Some("a"));
-        lane.push_tick(Box::new(|| ()));
+        lane.push_tick(Call::new(|| ()));
         lane.push_microtask(Microtask::Task("c"));
         assert_eq!(next(&lane, &mut drain), Some("b"));
         assert_eq!(next(&lane, &mut drain), Some("c"));
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn n003_a_microtask_queued_by_a_tick_waits_for_the_other_ticks() {
         let lane = NameLane::new();
-        lane.push_tick(Box::new(|| ()));
-        lane.push_tick(Box::new(|| ()));
+        lane.push_tick(Call::new(|| ()));
+        lane.push_tick(Call::new(|| ()));
         let mut drain = Drain::default();
         assert_eq!(next(&lane, &mut drain), Some("tick"));
         lane.push_microtask(Microtask::Task("a"));
@@ -171,7 +171,7 @@ mod tests {
         lane.push_microtask(Microtask::Task("b"));
         let mut drain = Drain::default();
         assert_eq!(next(&lane, &mut drain), Some("a"));
-        lane.push_tick(Box::new(|| ()));
+        lane.push_tick(Call::new(|| ()));
         let mut drain = Drain::default();
         assert_eq!(next(&lane, &mut drain), Some("tick"));
         assert_eq!(next(&lane, &mut drain), Some("b"));

@@ -13,6 +13,7 @@ use super::state::Node;
 use crate::event_loop::current;
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::{Message, Shared};
+use crate::sys::call::Call;
 
 /// Runs `future` where its wakes come from: what follows an `await` runs inside the callback of the loop that ended the
 /// wait, before the drain, as a callback of Node's does.
@@ -164,7 +165,7 @@ impl Wake for CallbackWaker {
             let again = move || {
                 node.callbacks.poll(key);
             };
-            core.lane.push_microtask(Microtask::Call(Box::new(again)));
+            core.lane.push_microtask(Microtask::Call(Call::new(again)));
         }
     }
 }

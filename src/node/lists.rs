@@ -7,37 +7,57 @@
 //!
 //! Pure data: the caller knows the time and calls the timers.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use slab::Slab;
 
-use crate::event_loop::heap::{TimerHeap, TimerKey};
-
-/// No item.
+/// No item, no list.
 const NONE: u32 = u32::MAX;
 
+/// How many empty lists are kept for the next timer of their duration, at least.
+const SPARE_LISTS: usize = 64;
+
 pub(super) struct Lists<T> {
-    /// The lists by duration, in milliseconds.
-    by_duration: HashMap<u32, u32, BuildHasherDefault<DurationHasher>>,
+    /// The slots of the lists by duration, in milliseconds.
+    slots: HashMap<u32, u32, BuildHasherDefault<DurationHasher>>,
+    /// The duration that was asked for last, and its slot: timers come in series.
+    last: (u32, u32),
     lists: Slab<List>,
-    /// The lists by expiry; equal ones in the order of their entry (N46).
-    queue: TimerHeap<u32>,
-    items: Slab<Item<T>>,
-    next_id: u64,
+    /// The lists by rank. An entry may be out of date, but each list has one that is not too late.
+    queue: BinaryHeap<Reverse<(Rank, u32)>>,
+    items: Vec<Item<T>>,
+    /// The first of the items that are free, linked by `next`.
+    free: u32,
+    next_order: u64,
+    /// How many lists are dropped.
+    spare: usize,
+}
+
+/// When a list expires; equal ones in the order in which they entered the queue (N46). Different for each entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    expiry: u64,
+    order: u64,
 }
 
 struct List {
-    /// Tells the list from a later one in the same slot.
-    id: u64,
     duration: u32,
     head: u32,
     tail: u32,
-    place: TimerKey,
+    /// Dropped lists wait for the next timer of their duration; in the queue they count as gone.
+    is_dropped: bool,
+    rank: Rank,
+    /// Its earliest entry in the queue.
+    entry: Option<Rank>,
+    /// The order of its first rank: tells it from a later list in the same slot.
+    id: u64,
 }
 
 struct Item<T> {
-    value: T,
+    /// `None` for a free item.
+    value: Option<T>,
     list: u32,
     previous: u32,
     next: u32,
@@ -57,73 +77,174 @@ pub(super) struct ItemKey(u32);
 impl<T> Lists<T> {
     pub(super) fn new() -> Self {
         Self {
-            by_duration: HashMap::default(),
+            slots: HashMap::default(),
+            last: (0, NONE),
             lists: Slab::new(),
-            queue: TimerHeap::new(),
-            items: Slab::new(),
-            next_id: 0,
+            queue: BinaryHeap::new(),
+            items: Vec::new(),
+            free: NONE,
+            next_order: 0,
+            spare: 0,
         }
     }
 
     /// Appends an item that was started at `start` to the list of its duration. If that had to be made, its expiry is
     /// returned as well.
     pub(super) fn insert(&mut self, duration: u32, start: u64, value: T) -> (ItemKey, Option<u64>) {
-        let (list, expiry) = match self.by_duration.get(&duration) {
-            Some(&list) => (list, None),
-            None => {
-                let expiry = start + u64::from(duration);
-                (self.new_list(duration, expiry), Some(expiry))
-            }
+        let slot = match self.slot_of(duration) {
+            Some(slot) => slot,
+            None => self.new_list(duration),
         };
-        let previous = self.lists[list as usize].tail;
-        let slot = self.items.insert(Item {
-            value,
+        let expiry = if self.lists[slot as usize].is_dropped {
+            Some(self.begin(slot, start + u64::from(duration)))
+        } else {
+            None
+        };
+        let previous = self.lists[slot as usize].tail;
+        let item = self.new_item(value, slot, previous);
+        let list = &mut self.lists[slot as usize];
+        list.tail = item;
+        if previous == NONE {
+            list.head = item;
+        } else {
+            self.items[previous as usize].next = item;
+        }
+        (ItemKey(item), expiry)
+    }
+
+    /// Links are written in place: moving whole items in and out costs more than all the rest.
+    #[inline]
+    fn new_item(&mut self, value: T, list: u32, previous: u32) -> u32 {
+        if let Some(item) = self.items.get_mut(self.free as usize) {
+            let index = std::mem::replace(&mut self.free, item.next);
+            item.value = Some(value);
+            item.list = list;
+            item.previous = previous;
+            item.next = NONE;
+            return index;
+        }
+        let index = u32::try_from(self.items.len()).ok();
+        let index = index.filter(|&index| index != NONE);
+        self.items.push(Item {
+            value: Some(value),
             list,
             previous,
             next: NONE,
         });
-        let slot = u32::try_from(slot).expect("fewer than 2^32 timers are armed at once");
-        self.lists[list as usize].tail = slot;
-        match self.items.get_mut(previous as usize) {
-            Some(previous) => previous.next = slot,
-            None => self.lists[list as usize].head = slot,
-        }
-        (ItemKey(slot), expiry)
+        index.expect("fewer than 2^32 timers are armed at once")
     }
 
-    fn new_list(&mut self, duration: u32, expiry: u64) -> u32 {
-        let entry = self.lists.vacant_entry();
-        let slot = u32::try_from(entry.key()).expect("fewer than 2^32 durations");
-        let id = self.next_id;
-        self.next_id += 1;
-        entry.insert(List {
-            id,
+    #[inline]
+    fn slot_of(&mut self, duration: u32) -> Option<u32> {
+        if self.last.0 != duration || self.last.1 == NONE {
+            self.last = (duration, *self.slots.get(&duration)?);
+        }
+        Some(self.last.1)
+    }
+
+    /// Makes a list; it is dropped until it [begins](Self::begin).
+    #[cold]
+    fn new_list(&mut self, duration: u32) -> u32 {
+        if self.spare > SPARE_LISTS && self.spare > self.lists.len() / 2 {
+            self.remove_spare();
+        }
+        let slot = self.lists.insert(List {
             duration,
             head: NONE,
             tail: NONE,
-            place: self.queue.insert(expiry, slot),
+            is_dropped: true,
+            rank: Rank {
+                expiry: 0,
+                order: 0,
+            },
+            entry: None,
+            id: 0,
         });
-        self.by_duration.insert(duration, slot);
+        let slot = u32::try_from(slot).expect("fewer than 2^32 durations");
+        self.slots.insert(duration, slot);
+        self.spare += 1;
         slot
+    }
+
+    /// Forgets all dropped lists.
+    fn remove_spare(&mut self) {
+        self.last = (0, NONE);
+        let Self {
+            slots,
+            lists,
+            queue,
+            ..
+        } = self;
+        queue.retain(|Reverse((_, slot))| !lists[*slot as usize].is_dropped);
+        slots.retain(|_, slot| !lists[*slot as usize].is_dropped);
+        lists.retain(|_, list| !list.is_dropped);
+        self.spare = 0;
+    }
+
+    /// A dropped list becomes a new one.
+    fn begin(&mut self, slot: u32, expiry: u64) -> u64 {
+        self.spare -= 1;
+        let rank = self.next_rank(expiry);
+        let list = &mut self.lists[slot as usize];
+        list.is_dropped = false;
+        list.id = rank.order;
+        list.rank = rank;
+        if list.entry.is_none_or(|entry| entry > rank) {
+            list.entry = Some(rank);
+            self.queue.push(Reverse((rank, slot)));
+        }
+        expiry
+    }
+
+    fn next_rank(&mut self, expiry: u64) -> Rank {
+        let order = self.next_order;
+        self.next_order += 1;
+        Rank { expiry, order }
     }
 
     /// Takes an item out. Its list stays, with the expiry it has, even if it is empty now.
     pub(super) fn remove(&mut self, key: ItemKey) -> T {
-        let item = self.items.remove(key.0 as usize);
-        match self.items.get_mut(item.previous as usize) {
-            Some(previous) => previous.next = item.next,
-            None => self.lists[item.list as usize].head = item.next,
+        self.unlink(key).0
+    }
+
+    /// The same, and drops the list if it is empty now.
+    pub(super) fn remove_with_list(&mut self, key: ItemKey) -> T {
+        let (value, list) = self.unlink(key);
+        if self.lists[list as usize].head == NONE {
+            self.drop_list(list);
         }
-        match self.items.get_mut(item.next as usize) {
-            Some(next) => next.previous = item.previous,
-            None => self.lists[item.list as usize].tail = item.previous,
+        value
+    }
+
+    /// Returns the item's value and the slot of its list.
+    #[inline]
+    fn unlink(&mut self, key: ItemKey) -> (T, u32) {
+        let item = &mut self.items[key.0 as usize];
+        let value = item.value.take().expect("an item is removed once");
+        let Item {
+            list,
+            previous,
+            next,
+            ..
+        } = *item;
+        item.next = std::mem::replace(&mut self.free, key.0);
+        let ends = &mut self.lists[list as usize];
+        if previous == NONE {
+            ends.head = next;
+        } else {
+            self.items[previous as usize].next = next;
         }
-        item.value
+        if next == NONE {
+            ends.tail = previous;
+        } else {
+            self.items[next as usize].previous = previous;
+        }
+        (value, list)
     }
 
     /// Drops the list of a duration if it is empty.
     pub(super) fn drop_if_empty(&mut self, duration: u32) {
-        if let Some(&slot) = self.by_duration.get(&duration) {
+        if let Some(slot) = self.slot_of(duration) {
             if self.lists[slot as usize].head == NONE {
                 self.drop_list(slot);
             }
@@ -131,35 +252,46 @@ impl<T> Lists<T> {
     }
 
     fn drop_list(&mut self, slot: u32) {
-        let list = self.lists.remove(slot as usize);
-        self.queue.remove(list.place);
-        self.by_duration.remove(&list.duration);
+        let list = &mut self.lists[slot as usize];
+        if !std::mem::replace(&mut list.is_dropped, true) {
+            self.spare += 1;
+        }
     }
 
     /// The list that expires first, and when.
-    pub(super) fn first(&self) -> Option<(ListKey, u64)> {
-        let (expiry, &slot) = self.queue.first()?;
-        let id = self.lists[slot as usize].id;
-        Some((ListKey { slot, id }, expiry))
+    pub(super) fn first(&mut self) -> Option<(ListKey, u64)> {
+        loop {
+            let &Reverse((rank, slot)) = self.queue.peek()?;
+            let list = &mut self.lists[slot as usize];
+            if !list.is_dropped && list.rank == rank {
+                return Some((ListKey { slot, id: list.id }, rank.expiry));
+            }
+            self.queue.pop();
+            if list.entry == Some(rank) {
+                list.entry = (!list.is_dropped).then_some(list.rank);
+                if !list.is_dropped {
+                    self.queue.push(Reverse((list.rank, slot)));
+                }
+            }
+        }
     }
 
     fn list(&self, key: ListKey) -> Option<&List> {
         let list = self.lists.get(key.slot as usize)?;
-        (list.id == key.id).then_some(list)
+        (list.id == key.id && !list.is_dropped).then_some(list)
     }
 
     /// The first item of a list, and the list's duration. `None`: the list is empty, or gone.
     pub(super) fn head(&self, key: ListKey) -> Option<(&T, u32)> {
         let list = self.list(key)?;
         let item = self.items.get(list.head as usize)?;
-        Some((&item.value, list.duration))
+        Some((item.value.as_ref()?, list.duration))
     }
 
-    /// Puts a list back into the queue, behind all of the same expiry.
+    /// Puts a list back into the queue, behind all of the same expiry, which must not be earlier than the one it has.
     pub(super) fn postpone(&mut self, key: ListKey, expiry: u64) {
-        if let Some(list) = self.list(key) {
-            self.queue.remove(list.place);
-            self.lists[key.slot as usize].place = self.queue.insert(expiry, key.slot);
+        if self.list(key).is_some() {
+            self.lists[key.slot as usize].rank = self.next_rank(expiry);
         }
     }
 
@@ -172,10 +304,8 @@ impl<T> Lists<T> {
 
     /// Takes everything out.
     pub(super) fn drain(&mut self) -> Vec<T> {
-        self.by_duration.clear();
-        self.lists.clear();
-        self.queue.drain();
-        self.items.drain().map(|item| item.value).collect()
+        let Self { items, .. } = std::mem::replace(self, Self::new());
+        items.into_iter().filter_map(|item| item.value).collect()
     }
 }
 
@@ -226,8 +356,7 @@ mod tests {
         let (a, _) = lists.insert(400, 0, "a");
         lists.insert(400, 150, "c");
         lists.insert(325, 150, "b");
-        lists.remove(a);
-        lists.drop_if_empty(400);
+        lists.remove_with_list(a);
         let (list, expiry) = lists.first().unwrap();
         assert_eq!((lists.head(list), expiry), (Some((&"c", 400)), 400));
     }
@@ -257,5 +386,55 @@ mod tests {
         lists.retire(key);
         let (key, expiry) = lists.first().unwrap();
         assert_eq!((lists.head(key), expiry), (Some((&"b", 10)), 60));
+    }
+
+    #[test]
+    fn lists_of_many_durations_are_not_kept_for_ever() {
+        let mut lists = Lists::new();
+        for duration in 1..1000 {
+            let (item, expiry) = lists.insert(duration, 0, ());
+            assert_eq!(expiry, Some(u64::from(duration)));
+            lists.remove(item);
+            lists.drop_if_empty(duration);
+            assert!(lists.first().is_none());
+        }
+        assert!(lists.lists.len() <= super::SPARE_LISTS + 2);
+        assert_eq!(lists.lists.len(), lists.slots.len());
+        assert_eq!(lists.lists.len(), lists.spare);
+    }
+
+    /// The queue's entries may be out of date; the order is that of a queue whose entries are not.
+    #[test]
+    fn n046_ranks_decide_however_late_the_queue_learns_of_them() {
+        let mut lists = Lists::new();
+        let (old, _) = lists.insert(10, 0, "old");
+        lists.remove_with_list(old);
+        assert_eq!(lists.insert(10, 40, "a").1, Some(50));
+        lists.insert(5, 45, "b");
+        lists.insert(20, 30, "c");
+        let mut order = Vec::new();
+        while let Some((key, expiry)) = lists.first() {
+            assert_eq!(expiry, 50);
+            order.push(*lists.head(key).unwrap().0);
+            lists.retire(key);
+        }
+        assert_eq!(order, ["a", "b", "c"]);
+    }
+
+    /// An interval that starts anew counts from before its callback, in which a later list may have come and gone.
+    #[test]
+    fn n048_a_list_may_begin_earlier_than_the_last_of_its_duration() {
+        let mut lists = Lists::new();
+        let (later, _) = lists.insert(10, 8, "later");
+        lists.insert(4, 10, "between");
+        lists.remove_with_list(later);
+        assert_eq!(lists.insert(10, 1, "interval").1, Some(11));
+        let (key, _) = lists.first().unwrap();
+        assert_eq!(lists.head(key), Some((&"interval", 10)));
+        lists.retire(key);
+        let (key, _) = lists.first().unwrap();
+        assert_eq!(lists.head(key), Some((&"between", 4)));
+        lists.retire(key);
+        assert!(lists.first().is_none());
     }
 }

@@ -11,6 +11,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::queue::Entry;
 use crate::executor::lane::Microtask;
 use crate::kinds::Phase;
+use crate::sys::call::Call;
 use crate::sys::task::Payload;
 
 /// What the program has asked to be told.
@@ -203,7 +204,7 @@ impl Node {
         }
         // One more turn of the loop is certain (N78).
         if let Some(core) = self.core() {
-            core.enqueue(Phase::Check, Entry::Call(Box::new(|| ())));
+            core.enqueue(Phase::Check, Entry::Call(Call::new(|| ())));
         }
     }
 
@@ -343,11 +344,11 @@ impl fmt::Debug for Listener {
     }
 }
 
-type Call<E> = RefCell<dyn FnMut(&E)>;
+type Listening<E> = RefCell<dyn FnMut(&E)>;
 
 /// The listeners of one event, in the order of registration.
 pub(super) struct Listeners<E> {
-    list: RefCell<Vec<(u64, Rc<Call<E>>)>>,
+    list: RefCell<Vec<(u64, Rc<Listening<E>>)>>,
     next_id: Cell<u64>,
 }
 
@@ -364,7 +365,7 @@ impl<E> Listeners<E> {
     fn add(&self, listener: impl FnMut(&E) + 'static) -> u64 {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
-        let entry = (id, Rc::new(RefCell::new(listener)) as Rc<Call<E>>);
+        let entry = (id, Rc::new(RefCell::new(listener)) as Rc<Listening<E>>);
         self.list.borrow_mut().push(entry);
         id
     }

@@ -13,6 +13,7 @@ use super::reason::Reason;
 use super::rejections::Rejection;
 use super::state::Node;
 use crate::executor::lane::Microtask;
+use crate::sys::call::Call;
 
 /// A value that arrives later, or the reason why it does not. Clones are the same promise.
 ///
@@ -221,7 +222,7 @@ impl<T: Clone + 'static> Promise<T> {
     fn queue(&self, microtask: impl FnOnce() + 'static) {
         if let Some(core) = self.0.node.core() {
             core.lane
-                .push_microtask(Microtask::Call(Box::new(microtask)));
+                .push_microtask(Microtask::Call(Call::new(microtask)));
         }
     }
 }

@@ -10,6 +10,7 @@ use super::process::Origin;
 use super::reason::Reason;
 use super::state::Node;
 use crate::executor::lane::Microtask;
+use crate::sys::call::Call;
 
 #[derive(Default)]
 pub(super) struct Rejections {
@@ -74,7 +75,7 @@ impl Rejections {
     fn put_off(&self, node: &Rc<Node>, lane: Lane) {
         if let Some(core) = node.core() {
             let node = node.clone();
-            let check = Box::new(move || node.rejections.check(&node, lane));
+            let check = Call::new(move || node.rejections.check(&node, lane));
             match lane {
                 Lane::Ticks => core.lane.push_tick(check),
                 Lane::Microtasks => core.lane.push_microtask(Microtask::Call(check)),

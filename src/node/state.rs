@@ -8,6 +8,7 @@ use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::timers::TimerLists;
 use crate::event_loop::core::Core;
+use crate::event_loop::current;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::upper::Upper;
 
@@ -31,7 +32,11 @@ impl Node {
     /// When there is none.
     #[track_caller]
     pub(super) fn current() -> Rc<Self> {
-        Self::of(LoopHandle::current().core())
+        let known = current::with(|core| {
+            let shared: &Shared = core?.upper()?;
+            Some(shared.0.clone())
+        });
+        known.unwrap_or_else(|| Self::of(LoopHandle::current().core()))
     }
 
     /// That of a loop; made when it is first asked for.

@@ -146,6 +146,8 @@ struct TimeoutState<C: ?Sized> {
     repeats: bool,
     /// When it was started last, in milliseconds of the loop.
     start: Cell<u64>,
+    /// Its number, if somebody has asked for it.
+    id: Cell<u64>,
     referenced: Cell<bool>,
     /// It has fired or was cleared: it does not count among those that keep the loop alive.
     is_over: Cell<bool>,
@@ -154,6 +156,14 @@ struct TimeoutState<C: ?Sized> {
     /// It was cleared while it ran: it can never run again (N49).
     is_dead: Cell<bool>,
     callback: RefCell<C>,
+}
+
+impl<C: ?Sized> Drop for TimeoutState<C> {
+    fn drop(&mut self) {
+        if self.id.get() != 0 {
+            self.node.timers.by_id.borrow_mut().remove(&self.id.get());
+        }
+    }
 }
 
 /// A callback that can be let go of.
@@ -181,29 +191,34 @@ impl Timeout {
         repeats: bool,
         site: &'static Location<'static>,
     ) -> Self {
-        if let Some(text) = delay.warning() {
-            process::emit_warning("TimeoutOverflowWarning", text);
-        }
-        let node = Node::current();
         let timeout = Self(Rc::new(TimeoutState {
-            node: node.clone(),
+            node: Node::current(),
             item: Cell::new(None),
             duration: delay.as_millis(),
             repeats,
             start: Cell::new(0),
+            id: Cell::new(0),
             referenced: Cell::new(true),
             is_over: Cell::new(false),
             is_cleared: Cell::new(false),
             is_dead: Cell::new(false),
             callback: RefCell::new(Some(callback)),
         }));
-        if let Some(core) = node.core() {
-            let timers = &node.timers;
-            timers.loop_timer(&node, site);
-            timers.add_reference(&core);
-            timers.insert(&core, &timeout, live_now(&core));
-        }
+        timeout.arm(delay, site);
         timeout
+    }
+
+    /// What does not depend on the callback's type.
+    fn arm(&self, delay: Delay, site: &'static Location<'static>) {
+        if let Some(text) = delay.warning() {
+            process::emit_warning("TimeoutOverflowWarning", text);
+        }
+        let node = &self.0.node;
+        if let Some(core) = node.core() {
+            node.timers.loop_timer(node, site);
+            node.timers.add_reference(&core);
+            node.timers.insert(&core, self, live_now(&core));
+        }
     }
 
     /// Starts the timer anew, as long as it was to begin with (N49).
@@ -242,19 +257,13 @@ impl Timeout {
     #[must_use]
     pub fn id(&self) -> TimeoutId {
         let timers = &self.0.node.timers;
-        let mut by_id = timers.by_id.borrow_mut();
-        // Numbers are asked for so rarely that those of timers which are gone may wait for the next one.
-        by_id.retain(|_, timeout| timeout.strong_count() > 0);
-        let own = Rc::downgrade(&self.0);
-        let known = by_id
-            .iter()
-            .find(|(_, timeout)| Weak::ptr_eq(timeout, &own));
-        if let Some((&id, _)) = known {
-            return TimeoutId(id);
+        if self.0.id.get() == 0 {
+            let id = timers.next_id.replace(timers.next_id.get() + 1);
+            self.0.id.set(id);
+            let own = Rc::downgrade(&self.0);
+            timers.by_id.borrow_mut().insert(id, own);
         }
-        let id = timers.next_id.replace(timers.next_id.get() + 1);
-        by_id.insert(id, own);
-        TimeoutId(id)
+        TimeoutId(self.0.id.get())
     }
 
     /// Stops the timer; see [`clear_timeout`].
@@ -266,9 +275,17 @@ impl Timeout {
         if !state.is_over.replace(true) {
             state.is_dead.set(true);
             let timers = &state.node.timers;
-            timers.unlink(self);
-            if let Some(core) = state.node.core().filter(|_| state.referenced.get()) {
-                timers.lists.borrow_mut().drop_if_empty(state.duration);
+            if !state.referenced.get() {
+                // Its list stays, even if it is empty now (N51).
+                timers.unlink(self);
+            } else if let Some(core) = state.node.core() {
+                let mut lists = timers.lists.borrow_mut();
+                // Not the last reference, as in `unlink`.
+                match state.item.take() {
+                    Some(item) => drop(lists.remove_with_list(item)),
+                    None => lists.drop_if_empty(state.duration),
+                }
+                drop(lists);
                 timers.remove_reference(&core);
             }
         }
@@ -480,7 +497,7 @@ impl TimerLists {
         self.next_expiry.set(NEVER);
         let mut is_first = true;
         loop {
-            let first = self.lists.borrow().first();
+            let first = self.lists.borrow_mut().first();
             let (list, expiry) = first?;
             if expiry > now {
                 self.next_expiry.set(expiry);
@@ -585,7 +602,8 @@ struct RestOfPass<'a> {
 impl Drop for RestOfPass<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let next = self.timers.lists.borrow().first().map(|(_, expiry)| expiry);
+            let first = self.timers.lists.borrow_mut().first();
+            let next = first.map(|(_, expiry)| expiry);
             if let Some(expiry) = next {
                 self.timers.next_expiry.set(expiry);
                 self.timers.arm(self.core, expiry);

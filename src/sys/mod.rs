@@ -4,6 +4,7 @@
 //!
 //! | module | offers |
 //! |---|---|
+//! | [`call`] | a closure that is called once, without an allocation if it is small |
 //! | [`clock`] | the monotonic clock |
 //! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | `datagrams` | many datagrams with one system call |
@@ -26,6 +27,7 @@
 //! | [`thread`] | a number for each thread that is never used twice |
 //! | `watch` | the kernel's notices about files and directories |
 
+pub(crate) mod call;
 pub(crate) mod clock;
 pub(crate) mod current;
 #[cfg(feature = "net")]

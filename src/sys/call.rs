@@ -1,0 +1,205 @@
+//! A closure that is called once, on the thread that made it, kept in place if it is small.
+//!
+//! Two words, as a `Box<dyn FnOnce()>`. Many closures that are queued hold one pointer; they need no allocation.
+#![allow(
+    unsafe_code,
+    reason = "the type of the closure is erased, and it is kept where its size allows"
+)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
+use std::rc::Rc;
+
+/// Room for a closure of one word, or for a pointer to a larger one. The word is a pointer, so that one in the closure stays
+/// such.
+type Room = MaybeUninit<*mut ()>;
+
+/// A queued closure.
+pub(crate) struct Call {
+    /// Belongs to the type of the closure that is in the room.
+    actions: &'static Actions,
+    room: Room,
+    /// The closure need not be `Send`.
+    _local: PhantomData<Rc<()>>,
+}
+
+struct Actions {
+    /// Moves the closure out of the room and calls it.
+    call: unsafe fn(*mut Room),
+    /// Drops the closure in the room.
+    drop: unsafe fn(*mut Room),
+}
+
+/// The actions for closures of a type that fits into the room.
+struct InPlace<F>(PhantomData<F>);
+
+/// The actions for the others, of which the room holds a box.
+struct Boxed<F>(PhantomData<F>);
+
+impl<F: FnOnce()> InPlace<F> {
+    const FITS: bool = size_of::<F>() <= size_of::<Room>() && align_of::<F>() <= align_of::<Room>();
+
+    const ACTIONS: Actions = Actions {
+        call: Self::call,
+        drop: Self::drop,
+    };
+
+    /// # Safety
+    ///
+    /// The room holds an `F`, which is gone afterwards.
+    unsafe fn call(room: *mut Room) {
+        // SAFETY: by contract; nobody uses the room again.
+        let closure = unsafe { room.cast::<F>().read() };
+        closure();
+    }
+
+    /// # Safety
+    ///
+    /// As [`call`](Self::call).
+    unsafe fn drop(room: *mut Room) {
+        // SAFETY: by contract; nobody uses the room again.
+        unsafe { ptr::drop_in_place(room.cast::<F>()) };
+    }
+}
+
+impl<F: FnOnce()> Boxed<F> {
+    const ACTIONS: Actions = Actions {
+        call: Self::call,
+        drop: Self::drop,
+    };
+
+    /// # Safety
+    ///
+    /// The room holds a `Box<F>`, which is gone afterwards.
+    unsafe fn call(room: *mut Room) {
+        // SAFETY: by contract; nobody uses the room again.
+        let closure = unsafe { room.cast::<Box<F>>().read() };
+        closure();
+    }
+
+    /// # Safety
+    ///
+    /// As [`call`](Self::call).
+    unsafe fn drop(room: *mut Room) {
+        // SAFETY: by contract; nobody uses the room again.
+        unsafe { ptr::drop_in_place(room.cast::<Box<F>>()) };
+    }
+}
+
+impl Call {
+    #[inline]
+    pub(crate) fn new<F: FnOnce() + 'static>(closure: F) -> Self {
+        let mut room = Room::uninit();
+        let actions = if InPlace::<F>::FITS {
+            // SAFETY: the room is large enough and aligned for an `F`, and it is ours.
+            unsafe { room.as_mut_ptr().cast::<F>().write(closure) };
+            &InPlace::<F>::ACTIONS
+        } else {
+            // SAFETY: the room is large enough and aligned for a pointer, and it is ours.
+            unsafe { room.as_mut_ptr().cast::<Box<F>>().write(Box::new(closure)) };
+            &Boxed::<F>::ACTIONS
+        };
+        Self {
+            actions,
+            room,
+            _local: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn call(self) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the actions were chosen by what was written to the room, which is used here for the last time: the drop
+        // of `self` does not run.
+        unsafe { (this.actions.call)(&raw mut this.room) };
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        // SAFETY: the actions were chosen by what was written to the room; `call` has not run, it would have forgotten
+        // this.
+        unsafe { (self.actions.drop)(&raw mut self.room) };
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Call;
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    #[repr(align(64))]
+    struct Aligned(u8);
+
+    /// Closures of nothing, one word, two, many, and an odd alignment: called once and dropped once.
+    #[test]
+    fn closures_of_all_sizes_are_called_and_dropped_once() {
+        let count = Rc::new(Cell::new(0));
+        let add = |count: &Rc<Cell<u32>>, n| count.set(count.get() + n);
+        for is_called in [true, false] {
+            count.set(0);
+            let calls = [
+                Call::new(|| ()),
+                Call::new({
+                    let count = count.clone();
+                    move || add(&count, 1)
+                }),
+                Call::new({
+                    let (count, n) = (count.clone(), 10_u64);
+                    move || add(&count, n as u32)
+                }),
+                Call::new({
+                    let (count, many) = (count.clone(), [25_u32; 4]);
+                    move || add(&count, many.iter().sum())
+                }),
+                Call::new({
+                    let (count, aligned) = (count.clone(), Aligned(200));
+                    move || {
+                        assert_eq!((&raw const aligned).addr() % 64, 0);
+                        add(&count, u32::from(aligned.0));
+                    }
+                }),
+            ];
+            assert_eq!(Rc::strong_count(&count), 5);
+            if is_called {
+                calls.into_iter().for_each(Call::call);
+                assert_eq!(count.get(), 311);
+            } else {
+                drop(calls);
+                assert_eq!(count.get(), 0);
+            }
+            assert_eq!(Rc::strong_count(&count), 1);
+        }
+    }
+
+    #[test]
+    fn a_panic_drops_what_the_closure_holds() {
+        let held = Rc::new(());
+        for size in [0, 1] {
+            let (small, large) = (held.clone(), [held.clone(), held.clone(), held.clone()]);
+            let call = if size == 0 {
+                Call::new(move || {
+                    let _small = small;
+                    panic!("small")
+                })
+            } else {
+                Call::new(move || {
+                    let _large = large;
+                    panic!("large")
+                })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| call.call())).is_err());
+        }
+        assert_eq!(Rc::strong_count(&held), 1);
+    }
+}
