@@ -7,6 +7,8 @@
 //! A job owns its arguments. Dropping the future of a call takes it out of the pool's queue if no thread has begun it; one
 //! that has begun goes on to its end. Until then it keeps the loop alive.
 //!
+//! [`watch`] tells what happens to files and directories, [`watch_poll`] finds it out by looking.
+//!
 //! Errors are those of the system, with the operation and the path in their text and, as a value, in [`Error`].
 //!
 //! All functions panic when they are polled and no loop runs on this thread.

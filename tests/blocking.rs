@@ -370,6 +370,24 @@ fn r275_others_may_use_all_threads() {
     assert_eq!(count.most.load(Ordering::SeqCst), 4);
 }
 
+/// Threads that sleep are woken one by one, each by the one before, and before that begins with its job.
+#[test]
+fn a_burst_of_jobs_wakes_all_threads() {
+    let (mut event_loop, _, _, pool) = with_threads(4);
+    for _ in 0..50 {
+        let count = Arc::<Count>::default();
+        event_loop.enter(|| {
+            let gates = counted(Class::Cpu, 4, &count);
+            drop(gates.into_iter().map(Gate::wait).collect::<Vec<_>>());
+        });
+        finish(&mut event_loop);
+        assert_eq!(count.most.load(Ordering::SeqCst), 4);
+        while pool.stats().idle < 4 {
+            thread::yield_now();
+        }
+    }
+}
+
 #[test]
 fn r276_slow_jobs_and_others_take_turns() {
     let (mut event_loop, ..) = with_threads(2);
