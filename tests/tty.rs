@@ -339,6 +339,30 @@ fn r211_an_exit_brings_the_settings_back() {
     assert_eq!(settings(&shared), normal);
 }
 
+/// The terminal belongs to another group of processes when the process exits: that must not stop it.
+#[test]
+fn r211_an_exit_in_the_background_brings_the_settings_back() {
+    let (controller, terminal) = open_pty();
+    let normal = settings(&terminal);
+    let shared = terminal.try_clone().unwrap();
+    let test = "r211_an_exit_in_the_background_brings_the_settings_back";
+    let child = child(test, terminal, || {
+        use std::os::unix::process::CommandExt;
+        block_on(async {
+            let tty = Tty::from_fd(std::io::stdin()).unwrap();
+            tty.set_mode(Mode::Raw).unwrap();
+            let mut other = Command::new("cat");
+            let other = other.stdin(Stdio::piped()).process_group(0).spawn();
+            let group = rustix::process::Pid::from_child(&other.unwrap());
+            rustix::termios::tcsetpgrp(&tty, group).unwrap();
+            std::process::exit(0);
+        });
+    });
+    check(child);
+    assert_eq!(settings(&shared), normal);
+    drop(controller);
+}
+
 /// Seen by `strace`, since a pseudo-terminal has nothing to drain; where there is none, the test says so and passes.
 #[test]
 fn r213_a_change_of_mode_does_not_wait_for_output() {

@@ -4,12 +4,13 @@
 //! nothing and waits for nobody. Each entry has a descriptor of its own, so it is good for as long as it is there.
 #![allow(
     unsafe_code,
-    reason = "a table that is read from signal handlers; a call at the exit of the process"
+    reason = "a table that is read from signal handlers; a call at the exit of the process; masking a signal"
 )]
 
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +75,27 @@ struct Entry {
     normal: Termios,
     /// How many [`Change`]s there are of it.
     changes: usize,
+}
+
+impl Entry {
+    /// Brings the settings back, also for a process in the background, which the system would stop otherwise: at its end
+    /// there may be nobody to let it go on.
+    fn restore(&self) -> io::Result<()> {
+        let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: the sets are filled before they are read, the first by `sigemptyset`, the second by the first call of
+        // `pthread_sigmask`. None of these calls fails with these arguments, and all may be made in a signal handler.
+        unsafe {
+            libc::sigemptyset(stop.as_mut_ptr());
+            libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
+            libc::pthread_sigmask(libc::SIG_BLOCK, stop.as_ptr(), before.as_mut_ptr());
+        }
+        let result = set(&self.terminal, &self.normal);
+        // SAFETY: as above.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        }
+        result
+    }
 }
 
 /// The table and its lock.
@@ -191,7 +213,7 @@ impl Change {
             if entry.changes > 0 {
                 return Ok(());
             }
-            let result = set(&entry.terminal, &entry.normal);
+            let result = entry.restore();
             *slot = None;
             result
         })
@@ -220,7 +242,7 @@ pub(crate) fn restore_all() -> io::Result<()> {
     let restored = TABLE.try_locked(|entries| {
         let mut result = Ok(());
         for entry in entries.iter().flatten() {
-            result = result.and(set(&entry.terminal, &entry.normal));
+            result = result.and(entry.restore());
         }
         result
     });
