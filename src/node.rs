@@ -7,7 +7,13 @@
 //! Who starts afresh in Rust needs none of it: tasks, [`sleep`](crate::time::sleep) and the rest of the crate do the
 //! same with less.
 
+#[cfg(unix)]
+pub mod child_process;
+pub mod dgram;
+pub mod dns;
 pub mod events;
+pub mod fs;
+pub mod net;
 pub mod stream;
 pub mod timers;
 pub mod worker_threads;

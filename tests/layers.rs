@@ -31,7 +31,15 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ("target_os", &["sys/"], "platform code lives under sys/"),
     (
         "cfg(unix)",
-        &["sys/", "fs.rs", "io.rs", "net.rs", "tokio_io.rs"],
+        &[
+            "sys/",
+            "fs.rs",
+            "io.rs",
+            "net.rs",
+            "node.rs",
+            "node/net.rs",
+            "tokio_io.rs",
+        ],
         "platform code lives under sys/; only whole modules are left out elsewhere",
     ),
     ("cfg(windows)", &["sys/"], "platform code lives under sys/"),

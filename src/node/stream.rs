@@ -38,6 +38,7 @@ use super::events::Event;
 
 pub use self::base::{Done, StreamId};
 pub use self::chunk::ByteChunk;
+pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};
 pub use self::finished::{AnyStream, Finished, finished};
 pub use self::iterate::Chunks;

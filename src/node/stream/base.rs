@@ -118,6 +118,8 @@ pub struct Base {
     pub(super) errored: RefCell<Option<Error>>,
     pub(super) auto_destroy: Cell<bool>,
     pub(super) allow_half_open: Cell<bool>,
+    /// Whether the stream emits 'close' itself, by a tick; what has a handle does so when that is closed.
+    pub(super) emits_close: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
     /// A destroy that waits for the construction.
     destroy_later: Cell<bool>,
@@ -145,6 +147,7 @@ impl Base {
             errored: RefCell::new(None),
             auto_destroy: Cell::new(auto_destroy),
             allow_half_open: Cell::new(true),
+            emits_close: Cell::new(true),
             destroy_hook: RefCell::new(destroy_hook),
             destroy_later: Cell::new(false),
             readable: OnceCell::new(),
@@ -324,6 +327,9 @@ impl Drop for EmitClose<'_> {
     fn drop(&mut self) {
         let base = self.0;
         base.close_emitted.set(true);
+        if !base.emits_close.get() {
+            return;
+        }
         if std::thread::panicking() {
             // By a tick of its own: a second panic would end the process.
             return base.tick(|base| base.emit_close());
@@ -333,7 +339,7 @@ impl Drop for EmitClose<'_> {
 }
 
 impl Base {
-    fn emit_close(&self) {
+    pub(super) fn emit_close(&self) {
         /// Also when a listener panics.
         struct Release<'a>(&'a Base);
         impl Drop for Release<'_> {

@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::super::error::Error;
 use super::super::events::{Emitter, EventEmitter};
 use super::base::{Base, Done};
 use super::chunk::{ByteChunk, Mode};
-use super::readable::{Readable, ReadableBuilder};
-use super::writable::{Writable, WritableBuilder};
+use super::readable::{self, Readable, ReadableBuilder};
+use super::writable::{self, Writable, WritableBuilder};
 use crate::task::next_tick;
 
 /// A stream that is written `W` and read `R`: a socket, for example. A clone is the same stream.
@@ -82,6 +82,22 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         }
     }
 
+    pub(in crate::node) fn downgrade(&self) -> WeakDuplex<W, R> {
+        WeakDuplex {
+            readable: Rc::downgrade(self.readable.state()),
+            writable: Rc::downgrade(self.writable.state()),
+        }
+    }
+
+    /// For what has a handle: 'close' is emitted by [`emit_close`](Self::emit_close), not by a tick.
+    pub(in crate::node) fn closes_by_hand(&self) {
+        self.readable.state().base.emits_close.set(false);
+    }
+
+    pub(in crate::node) fn emit_close(&self) {
+        self.readable.state().base.emit_close();
+    }
+
     /// The side that is read.
     #[must_use]
     pub fn readable(&self) -> &Readable<R> {
@@ -97,6 +113,23 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
     /// Ends both sides at once; see [`Readable::destroy`].
     pub fn destroy(&self, error: Option<Error>) {
         self.readable.destroy(error);
+    }
+}
+
+/// A [`Duplex`] that is not kept.
+pub(in crate::node) struct WeakDuplex<W: 'static, R: 'static> {
+    readable: Weak<readable::State<R>>,
+    writable: Weak<writable::State<W>>,
+}
+
+impl<W: 'static, R: 'static> WeakDuplex<W, R> {
+    pub(in crate::node) fn upgrade(&self) -> Option<Duplex<W, R>> {
+        let (readable, state) = (self.readable.upgrade()?, self.writable.upgrade()?);
+        let held = state.base.hold();
+        Some(Duplex {
+            readable: readable.handle(),
+            writable: Writable { state, held },
+        })
     }
 }
 
@@ -287,7 +320,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
 
 /// Between the two sides of a transform.
 struct Link<R: 'static> {
-    readable: RefCell<Option<std::rc::Weak<super::readable::State<R>>>>,
+    readable: RefCell<Option<Weak<readable::State<R>>>>,
     /// A write that waits until somebody reads.
     waiting: RefCell<Option<Done>>,
 }

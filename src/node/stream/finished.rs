@@ -186,6 +186,7 @@ impl EndOfStream {
     pub(super) fn new(base: &Rc<Base>, sides: Sides, callback: Callback) -> Self {
         let whole = Sides::of(base);
         let will_emit_close = base.auto_destroy.get()
+            && base.emits_close.get()
             && !base.closed.get()
             && whole.readable == sides.readable
             && whole.writable == sides.writable;

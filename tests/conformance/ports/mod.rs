@@ -20,8 +20,10 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+mod processes;
 mod promise_timers;
 mod promises;
+mod sockets;
 mod streams;
 mod timers;
 
@@ -42,12 +44,14 @@ pub(crate) const ALL: &[&[Port]] = &[
     timers::PORTS,
     immediates::PORTS,
     io::PORTS,
+    sockets::PORTS,
     errors::PORTS,
     exit::PORTS,
     events::PORTS,
     promise_timers::PORTS,
     messages::PORTS,
     streams::PORTS,
+    processes::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -1,0 +1,247 @@
+//! Child processes, with events. Node's `child_process`, over [`crate::process`]; on Unix only.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::rc::Rc;
+
+use super::callbacks::in_callbacks;
+use super::error::Error;
+use super::events::{ERROR, Emitter, Event, EventEmitter};
+use super::stream::{CLOSE, Readable, Writable};
+use crate::process::{self, Command, ExitStatus, Stdio};
+use crate::signal::SignalKind;
+use crate::task::next_tick;
+
+/// The program runs.
+pub const SPAWN: Event<()> = Event::new("spawn");
+
+/// The program has ended; its output may not have.
+pub const EXIT: Event<Exit> = Event::new("exit");
+
+/// How a program has ended: by itself, with a code, or by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exit {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// The number of the signal that has ended it.
+    pub signal: Option<i32>,
+}
+
+/// Starts a program with three pipes.
+///
+/// [`SPAWN`], or the error, comes by a tick (N102).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, child_process::{EXIT, spawn}, run};
+///
+/// run(async {
+///     let child = spawn("echo", ["hello"]);
+///     child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
+///     child.on(EXIT, |exit| assert_eq!(exit.code, Some(0)));
+/// });
+/// ```
+pub fn spawn(
+    program: impl AsRef<OsStr>,
+    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> ChildProcess {
+    let mut command = Command::new(program);
+    command.args(args);
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped());
+    command.stderr(Stdio::piped());
+    ChildProcess::start(&mut command)
+}
+
+/// Starts what a [`Command`] describes: its directory, its variables, what it reads and writes.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn spawn_command(command: &mut Command) -> ChildProcess {
+    ChildProcess::start(command)
+}
+
+/// A program that was started. A clone is the same.
+///
+/// [`EXIT`] comes at the end of the poll phase. [`CLOSE`] comes after it, when all its pipes are closed: right after it,
+/// before any drain, if it has none (N102). It lives on its loop, and keeps that alive, until then.
+#[derive(Clone)]
+pub struct ChildProcess {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    emitter: EventEmitter,
+    pid: Option<u32>,
+    stdin: Option<Writable<Vec<u8>>>,
+    stdout: Option<Readable<Vec<u8>>>,
+    stderr: Option<Readable<Vec<u8>>>,
+    child: RefCell<Option<process::Child>>,
+    exit: Cell<Option<Exit>>,
+    /// What has to end before [`CLOSE`]: the program, and each pipe.
+    open: Cell<usize>,
+}
+
+impl ChildProcess {
+    fn start(command: &mut Command) -> Self {
+        match command.spawn() {
+            Ok(child) => Self::watch(child),
+            Err(error) => Self::failed(error.into()),
+        }
+    }
+
+    fn failed(error: Error) -> Self {
+        let this = Self::new(None, None, None, None);
+        let emitter = this.inner.emitter.clone();
+        next_tick(move || {
+            emitter.emit(ERROR, &error);
+        });
+        this
+    }
+
+    fn new(
+        child: Option<process::Child>,
+        stdin: Option<Writable<Vec<u8>>>,
+        stdout: Option<Readable<Vec<u8>>>,
+        stderr: Option<Readable<Vec<u8>>>,
+    ) -> Self {
+        let pipes = [stdin.is_some(), stdout.is_some(), stderr.is_some()];
+        let pipes = pipes.iter().filter(|is_there| **is_there).count();
+        let inner = Rc::new(Inner {
+            emitter: EventEmitter::new(),
+            pid: child.as_ref().map(process::Child::id),
+            stdin,
+            stdout,
+            stderr,
+            child: RefCell::new(child),
+            exit: Cell::new(None),
+            open: Cell::new(1 + pipes),
+        });
+        Self { inner }
+    }
+
+    fn watch(mut child: process::Child) -> Self {
+        let stdin = child.stdin.take().map(Writable::from_writer);
+        let stdout = child.stdout.take().map(Readable::from_reader);
+        let stderr = child.stderr.take().map(Readable::from_reader);
+        let exited = child.exited();
+        let this = Self::new(Some(child), stdin, stdout, stderr);
+        if let Some(stdin) = this.stdin() {
+            this.wait_for(stdin);
+        }
+        for output in [this.stdout(), this.stderr()].into_iter().flatten() {
+            this.wait_for(output);
+            // Started now, so that its end is seen although nobody reads.
+            output.read_size(0);
+        }
+        let emitter = this.inner.emitter.clone();
+        next_tick(move || {
+            emitter.emit(SPAWN, &());
+        });
+        let child = this.clone();
+        in_callbacks(async move {
+            let status = exited.await;
+            child.exited(status.ok());
+        });
+        this
+    }
+
+    /// One more pipe that has to be closed before the child is.
+    fn wait_for(&self, pipe: &impl Emitter) {
+        let this = self.clone();
+        pipe.once(CLOSE, move |()| this.closed_one());
+    }
+
+    fn exited(&self, status: Option<ExitStatus>) {
+        let exit = Exit {
+            code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+        };
+        self.inner.exit.set(Some(exit));
+        if let Some(stdin) = self.stdin() {
+            stdin.destroy(None);
+        }
+        self.inner.emitter.emit(EXIT, &exit);
+        let this = self.clone();
+        // What nobody reads is let go of, so that the pipes end.
+        next_tick(move || {
+            for output in [this.stdout(), this.stderr()].into_iter().flatten() {
+                if output.flowing().is_none() && output.is_readable() {
+                    output.resume();
+                }
+            }
+        });
+        self.closed_one();
+    }
+
+    fn closed_one(&self) {
+        self.inner.open.set(self.inner.open.get() - 1);
+        if self.inner.open.get() == 0 {
+            self.inner.emitter.emit(CLOSE, &());
+            self.inner.emitter.clear();
+        }
+    }
+
+    /// The process's number. `None` if it could not be started.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.inner.pid
+    }
+
+    /// What the program reads, if it is a pipe.
+    #[must_use]
+    pub fn stdin(&self) -> Option<&Writable<Vec<u8>>> {
+        self.inner.stdin.as_ref()
+    }
+
+    /// What the program writes, if it is a pipe.
+    #[must_use]
+    pub fn stdout(&self) -> Option<&Readable<Vec<u8>>> {
+        self.inner.stdout.as_ref()
+    }
+
+    /// What the program complains about, if it is a pipe.
+    #[must_use]
+    pub fn stderr(&self) -> Option<&Readable<Vec<u8>>> {
+        self.inner.stderr.as_ref()
+    }
+
+    /// How it has ended, once [`EXIT`] was emitted.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        self.inner.exit.get()
+    }
+
+    /// Sends a signal. `false`: it has ended, or was never started.
+    pub fn kill(&self, signal: SignalKind) -> bool {
+        let child = self.inner.child.borrow();
+        self.exit().is_none()
+            && child
+                .as_ref()
+                .is_some_and(|child| child.signal(signal).is_ok())
+    }
+}
+
+impl Emitter for ChildProcess {
+    fn emitter(&self) -> &EventEmitter {
+        &self.inner.emitter
+    }
+}
+
+impl fmt::Debug for ChildProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildProcess")
+            .field("pid", &self.pid())
+            .field("exit", &self.exit())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! Looking names up, with callbacks. Node's `dns`, over [`lookup_host`](crate::net::lookup_host).
+
+use std::net::IpAddr;
+
+use super::callbacks::in_callbacks;
+use super::error::Error;
+use crate::net::lookup_host;
+use crate::task::next_tick;
+
+/// Looks a name up and calls back with its first address: by a tick if it is an address already, else in the poll phase, after
+/// a job of the pool (N94).
+///
+/// In plain Rust: [`lookup_host`](crate::net::lookup_host).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{dns, run};
+///
+/// run(async {
+///     dns::lookup("127.0.0.1", |address| assert!(address.unwrap().is_loopback()));
+/// });
+/// ```
+pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static) {
+    lookup_all(host, |addresses| {
+        callback(addresses.and_then(|addresses| {
+            let first = addresses.first().copied();
+            first.ok_or_else(|| Error::with_code("ENOTFOUND", "the name has no address"))
+        }));
+    });
+}
+
+/// The same with all addresses.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) + 'static) {
+    if let Ok(address) = host.parse() {
+        return next_tick(move || callback(Ok(vec![address])));
+    }
+    let host = host.to_owned();
+    in_callbacks(async move {
+        let found = lookup_host((host.as_str(), 0)).await;
+        let addresses = found.map(|found| found.iter().map(|address| address.ip()).collect());
+        callback(addresses.map_err(Error::from));
+    });
+}

@@ -1,0 +1,104 @@
+//! What a socket needs of a connection, of whatever kind.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+use crate::event_loop::handles::Close;
+use crate::net::{TcpListener, TcpStream};
+
+/// A connected stream.
+pub(super) trait Connection {
+    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+    fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;
+    /// Whether a read would be tried now.
+    fn is_readable(&self) -> bool;
+    fn shutdown_write(&self) -> io::Result<()>;
+    fn close(self: Box<Self>) -> Close;
+    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
+}
+
+/// What a socket and its reads and writes share; `None` before it is connected and after it is destroyed.
+pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
+
+/// What waits for connections.
+pub(super) trait Listener {
+    fn accept(&self) -> Accept<'_>;
+    fn address(&self) -> Option<SocketAddr>;
+}
+
+pub(super) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
+
+impl Connection for TcpStream {
+    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_read(cx, buffer)
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write(cx, buffer)
+    }
+
+    fn is_readable(&self) -> bool {
+        is_ready(self.readable())
+    }
+
+    fn shutdown_write(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+
+    fn close(self: Box<Self>) -> Close {
+        self.close_now()
+    }
+
+    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        (self.local_addr().ok(), self.peer_addr().ok())
+    }
+}
+
+impl Listener for TcpListener {
+    fn accept(&self) -> Accept<'_> {
+        Box::pin(async {
+            let (stream, _) = Self::accept(self).await?;
+            let connection: Box<dyn Connection> = Box::new(stream);
+            Ok(connection)
+        })
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.local_addr().ok()
+    }
+}
+
+/// Whether a future is ready without waiting.
+pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(&mut future).poll(&mut cx).is_ready()
+}
+
+/// Reads once. `None`: the connection is gone.
+pub(super) async fn read(slot: &Slot, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+    poll_fn(|cx| match &*slot.borrow() {
+        Some(connection) => connection.poll_read(cx, buffer).map(Some),
+        None => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Writes everything.
+pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let size = poll_fn(|cx| match &*slot.borrow() {
+            Some(connection) => connection.poll_write(cx, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        })
+        .await?;
+        bytes = &bytes[size..];
+    }
+    Ok(())
+}

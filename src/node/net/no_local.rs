@@ -1,0 +1,14 @@
+//! Where there are no local sockets.
+
+use std::io;
+use std::path::Path;
+
+use super::connection::{Connection, Listener};
+
+pub(super) async fn connect(_path: &Path) -> io::Result<Box<dyn Connection>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn listen(_path: &Path) -> io::Result<Box<dyn Listener>> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,208 @@
+//! Servers.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use super::super::abort::AbortController;
+use super::super::callbacks::in_callbacks;
+use super::super::error::Error;
+use super::super::events::{ERROR, Emitter, Event, EventEmitter};
+use super::super::stream::CLOSE;
+use super::address::Address;
+use super::connection::Listener;
+use super::local;
+use super::socket::Socket;
+use crate::net::TcpSocket;
+use crate::task::next_tick;
+
+/// The server listens.
+pub const LISTENING: Event<()> = Event::new("listening");
+
+/// Somebody has connected.
+pub const CONNECTION: Event<Socket> = Event::new("connection");
+
+/// How many connections wait to be accepted.
+const BACKLOG: u32 = 511;
+
+/// A server that calls `listener` with each connection. It does not listen yet.
+pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
+    let server = Server::new();
+    server.on(CONNECTION, listener);
+    server
+}
+
+/// Waits for connections. A clone is the same server.
+///
+/// While it listens it lives on its loop, and keeps that alive.
+#[derive(Clone, Default)]
+pub struct Server {
+    inner: Rc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    emitter: EventEmitter,
+    address: Cell<Option<SocketAddr>>,
+    /// Ends the accepting; `None` when the server does not listen.
+    listening: RefCell<Option<AbortController>>,
+    connections: Cell<usize>,
+}
+
+impl Server {
+    /// A server without listeners.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Listens: at once, and says so by a tick. An error is emitted, by a tick.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn listen(&self, address: impl Into<Address>) {
+        let address = address.into();
+        let listener = match (&address, address.to_listen()) {
+            (Address::Path(path), _) => local::listen(path),
+            (_, Some(address)) => bind(address),
+            (_, None) => {
+                let text = "a server listens on an address, not on a name to be looked up";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            }
+        };
+        let server = self.clone();
+        match listener {
+            Ok(listener) => {
+                self.inner.address.set(listener.address());
+                self.start(listener);
+                next_tick(move || {
+                    // It may have been closed meanwhile.
+                    if server.is_listening() {
+                        server.inner.emitter.emit(LISTENING, &());
+                    }
+                });
+            }
+            Err(error) => {
+                let error = Error::from(error);
+                next_tick(move || {
+                    server.inner.emitter.emit(ERROR, &error);
+                });
+            }
+        }
+    }
+
+    /// The same, and calls `callback` when it listens.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn listen_with(&self, address: impl Into<Address>, callback: impl Fn() + 'static) {
+        self.once(LISTENING, move |()| callback());
+        self.listen(address);
+    }
+
+    fn start(&self, listener: Box<dyn Listener>) {
+        let (server, controller) = (self.clone(), AbortController::new());
+        let signal = controller.signal();
+        let before = self.inner.listening.replace(Some(controller));
+        drop(before);
+        in_callbacks(async move {
+            let closed = signal.clone();
+            let accepting = signal.guard(async move {
+                while !closed.aborted() {
+                    match listener.accept().await {
+                        Ok(connection) => {
+                            server.inner.connections.set(server.connections() + 1);
+                            let inner = server.inner.clone();
+                            let gone = Box::new(move || inner.socket_gone());
+                            let socket = Socket::of(connection, gone);
+                            server.inner.emitter.emit(CONNECTION, &socket);
+                        }
+                        // The connection was gone before it was accepted, or there is no descriptor for it.
+                        Err(_) => continue,
+                    }
+                }
+            });
+            // Aborted, it was closed.
+            drop(accepting.await);
+        });
+    }
+
+    /// Accepts no more. [`CLOSE`] is emitted by a tick, when no connection is left.
+    pub fn close(&self) {
+        let listening = self.inner.listening.take();
+        if let Some(listening) = listening {
+            listening.abort();
+        }
+        self.inner.close_if_drained();
+    }
+
+    /// The same, and calls `callback` when it is closed.
+    pub fn close_with(&self, callback: impl Fn() + 'static) {
+        self.once(CLOSE, move |()| callback());
+        self.close();
+    }
+
+    /// Whether the server listens.
+    #[must_use]
+    pub fn is_listening(&self) -> bool {
+        self.inner.listening.borrow().is_some()
+    }
+
+    /// The address that is listened on. `None` for a local socket.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.inner.address.get()
+    }
+
+    /// How many of its connections are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.inner.connections.get()
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.bind(address)?;
+    Ok(Box::new(socket.listen(BACKLOG)?))
+}
+
+impl Inner {
+    fn socket_gone(self: &Rc<Self>) {
+        self.connections.set(self.connections.get() - 1);
+        self.close_if_drained();
+    }
+
+    fn close_if_drained(self: &Rc<Self>) {
+        if self.listening.borrow().is_none() && self.connections.get() == 0 {
+            let server = self.clone();
+            next_tick(move || {
+                server.emitter.emit(CLOSE, &());
+            });
+        }
+    }
+}
+
+impl Emitter for Server {
+    fn emitter(&self) -> &EventEmitter {
+        &self.inner.emitter
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address())
+            .field("listening", &self.is_listening())
+            .field("connections", &self.connections())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,399 @@
+//! Sockets.
+//!
+//! ```text
+//!   new ── connect ──> connecting ── poll phase: 'connect', 'ready' ──> open ── destroy ──> closing phase: 'close'
+//!    └─────────────────────── destroy ──> a tick: 'close'
+//! ```
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use super::super::callbacks::in_callbacks;
+use super::super::error::Error;
+use super::super::events::{Emitter, Event, EventEmitter, ListenerId};
+use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
+use super::address::Address;
+use super::connection::{self, Connection, Slot};
+use super::local;
+use crate::net::TcpStream;
+use crate::phase;
+
+/// The socket is connected.
+pub const CONNECT: Event<()> = Event::new("connect");
+
+/// The socket can be used; right after [`CONNECT`].
+pub const READY: Event<()> = Event::new("ready");
+
+/// How many bytes are read at once.
+const READ_SIZE: usize = 64 * 1024;
+
+/// Connects a new socket.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, net, run, stream::CLOSE};
+///
+/// run(async {
+///     let server = net::create_server(|socket| {
+///         let echo = socket.clone();
+///         socket.on_data(move |bytes| echo.end_bytes(bytes.clone()));
+///     });
+///     let listening = server.clone();
+///     server.listen_with(("127.0.0.1", 0), move || {
+///         let client = net::connect(listening.address().unwrap());
+///         client.write(b"hello".to_vec());
+///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///         client.on(CLOSE, move |()| listening.close());
+///     });
+/// });
+/// ```
+pub fn connect(address: impl Into<Address>) -> Socket {
+    let socket = Socket::new();
+    socket.connect(address);
+    socket
+}
+
+/// A connection as a [duplex stream](Duplex). A clone is the same socket.
+///
+/// When the other side has ended, this one ends, too. [`CLOSE`](super::super::stream::CLOSE) is emitted when the connection
+/// is closed.
+#[derive(Clone)]
+pub struct Socket {
+    duplex: Duplex<Vec<u8>, Vec<u8>>,
+    inner: Rc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    slot: Slot,
+    connecting: Cell<bool>,
+    reading: Cell<bool>,
+    had_error: Cell<bool>,
+    addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
+    /// Told when the socket is destroyed: its server.
+    on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// Its streams, which hold this.
+    duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
+}
+
+impl Socket {
+    /// A socket that is not connected.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread and the socket is used.
+    #[must_use]
+    pub fn new() -> Self {
+        let inner = Rc::new(Inner::default());
+        let [reads, writes, ends, destroys] = [(); 4].map(|()| inner.clone());
+        let readable = Readable::bytes().read(move |readable, _| {
+            let (inner, readable) = (reads.clone(), readable.clone());
+            reads.when_connected(readable.emitter(), {
+                let readable = readable.clone();
+                move || inner.start_reading(&readable)
+            });
+        });
+        let writable = Writable::bytes(move |bytes, done| writes.write(bytes, done))
+            .end(move |done| ends.shut_down(done))
+            .destroy(move |error, done| destroys.destroy(error, done));
+        let duplex = Duplex::new_not_half_open(readable, writable);
+        let known = inner.duplex.set(duplex.downgrade());
+        debug_assert!(known.is_ok(), "a socket has one stream");
+        Self { duplex, inner }
+    }
+
+    /// A socket of a server.
+    pub(super) fn of(connection: Box<dyn Connection>, on_destroy: Box<dyn FnOnce()>) -> Self {
+        let socket = Self::new();
+        socket.duplex.closes_by_hand();
+        socket.inner.on_destroy.replace(Some(on_destroy));
+        socket.inner.open(connection);
+        socket.readable().read_size(0);
+        socket
+    }
+
+    /// Connects. [`CONNECT`] and [`READY`] come when it has; an error destroys the socket.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn connect(&self, address: impl Into<Address>) {
+        let (socket, address) = (self.clone(), address.into());
+        self.inner.connecting.set(true);
+        self.duplex.closes_by_hand();
+        let at_once = Rc::new(Cell::new(true));
+        let still_inside = at_once.clone();
+        in_callbacks(async move {
+            let connected = open(address).await;
+            if still_inside.get() {
+                // Nobody has had the time to listen.
+                phase::poll().await;
+            }
+            if !socket.inner.connecting.replace(false) {
+                return;
+            }
+            match connected {
+                Ok(connection) => {
+                    socket.inner.open(connection);
+                    socket.emitter().emit(CONNECT, &());
+                    socket.emitter().emit(READY, &());
+                    if !socket.readable().is_paused() {
+                        socket.readable().read_size(0);
+                    }
+                }
+                Err(error) => {
+                    socket.inner.connecting.set(true);
+                    socket.destroy(Some(error.into()));
+                }
+            }
+        });
+        at_once.set(false);
+    }
+
+    /// The side that is read.
+    #[must_use]
+    pub fn readable(&self) -> &Readable<Vec<u8>> {
+        self.duplex.readable()
+    }
+
+    /// The side that is written.
+    #[must_use]
+    pub fn writable(&self) -> &Writable<Vec<u8>> {
+        self.duplex.writable()
+    }
+
+    /// The stream, for a [`pipeline`](super::super::stream::pipeline()).
+    #[must_use]
+    pub fn duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {
+        &self.duplex
+    }
+
+    /// Adds a listener for what comes; see [`Readable::on_data`].
+    pub fn on_data(&self, listener: impl Fn(&Vec<u8>) + 'static) -> ListenerId {
+        self.readable().on_data(listener)
+    }
+
+    /// Writes; see [`Writable::write`]. Before the socket is connected, it waits for that.
+    pub fn write(&self, bytes: impl Into<Vec<u8>>) -> bool {
+        self.writable().write(bytes.into())
+    }
+
+    /// Writes, and calls back; see [`Writable::write_with`].
+    pub fn write_with(
+        &self,
+        bytes: impl Into<Vec<u8>>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) -> bool {
+        self.writable().write_with(bytes.into(), callback)
+    }
+
+    /// Ends the writing direction, after what is written.
+    pub fn end(&self) {
+        self.writable().end();
+    }
+
+    /// Writes the last bytes, then ends.
+    pub fn end_bytes(&self, bytes: impl Into<Vec<u8>>) {
+        self.writable().end_chunk(bytes.into());
+    }
+
+    /// Lets everything go that comes.
+    pub fn resume(&self) {
+        self.readable().resume();
+    }
+
+    /// Closes both directions at once; see [`Readable::destroy`].
+    pub fn destroy(&self, error: Option<Error>) {
+        self.duplex.destroy(error);
+    }
+
+    /// Whether the socket was destroyed.
+    #[must_use]
+    pub fn destroyed(&self) -> bool {
+        self.readable().destroyed()
+    }
+
+    /// Whether it is being connected.
+    #[must_use]
+    pub fn connecting(&self) -> bool {
+        self.inner.connecting.get()
+    }
+
+    /// Whether an error has closed it: what Node's `'close'` is given.
+    #[must_use]
+    pub fn had_error(&self) -> bool {
+        self.inner.had_error.get()
+    }
+
+    /// This end's address; also after the close. `None` for a local socket.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.inner.addresses.get().0
+    }
+
+    /// The other end's address; also after the close. `None` for a local socket.
+    #[must_use]
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.inner.addresses.get().1
+    }
+}
+
+async fn open(address: Address) -> io::Result<Box<dyn Connection>> {
+    let stream = match address {
+        Address::Socket(address) => TcpStream::connect(address).await?,
+        Address::Host(host, port) => TcpStream::connect((host.as_str(), port)).await?,
+        Address::Port(port) => TcpStream::connect(("localhost", port)).await?,
+        Address::Path(path) => return local::connect(&path).await,
+    };
+    Ok(Box::new(stream))
+}
+
+impl Inner {
+    fn open(&self, connection: Box<dyn Connection>) {
+        self.addresses.set(connection.addresses());
+        self.slot.replace(Some(connection));
+    }
+
+    fn is_open(&self) -> bool {
+        self.slot.borrow().is_some()
+    }
+
+    /// Calls `f` now, or among the listeners of 'connect'.
+    fn when_connected(&self, emitter: &EventEmitter, f: impl FnOnce() + 'static) {
+        if self.is_open() {
+            return f();
+        }
+        let f = Cell::new(Some(f));
+        emitter.once(CONNECT, move |()| {
+            if let Some(f) = f.take() {
+                f();
+            }
+        });
+    }
+
+    /// Reads until there is enough, one chunk a turn unless the system has more than fits.
+    fn start_reading(self: &Rc<Self>, readable: &Readable<Vec<u8>>) {
+        if self.reading.replace(true) {
+            return;
+        }
+        let (inner, readable) = (self.clone(), readable.clone());
+        in_callbacks(async move {
+            let mut buffer = vec![0; READ_SIZE];
+            loop {
+                // What is there already comes with the next poll phase, in a callback of its own.
+                let is_readable = inner.slot.borrow().as_ref().map(|io| io.is_readable());
+                if is_readable == Some(true) {
+                    phase::poll().await;
+                }
+                match connection::read(&inner.slot, &mut buffer).await {
+                    None => return,
+                    Some(Ok(0)) => {
+                        inner.reading.set(false);
+                        readable.push_end();
+                        readable.read_size(0);
+                        return;
+                    }
+                    Some(Ok(size)) => {
+                        if !readable.push(buffer[..size].to_vec()) {
+                            inner.reading.set(false);
+                            return;
+                        }
+                    }
+                    Some(Err(error)) => return readable.destroy(Some(error.into())),
+                }
+            }
+        });
+    }
+
+    fn duplex(&self) -> Option<Duplex<Vec<u8>, Vec<u8>>> {
+        self.duplex.get().and_then(WeakDuplex::upgrade)
+    }
+
+    fn write(self: &Rc<Self>, bytes: Vec<u8>, done: Done) {
+        let inner = self.clone();
+        let write = move || {
+            in_callbacks(async move {
+                let written = connection::write_all(&inner.slot, &bytes).await;
+                done.call(written.map_err(Error::from));
+            });
+        };
+        self.once_connected(write);
+    }
+
+    /// The system is told by the pending phase, after what was written.
+    fn shut_down(self: &Rc<Self>, done: Done) {
+        let inner = self.clone();
+        let shut_down = move || {
+            in_callbacks(async move {
+                phase::pending().await;
+                let result = match &*inner.slot.borrow() {
+                    Some(connection) => connection.shutdown_write(),
+                    None => Ok(()),
+                };
+                done.call(match result {
+                    Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(error.into()),
+                    _ => Ok(()),
+                });
+            });
+        };
+        self.once_connected(shut_down);
+    }
+
+    fn once_connected(&self, f: impl FnOnce() + 'static) {
+        if let Some(duplex) = self.duplex() {
+            self.when_connected(duplex.emitter(), f);
+        }
+    }
+
+    fn destroy(self: &Rc<Self>, error: Option<Error>, done: Done) {
+        self.had_error.set(error.is_some());
+        let (duplex, connection) = (self.duplex(), self.slot.take());
+        let was_connecting = self.connecting.replace(false);
+        match (duplex, connection) {
+            (Some(duplex), Some(connection)) => {
+                connection.close().then(move || duplex.emit_close());
+            }
+            (Some(duplex), None) if was_connecting => in_callbacks(async move {
+                phase::closing().await;
+                duplex.emit_close();
+            }),
+            _ => {}
+        }
+        done.pass(error);
+        let on_destroy = self.on_destroy.take();
+        if let Some(on_destroy) = on_destroy {
+            on_destroy();
+        }
+    }
+}
+
+impl Default for Socket {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Emitter for Socket {
+    fn emitter(&self) -> &EventEmitter {
+        self.duplex.emitter()
+    }
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("local", &self.local_address())
+            .field("remote", &self.remote_address())
+            .field("connecting", &self.connecting())
+            .field("destroyed", &self.destroyed())
+            .finish_non_exhaustive()
+    }
+}
