@@ -374,6 +374,34 @@ fn r304_libuv_fs_event_watch_invalid_path() {
     assert!(event_loop.close().is_ok(), "nothing is left");
 }
 
+/// In a process of its own, which runs out of descriptors.
+#[test]
+fn without_a_descriptor_there_is_an_error_and_later_a_watcher() {
+    let test = "without_a_descriptor_there_is_an_error_and_later_a_watcher";
+    let child = in_child(
+        &["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"],
+        test,
+        || {
+            let dir = Dir::new();
+            let (mut event_loop, handle, trace) = paused();
+            let taken: Vec<_> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
+            let error = Watcher::new_on(&handle, dir.path()).unwrap_err();
+            let inner = loop_fs::Error::of(&error).unwrap();
+            assert_eq!(
+                inner.raw_os_error(),
+                Some(rustix::io::Errno::MFILE.raw_os_error())
+            );
+            assert_eq!(handle.handles(), []);
+            drop(taken);
+            log(Watcher::new_on(&handle, dir.path()).unwrap(), &trace, "");
+            fs::create_dir(dir.join("a")).unwrap();
+            turn(&mut event_loop);
+            assert_eq!(trace.take(), "created:a");
+        },
+    );
+    succeeded(child);
+}
+
 #[test]
 fn r315_libuv_fs_event_getpath() {
     let dir = Dir::new();

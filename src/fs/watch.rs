@@ -33,8 +33,9 @@ pub use crate::sys::watch::WatchKind;
 /// # Errors
 ///
 /// Those of the system: [`NotFound`](io::ErrorKind::NotFound), [`PermissionDenied`](io::ErrorKind::PermissionDenied);
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path with a zero byte; its limits, of which
-/// `/proc/sys/fs/inotify` tells. [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux, where
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path with a zero byte;
+/// [`StorageFull`](io::ErrorKind::StorageFull) or "too many open files" when one of the user's limits in
+/// `/proc/sys/fs/inotify` is reached. [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux, where
 /// [`watch_poll`](super::watch_poll) can be used.
 ///
 /// # Panics
