@@ -6,6 +6,33 @@
 //!
 //! Who starts afresh in Rust needs none of it: tasks, [`sleep`](crate::time::sleep) and the rest of the crate do the
 //! same with less.
+//!
+//! # What waiting costs
+//!
+//! The main difference between the two languages: Rust's `await` of something that is ready goes on at once, JavaScript's never
+//! does. A port that depends on the order of two functions therefore awaits [`Promise`]s, whose counts are JavaScript's. A
+//! *tick* here is one round through the microtask lane.
+//!
+//! | JavaScript | ticks | here | ticks | plain Rust | ticks |
+//! |---|---|---|---|---|---|
+//! | `f()`, up to the first `await` | 0 | [`call`]`(f())` | 0 | [`spawn`](crate::spawn)`(f())` | 1 |
+//! | `await value` | 1 | [`Promise::resolved`]`(value).await` | 1 | `ready(value).await` | 0 |
+//! | `await promise`, settled | 1 | `promise.await` | 1 | `handle.await`, finished | 0 |
+//! | `await promise`, after it is settled | 1 | `promise.await` | 1 | `handle.await` | 1 |
+//! | `await f()`, after its last statement | 1 | `call(f()).await` | 1 | `f().await` | 0 |
+//! | the same, `f` ends with `return promise` | 3 | [`call_returning`]`(f()).await` | 3 | `f().await.await` | 0 |
+//! | the same, `f` ends with `return await promise` | 2 | `call(async { promise.await })` | 2 | `f().await` | 0 |
+//! | `await thenable` | 2 | [`thenable`]`(..).await` | 2 | – | |
+//! | one `then` | 1 | [`Promise::then`] | 1 | – | |
+//! | a `then` that returns a promise | 3 | [`Promise::and_then`] | 3 | – | |
+//! | `resolve(promise)` | 3 | [`Deferred::adopt`] | 3 | – | |
+//! | past a `finally` | 4 | [`Promise::finally`] | 4 | – | |
+//! | `await Promise.all`, `race`, `any`, `allSettled` | 2 | [`all`], [`race()`], [`any`], [`all_settled`] | 2 | join the handles | 1 |
+//! | `await Promise.all([])` | 1 | `all([]).await` | 1 | – | 0 |
+//! | `for await` over an array, each element and the end | 2 | `Promise::resolved(x).then(\|x\| x).await` | 2 | `for` | 0 |
+//! | `await` of a `setTimeout` promise, after the timer | 1 | [`timers::promises`] | 1 | [`sleep`](crate::time::sleep) | 1 |
+//!
+//! `tests/NODE.md` lists all rules, by the numbers that the documentation gives (N1, N2, …), with what proves each.
 
 #[cfg(unix)]
 pub mod child_process;

@@ -142,19 +142,36 @@ impl Core {
     pub(super) fn run_queue_contained(&self, phase: Phase, queue: &PhaseQueue) {
         let mut again = true;
         while again {
-            again = false;
             queue.begin_pass();
-            while let Some(entry) = queue.next() {
-                self.uncount_entry(&entry);
-                let _span = self.probe.callback(phase);
-                if self.contain(|| entry.run()).is_none() {
-                    again = true;
-                    continue;
+            again = self.finish_pass_contained(phase, queue);
+        }
+    }
+
+    /// Runs the rest of a pass, after a panic again. `true`: another pass follows.
+    fn finish_pass_contained(&self, phase: Phase, queue: &PhaseQueue) -> bool {
+        // Whether a panic at this point, if nothing is left of the pass then, calls for another.
+        let panic_goes_on = Cell::new(true);
+        while !self.containment.has_ended() {
+            let finished = self.contain(|| {
+                while let Some(entry) = queue.next() {
+                    self.uncount_entry(&entry);
+                    let _span = self.probe.callback(phase);
+                    panic_goes_on.set(true);
+                    entry.run();
+                    if !self.lane.is_empty() {
+                        // The drain after the last entry belongs to the end of the pass.
+                        panic_goes_on.set(!queue.is_pass_over());
+                        self.drain();
+                    }
                 }
-                let is_last = queue.is_pass_over();
-                let drained = self.contain(|| self.drain()).is_some();
-                again = !drained && !is_last;
+            });
+            if finished.is_some() {
+                return false;
+            }
+            if queue.is_pass_over() {
+                return panic_goes_on.get() && !self.containment.has_ended();
             }
         }
+        false
     }
 }

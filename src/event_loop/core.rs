@@ -273,6 +273,7 @@ impl Core {
     // Entries that wait for a phase.
 
     /// The queue of a phase; the timers have none.
+    #[inline]
     pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
             Phase::Pending => &self.pending,
@@ -284,6 +285,7 @@ impl Core {
         }
     }
 
+    #[inline]
     pub(crate) fn enqueue(&self, phase: Phase, entry: Entry) -> QueueKey {
         self.liveness.add(Kind::Queued);
         self.queue(phase).push(entry)

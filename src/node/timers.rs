@@ -1,7 +1,7 @@
 //! `set_timeout` and `set_interval`.
 //!
 //! All timers of a loop share one timer of the loop. When it fires, a *pass* calls those that are due, list by list, and
-//! drains the lanes between them. [`TimerLists::pass`] and [`TimerLists::run_list`] are the algorithm; `lists.rs` is
+//! drains the lanes between them. `TimerLists::pass` and `TimerLists::run_list` are the algorithm; `lists.rs` is
 //! what they work on.
 
 pub mod promises;

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use phaseloop::{Builder, LoopHandle, node, time};
@@ -106,12 +106,19 @@ pub(crate) fn fs_op(callback: impl FnOnce() + 'static) {
         end_elsewhere(Box::new(callback));
         return block(25);
     }
-    let operation = phaseloop::fs::metadata(".");
+    let path = scratch(&format!("op{}", SERIAL.replace(SERIAL.get() + 1)));
+    let made = path.clone();
+    let start = Instant::now();
     node::in_callbacks(async move {
-        operation.await.expect("the directory is there");
+        let made = phaseloop::fs::create_dir(made).await;
+        made.expect("the directory is new");
         callback();
     });
-    thread::sleep(Duration::from_millis(30));
+    while !path.exists() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let settled = Duration::from_millis(30).saturating_sub(start.elapsed());
+    thread::sleep(settled.max(Duration::from_millis(10)));
 }
 
 /// The same for the virtual clock, which cannot wait for the pool: another thread sends what the pool would, and is joined.
@@ -145,6 +152,8 @@ pub(crate) fn read_file(path: PathBuf, callback: impl FnOnce(Vec<u8>) + 'static)
 }
 
 thread_local! {
+    /// How many operations were started.
+    static SERIAL: Cell<u32> = const { Cell::new(0) };
     /// The callbacks of operations that end elsewhere, by their number.
     static WAITING: RefCell<Vec<Option<Callback>>> = const { RefCell::new(Vec::new()) };
 }

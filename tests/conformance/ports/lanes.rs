@@ -1,9 +1,12 @@
-//! 001–012: ticks and microtasks.
+//! 001–012, 029: ticks and microtasks.
 
+use phaseloop::net::{UnixListener, UnixStream};
 use phaseloop::node::events::{Event, EventEmitter};
-use phaseloop::node::{Promise, call, next_tick, queue_microtask, set_immediate, set_timeout};
+use phaseloop::node::{
+    Promise, call, in_callbacks, next_tick, queue_microtask, set_immediate, set_timeout,
+};
 
-use crate::support::{block, fs_op, log, say};
+use crate::support::{block, fs_op, log, say, scratch};
 
 super::ports! {
     Virtual "001-main-order" => main_order,
@@ -18,6 +21,7 @@ super::ports! {
     Virtual "010-lanes-after-await" => lanes_after_await,
     Virtual "011-tick-arguments" => tick_arguments,
     Virtual "012-no-drain-on-nested-calls" => no_drain_on_nested_calls,
+    Real "029-microtask-in-every-callback-kind" => microtask_in_every_callback_kind,
 }
 
 /// `Promise.resolve().then(f)`.
@@ -166,5 +170,28 @@ async fn no_drain_on_nested_calls() {
     set_immediate(move || {
         emitter.emit(X, &());
         log("emitted");
+    });
+}
+
+async fn microtask_in_every_callback_kind() {
+    fn lanes(tag: &'static str) {
+        log(tag);
+        then(move || log(format!("{tag}.promise")));
+        next_tick(move || log(format!("{tag}.tick")));
+    }
+    let name = scratch("s");
+    let server = UnixListener::bind(&*name).expect("the name is free");
+    in_callbacks(async move {
+        let connection = server.accept().await.expect("there is a client");
+        server.close().then(|| ());
+        connection.close_now().then(|| lanes("close"));
+        set_immediate(|| lanes("immediate"));
+        set_timeout(|_| lanes("timer"), 1);
+        block(10);
+        fs_op(|| lanes("io"));
+    });
+    in_callbacks(async move {
+        let client = UnixStream::connect(&*name).await;
+        drop(client.expect("there is a server"));
     });
 }
