@@ -15,6 +15,12 @@ pub(crate) struct Late {
 }
 
 impl Late {
+    /// Whether there is something to deliver.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.watches.any() || self.signals.any() || self.children.any()
+    }
+
     /// Whether a panic has left some who were not told.
     pub(super) fn has_rest(&self) -> bool {
         self.watches.has_due() || self.signals.has_due() || self.children.has_due()

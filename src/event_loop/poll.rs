@@ -106,7 +106,9 @@ impl Core {
     /// would have ended. `false`: there is no such time, or work on other threads is under way; wait for real.
     fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
         self.ask_kernel(Some(0))?;
-        if !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
+        // Where the wake of a signal is no event, the look has taken it.
+        let is_late = self.late.any();
+        if is_late || !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
             return Ok(true);
         }
         let Some(timeout) = timeout else {

@@ -220,10 +220,12 @@ impl Command {
     pub fn spawn(&mut self) -> io::Result<Child> {
         let site = Location::caller();
         let handle = LoopHandle::current();
-        let channel = self.prepare_channel()?;
-        let started = self.start();
-        self.forget_channel();
-        let mut started = started.map_err(|error| Error::wrap(error, &self.std))?;
+        let started = self.prepare_channel().and_then(|channel| {
+            let started = self.start();
+            self.forget_channel();
+            Ok((started?, channel))
+        });
+        let (mut started, channel) = started.map_err(|error| Error::wrap(error, &self.std))?;
         let core = handle.open(Kind::Child, site);
         let state = handle
             .core()

@@ -227,6 +227,29 @@ fn checked(result: i32) -> io::Result<()> {
 /// The signals whose default action a child starts with (R265).
 const RESET: std::ops::Range<i32> = 1..32;
 
+/// Those among them that it makes a difference to ignore. Not so with faults of the program itself, with those that cannot
+/// be ignored and with those that are by default; SIGPIPE is the standard library's business.
+const IGNORABLE: [i32; 18] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGTERM,
+    libc::SIGCHLD,
+    libc::SIGCONT,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+];
+
 /// In the child: no signal is ignored, none blocked.
 fn reset_signals() {
     for number in RESET {
@@ -241,23 +264,25 @@ fn reset_signals() {
     }
 }
 
-/// Whether a child would inherit signals that are ignored or blocked here. Handlers are not inherited, and the standard
-/// library takes care of SIGPIPE.
+/// Whether a child would inherit signals that are ignored or blocked here. Handlers are not inherited.
 pub(crate) fn has_inheritable_signals() -> bool {
+    has_blocked_signals() || IGNORABLE.into_iter().any(is_ignored)
+}
+
+fn has_blocked_signals() -> bool {
     let mut mask = MaybeUninit::uninit();
     // SAFETY: a null pointer changes nothing; `mask` has room for the answer.
     let result =
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) };
-    // SAFETY: filled by the call if it has succeeded.
-    let mask = (result == 0).then(|| unsafe { mask.assume_init() });
+    if result != 0 {
+        return false;
+    }
+    // SAFETY: filled by the call, which has succeeded.
+    let mask = unsafe { mask.assume_init() };
+    // SAFETY: the set is a whole one, the number that of a signal.
     RESET
-        .filter(|number| *number != libc::SIGPIPE)
-        .any(|number| {
-            // SAFETY: the set is a whole one, the number that of a signal.
-            let is_blocked =
-                mask.is_some_and(|mask| unsafe { libc::sigismember(&mask, number) == 1 });
-            is_blocked || is_ignored(number)
-        })
+        .into_iter()
+        .any(|number| unsafe { libc::sigismember(&mask, number) } == 1)
 }
 
 fn is_ignored(number: i32) -> bool {
