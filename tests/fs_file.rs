@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::fs;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -37,9 +38,15 @@ fn pipe() -> (fs::File, fs::File) {
 }
 
 /// Opens a file for everything, at its beginning.
-async fn open(path: impl AsRef<std::path::Path>) -> File {
+async fn open(path: impl AsRef<Path>) -> File {
     let mut options = OpenOptions::new();
     options.read(true).write(true).open(path).await.unwrap()
+}
+
+/// The same for a file that is read by jobs only: somebody else may have it, too.
+fn open_shared(path: impl AsRef<Path>) -> File {
+    let mut options = fs::File::options();
+    File::from_std(options.read(true).write(true).open(path).unwrap())
 }
 
 async fn read_some(file: &File, length: usize) -> String {
@@ -89,7 +96,7 @@ fn small_reads_of_a_large_file_take_few_jobs() {
     let path = directory.file("file", pattern(4 << 20));
     let (mut event_loop, pool) = with_threads(1);
     event_loop.block_on(async {
-        let mut file = File::open(&path).await.unwrap();
+        let mut file = open_shared(&path);
         let mut buffer = [0; 512];
         let mut length = 0;
         loop {
@@ -101,6 +108,43 @@ fn small_reads_of_a_large_file_take_few_jobs() {
         assert_eq!(length, 4 << 20);
     });
     assert!(jobs(&pool) < 20, "{}", jobs(&pool));
+}
+
+/// The system has just been given it. Whoever reads it lets others have their turn all the same.
+#[test]
+fn what_the_system_has_in_memory_is_read_without_jobs_and_by_turns() {
+    let directory = Directory::new("at-once");
+    let content = pattern(8 << 20);
+    let path = directory.file("file", &content);
+    let (mut event_loop, pool) = with_threads(1);
+    for size in [1000, 1 << 16, 1 << 20] {
+        event_loop.block_on(async {
+            let mut file = File::open(&path).await.unwrap();
+            let before = jobs(&pool);
+            let turns = Rc::new(Cell::new(0));
+            let counting = spawn({
+                let turns = turns.clone();
+                async move {
+                    loop {
+                        phaseloop::task::yield_now_immediate().await;
+                        turns.set(turns.get() + 1);
+                    }
+                }
+            });
+            let (mut read, mut buffer) = (Vec::new(), vec![0; size]);
+            loop {
+                match file.read(&mut buffer).await.unwrap() {
+                    0 => break,
+                    count => read.extend_from_slice(&buffer[..count]),
+                }
+            }
+            assert!(read == content, "by {size}");
+            assert!(turns.get() >= 7, "{} turns", turns.get());
+            // One, to see what kind of file it is; more where the file system does not tell what it has in memory.
+            assert!(jobs(&pool) - before < 40, "{}", jobs(&pool) - before);
+            counting.abort();
+        });
+    }
 }
 
 #[test]
@@ -289,7 +333,7 @@ fn a_read_that_is_given_up_loses_nothing_and_moves_nothing() {
             poll_and_drop(pin!(read_some(file, 4)));
             drop(hold);
         };
-        let mut file = open(&path).await;
+        let mut file = open_shared(&path);
         given_up(&file).await;
         assert_eq!(read_some(&file, 2).await, "01");
         // The buffer is used up first.
@@ -367,7 +411,10 @@ fn r293_files_behave_as_those_of_the_standard_library() {
         };
         let size = content.len();
         block_on(async {
-            let mut ours = open(&path).await;
+            let mut ours = match seed % 4 {
+                0 | 1 => open(&path).await,
+                _ => open_shared(&path),
+            };
             for step in 0..60 {
                 let what = random(12);
                 let at = random(size + size / 4);

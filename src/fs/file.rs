@@ -25,9 +25,11 @@ use crate::sys;
 /// three, as in [`std::fs::File`]: the system's. Everything else takes `&self` and needs no order: `read_at` and
 /// `write_at`, for example, can be in flight many times at once. All of them come after what was written before.
 ///
-/// **Reading** fetches more than is asked for, the more the longer the file is read from front to back, and the next piece
-/// while the last one is being used; [`AsyncBufRead`](futures_io::AsyncBufRead) hands it out without a copy. Of files that
-/// cannot seek, such as pipes, nothing is read that nobody has asked for.
+/// **Reading** takes at once what the system has in its memory (on Linux; after the first read, and up to 1 MiB before it lets a
+/// poll phase pass). What the system has not, a job fetches: more than is asked for, the more the longer the file is read
+/// from front to back, and the next piece while the last one is being used.
+/// [`AsyncBufRead`](futures_io::AsyncBufRead) hands it out without a copy. Of files that cannot seek, such as pipes,
+/// nothing is read that nobody has asked for.
 ///
 /// **Writing** hands the bytes over and returns; a job writes them, and whatever is handed over meanwhile.
 /// [`flush`](https://docs.rs/futures/0.3/futures/io/trait.AsyncWriteExt.html#method.flush) waits until the system has
@@ -118,10 +120,17 @@ impl File {
     /// A file that was opened elsewhere. Its errors name no path.
     #[must_use]
     pub fn from_std(file: std::fs::File) -> Self {
-        Self::new(file, None)
+        Self::with(file, None)
     }
 
-    pub(super) fn new(file: std::fs::File, path: Option<PathBuf>) -> Self {
+    /// A file that was opened just now, and that nobody else has.
+    pub(super) fn new(file: std::fs::File, path: PathBuf) -> Self {
+        let file = Self::with(file, Some(path));
+        file.cursor.borrow_mut().set_reads_at_once(true);
+        file
+    }
+
+    fn with(file: std::fs::File, path: Option<PathBuf>) -> Self {
         Self {
             shared: Arc::new(Shared::new(file, path)),
             cursor: RefCell::default(),
@@ -156,8 +165,9 @@ impl File {
     /// Those of the system.
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.rewind("try_clone").await?;
+        self.cursor.borrow_mut().set_reads_at_once(false);
         let clone = self.on_file("try_clone", |file| file.try_clone()).await?;
-        Ok(Self::new(clone, self.path().map(Path::to_owned)))
+        Ok(Self::with(clone, self.path().map(Path::to_owned)))
     }
 
     /// Closes the file on the pool, after what was written before.

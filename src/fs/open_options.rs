@@ -95,7 +95,7 @@ impl OpenOptions {
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (options, path) = (self.options.clone(), path.as_ref());
         let file = on_path("open", path, move |path| options.open(path)).await?;
-        Ok(File::new(file, Some(path.to_owned())))
+        Ok(File::new(file, path.to_owned()))
     }
 }
 

@@ -60,7 +60,7 @@ pub async fn mkstemp(template: impl AsRef<Path>) -> io::Result<(File, PathBuf)> 
         make_unique(template, |path| options.open(path))
     })
     .await?;
-    Ok((File::new(file, Some(path.clone())), path))
+    Ok((File::new(file, path.clone()), path))
 }
 
 /// Tries names until one is free.

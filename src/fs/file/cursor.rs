@@ -1,8 +1,12 @@
 //! What happens at the position of a file: one job at a time, and what was read ahead.
 //!
 //! The system's position is ahead of the file's by what is in the buffer and, beyond that, by `behind`.
+//!
+//! ```text
+//!   read ──> in the buffer? ──> in the system's memory? ──> a job, and another ahead of the next read
+//! ```
 
-use std::io::{self, IoSlice, Read, Seek, SeekFrom};
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -10,6 +14,8 @@ use super::writer::{Accepted, Shared};
 use crate::blocking::Work;
 use crate::fs::job;
 use crate::fs::ops::retry;
+use crate::phase::{self, PhaseFuture};
+use crate::sys;
 
 /// How much is read at once from a file that can seek: at first, and later, when it is read from front to back.
 const SMALLEST_READ: usize = 16 * 1024;
@@ -17,6 +23,15 @@ const LARGEST_READ: usize = 512 * 1024;
 
 /// From reads of this size on, the next begins before the last is used up.
 const READ_AHEAD_FROM: usize = 128 * 1024;
+
+/// How much is read at once without a job, into the file's own buffer; a buffer of this size is read into directly.
+const READ_AT_ONCE: usize = 64 * 1024;
+
+/// After this much without a job, a poll phase has its turn.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+/// A file that is not in the system's memory is read by this many jobs before that is tried again.
+const COLD_READS: u32 = 16;
 
 #[derive(Default)]
 pub(super) struct Cursor {
@@ -30,8 +45,14 @@ pub(super) struct Cursor {
     window: usize,
     /// `None`: not known yet.
     can_seek: Option<bool>,
-    /// What the last seek has come to; gone with the next job.
+    /// What the last seek has come to; gone with the next read or write.
     sought: Option<(SeekFrom, io::Result<u64>)>,
+    /// What is in the system's memory is read without a job.
+    reads_at_once: bool,
+    /// How many pieces are read ahead before the next attempt, since the last one has found nothing there.
+    cold_reads: u32,
+    /// How much was read so since the last job or turn.
+    read_at_once: usize,
 }
 
 /// The job that moves the position, beside those that write.
@@ -41,6 +62,8 @@ enum Flight {
     None,
     Read(Work<ReadEnd>),
     Seek(SeekFrom, Work<io::Result<u64>>),
+    /// None: others have their turn.
+    Turn(PhaseFuture),
 }
 
 /// What was read and nobody has taken.
@@ -65,6 +88,67 @@ struct ReadEnd {
 }
 
 impl Cursor {
+    /// Whether to read without a job what is in the system's memory. Not from a file of which there is another: the system
+    /// lets one wait for the other.
+    pub(super) fn set_reads_at_once(&mut self, reads_at_once: bool) {
+        self.reads_at_once = reads_at_once;
+    }
+
+    /// Fills the buffers, at least with something; with nothing at the end of the file.
+    pub(super) fn poll_read(
+        &mut self,
+        shared: &Arc<Shared>,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        if room == 0 {
+            return Poll::Ready(Ok(0));
+        }
+        let is_direct = room >= READ_AT_ONCE && self.ahead.len() == 0;
+        if is_direct && matches!(self.flight, Flight::None) {
+            ready!(Self::poll_written(shared, cx));
+            if let Some(count) = self.read_at_once(shared, buffers) {
+                return Poll::Ready(Ok(count));
+            }
+        }
+        ready!(self.poll_fill(shared, cx, room))?;
+        let mut count = 0;
+        for buffer in buffers {
+            let ahead = self.ahead();
+            let taken = ahead.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&ahead[..taken]);
+            self.consume(taken);
+            count += taken;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Reads from the system's memory. `None`: a job has to.
+    fn read_at_once(
+        &mut self,
+        shared: &Arc<Shared>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Option<usize> {
+        let is_possible = self.reads_at_once && self.can_seek == Some(true) && self.behind == 0;
+        if !is_possible || self.read_at_once >= MOST_AT_ONCE {
+            return None;
+        }
+        match sys::fs::read_at_once(shared.file(), buffers) {
+            Ok(count) => {
+                self.sought = None;
+                self.cold_reads = 0;
+                self.read_at_once += count;
+                Some(count)
+            }
+            Err(error) => {
+                self.cold_reads = COLD_READS;
+                self.reads_at_once = error.kind() == io::ErrorKind::WouldBlock;
+                None
+            }
+        }
+    }
+
     /// What was read ahead.
     pub(super) fn ahead(&self) -> &[u8] {
         &self.ahead.buffer[self.ahead.start..self.ahead.end]
@@ -88,30 +172,57 @@ impl Cursor {
             match &mut self.flight {
                 Flight::None => {
                     ready!(Self::poll_written(shared, cx));
-                    self.submit_read(shared, asked)?;
+                    if self.read_at_once >= MOST_AT_ONCE {
+                        self.read_at_once = 0;
+                        self.flight = Flight::Turn(phase::poll());
+                        continue;
+                    }
+                    match self.fill_at_once(shared) {
+                        Some(0) => return Poll::Ready(Ok(())),
+                        Some(_) => {}
+                        None => self.submit_read(shared, asked)?,
+                    }
                 }
                 Flight::Read(work) => {
                     let end = ready!(shared.poll_job(cx, work));
                     self.flight = Flight::None;
-                    let (can_seek, is_full) = (
-                        end.can_seek,
-                        matches!(end.count, Ok(count) if count == end.asked),
-                    );
+                    let is_full = end.count.as_ref().is_ok_and(|&count| count == end.asked);
                     let count = self.take_read(end)?;
-                    if is_full && can_seek && self.window >= READ_AHEAD_FROM {
+                    if is_full && self.reads_ahead() {
                         self.submit_read(shared, asked)?;
                     }
                     if count == 0 {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                Flight::Seek(..) => ready!(self.poll_idle(shared, cx)),
+                Flight::Seek(..) | Flight::Turn(_) => ready!(self.poll_flight(shared, cx)),
             }
         }
     }
 
+    /// Whether the next piece is fetched while the last one is being used.
+    fn reads_ahead(&mut self) -> bool {
+        let is_cold = self.cold_reads > 0 || !self.reads_at_once;
+        self.cold_reads = self.cold_reads.saturating_sub(1);
+        is_cold && self.can_seek == Some(true) && self.window >= READ_AHEAD_FROM
+    }
+
+    /// Fills the buffer, which is empty, from the system's memory. `None`: a job has to.
+    fn fill_at_once(&mut self, shared: &Arc<Shared>) -> Option<usize> {
+        let mut buffer = std::mem::take(&mut self.ahead.buffer);
+        if buffer.len() < READ_AT_ONCE && self.reads_at_once && self.can_seek == Some(true) {
+            buffer = vec![0; READ_AT_ONCE];
+        }
+        let length = buffer.len().min(READ_AT_ONCE);
+        let count = self.read_at_once(shared, &mut [IoSliceMut::new(&mut buffer[..length])]);
+        self.ahead.buffer = buffer;
+        (self.ahead.start, self.ahead.end) = (0, count.unwrap_or(0));
+        count
+    }
+
     fn submit_read(&mut self, shared: &Arc<Shared>, asked: usize) -> io::Result<()> {
         self.sought = None;
+        self.read_at_once = 0;
         let asked = asked.clamp(1, LARGEST_READ);
         let window = asked.max(self.window).max(SMALLEST_READ);
         let (known, behind) = (self.can_seek, self.take_behind());
@@ -263,6 +374,7 @@ impl Cursor {
                 let result = ready!(shared.poll_job(cx, work));
                 self.sought = Some((*to, result));
             }
+            Flight::Turn(turn) => ready!(shared.poll_job(cx, turn)),
         }
         self.flight = Flight::None;
         Poll::Ready(())

@@ -10,30 +10,14 @@ use super::File;
 use super::cursor::Cursor;
 
 impl File {
-    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.poll_read_vectored(cx, &mut [IoSliceMut::new(buffer)])
-    }
-
-    fn poll_read_vectored(
+    fn poll_read(
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let asked = buffers.iter().map(|buffer| buffer.len()).sum();
-        if asked == 0 {
-            return Poll::Ready(Ok(0));
-        }
-        let mut cursor = self.cursor.borrow_mut();
-        ready!(cursor.poll_fill(&self.shared, cx, asked))?;
-        let mut count = 0;
-        for buffer in buffers {
-            let ahead = cursor.ahead();
-            let taken = ahead.len().min(buffer.len());
-            buffer[..taken].copy_from_slice(&ahead[..taken]);
-            cursor.consume(taken);
-            count += taken;
-        }
-        Poll::Ready(Ok(count))
+        self.cursor
+            .borrow_mut()
+            .poll_read(&self.shared, cx, buffers)
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
@@ -62,7 +46,7 @@ macro_rules! impl_streams {
                 cx: &mut Context<'_>,
                 buffer: &mut [u8],
             ) -> Poll<io::Result<usize>> {
-                File::poll_read(&self, cx, buffer)
+                File::poll_read(&self, cx, &mut [IoSliceMut::new(buffer)])
             }
 
             fn poll_read_vectored(
@@ -70,7 +54,7 @@ macro_rules! impl_streams {
                 cx: &mut Context<'_>,
                 buffers: &mut [IoSliceMut<'_>],
             ) -> Poll<io::Result<usize>> {
-                File::poll_read_vectored(&self, cx, buffers)
+                File::poll_read(&self, cx, buffers)
             }
         }
 

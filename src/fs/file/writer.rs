@@ -13,7 +13,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::blocking::Work;
 use crate::blocking::steps::Steps;
 use crate::fs::error::Error;
 use crate::fs::job;
@@ -125,11 +124,11 @@ impl Shared {
     }
 
     /// Polls a job in flight. Whoever waits for something here is woken by anything: it looks again.
-    pub(super) fn poll_job<T>(
+    pub(super) fn poll_job<F: Future + Unpin>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
-        job: &mut Work<T>,
-    ) -> Poll<T> {
+        job: &mut F,
+    ) -> Poll<F::Output> {
         let waker = Waker::from(self.clone());
         let poll = Pin::new(job).poll(&mut Context::from_waker(&waker));
         if poll.is_pending() {

@@ -1,7 +1,7 @@
 //! Where the system is not a Unix: what the standard library can do.
 
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -36,6 +36,11 @@ fn time_of(time: Time) -> Option<SystemTime> {
         Time::Now => Some(SystemTime::now()),
         Time::At(time) => Some(time),
     }
+}
+
+/// Reads what the system has in memory. Not known here.
+pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Makes two files share their data. No such thing here.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "the C library's `close`, for its error")]
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSliceMut, Write};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
@@ -85,6 +85,24 @@ fn timespec(time: Time) -> io::Result<Timespec> {
         tv_sec: seconds,
         tv_nsec: nanoseconds,
     })
+}
+
+/// Reads from the position what the system has in memory. Fails, [`WouldBlock`](io::ErrorKind::WouldBlock), where it would
+/// have to fetch it, and with other errors where it cannot tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    /// From the position, which moves.
+    const POSITION: u64 = u64::MAX;
+    // The system takes no more of them.
+    let count = buffers.len().min(1024);
+    let buffers = &mut buffers[..count];
+    Ok(preadv2(file, buffers, POSITION, ReadWriteFlags::NOWAIT)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Makes two files share their data until one of them is written to.
