@@ -1,4 +1,4 @@
-//! Looking names up, with callbacks. Node's `dns`, over [`lookup_host`](crate::net::lookup_host).
+//! Looking names up, with callbacks. Node's `dns`, over [`lookup_host`].
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::task::next_tick;
 /// Looks a name up and calls back with its first address: by a tick if it is an address already, else in the poll phase, after
 /// a job of the pool (N94).
 ///
-/// In plain Rust: [`lookup_host`](crate::net::lookup_host).
+/// In plain Rust: [`lookup_host`].
 ///
 /// # Panics
 ///

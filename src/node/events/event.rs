@@ -27,7 +27,7 @@ impl<A: ?Sized + 'static> Event<A> {
         }
     }
 
-    /// The event `error` with errors of type `A`: one that somebody has to hear. [`ERROR`] is the one of this crate.
+    /// The event `error` with errors of type `A`: one that somebody has to hear. [`ERROR`](super::ERROR) is the one of this crate.
     #[must_use]
     pub const fn error() -> Self
     where
@@ -87,7 +87,7 @@ pub(super) struct Key {
     is_monitor: bool,
 }
 
-/// Names one listener, for [`EventEmitter::off`].
+/// Names one listener, for [`EventEmitter::off`](super::EventEmitter::off).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerId {
     pub(super) key: Key,
