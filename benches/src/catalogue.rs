@@ -1,5 +1,8 @@
 //! The workloads and the runtimes by name, and how often each operation is done.
 
+mod availability;
+mod words;
+
 /// The runtimes; ratios are against the second.
 pub const RUNTIMES: [&str; 10] = [
     "phaseloop",
@@ -83,23 +86,6 @@ pub enum Topic {
     Latency,
     /// The lateness of a victim.
     Fairness,
-}
-
-impl Topic {
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Tasks => "Tasks",
-            Self::Lanes => "Ticks and immediates",
-            Self::Timers => "Timers",
-            Self::Sockets => "Sockets",
-            Self::Pool => "Thread pool and files",
-            Self::Process => "Start and rest",
-            Self::Memory => "Memory",
-            Self::Latency => "Latency at a fixed rate",
-            Self::Fairness => "Fairness: how late a sleeping victim wakes",
-        }
-    }
 }
 
 const K: u64 = 1_000;
@@ -195,61 +181,6 @@ impl Workload {
         n.max(1).next_multiple_of(batch)
     }
 
-    /// The operation in words.
-    #[must_use]
-    pub fn about(&self) -> String {
-        match self.kind {
-            Kind::SpawnJoin => "spawn a task that returns at once, and wait for it".into(),
-            Kind::SelfWake { tasks: 1 } => "a task wakes itself and is polled".into(),
-            Kind::SelfWake { tasks } => format!("the same among {tasks} tasks"),
-            Kind::Yield => "let others run when there are none".into(),
-            Kind::PingPong => "hand a value over to another task".into(),
-            Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
-            Kind::Immediates => "a turn of the loop with one immediate".into(),
-            Kind::YieldImmediate => "a task lets a whole turn pass".into(),
-            Kind::NextTick => "one tick".into(),
-            Kind::TimerDrop { live } => format!("arm and drop a timer, {live} others armed"),
-            Kind::TimerDropAll { live } => format!("arm {live} timers, then drop all; each"),
-            Kind::TimerFire { live } => {
-                format!("spawn, sleep, fire and join, {live} at once; each")
-            }
-            Kind::TcpEcho {
-                connections: 1,
-                bytes,
-            } => format!("TCP: {bytes} bytes there and back, one connection"),
-            Kind::TcpEcho { connections, bytes } => {
-                format!("TCP: {bytes} bytes there and back, {connections} connections")
-            }
-            Kind::UdpEcho { clients } => format!("UDP: 64 bytes there and back, {clients} clients"),
-            Kind::UdpBatched { clients } => format!("the same in batches, {clients} clients"),
-            Kind::Http { connections } => {
-                format!("HTTP: a small GET (hyper; Node's own), {connections} connections")
-            }
-            Kind::TcpRate {
-                connections,
-                per_second,
-            } => {
-                format!("TCP: {per_second} messages a second over {connections} connections")
-            }
-            Kind::Blocking { in_flight } => format!("an empty pool job, {in_flight} in flight"),
-            Kind::ReadFiles { in_flight } => {
-                format!("read a file of 1 KiB whole, {in_flight} in flight")
-            }
-            Kind::StartStop => "start the runtime, run one task, end it".into(),
-            Kind::ColdStart => "the whole process: start, run one task, end".into(),
-            Kind::BinarySize => "a program that is a TCP echo server, stripped".into(),
-            Kind::Idle => "a millisecond in which nothing happens, 100 tasks asleep".into(),
-            Kind::IdleTask => "a task that waits for ever".into(),
-            Kind::IdleTimer => "an armed sleep".into(),
-            Kind::IdleConnection => "a connection with a task that waits for a byte".into(),
-            Kind::Alone => "a sleep of 1 ms, alone".into(),
-            Kind::Hog => "a sleep of 1 ms beside a task that computes 20 µs and yields".into(),
-            Kind::WakeStorm => "a sleep of 1 ms beside a task that wakes itself for 20 ms".into(),
-            Kind::CompletionStorm => "a sleep of 1 ms beside 1,000 pool jobs in flight".into(),
-            Kind::AcceptFlood => "a sleep of 1 ms beside floods of connections, 50 ms each".into(),
-        }
-    }
-
     #[must_use]
     pub fn topic(&self) -> Topic {
         match self.kind {
@@ -295,80 +226,5 @@ impl Workload {
             Kind::AcceptFlood => Some("flood".to_owned()),
             _ => None,
         }
-    }
-
-    /// Whether the runtime has what this is about, and is built in or installed.
-    #[must_use]
-    pub fn exists_on(&self, runtime: &str) -> bool {
-        let topic = self.topic();
-        let batched = matches!(self.kind, Kind::UdpBatched { .. });
-        match runtime {
-            "phaseloop" => true,
-            "tokio" | "tokio-local-rt" | "smol" => topic != Topic::Lanes && !batched,
-            "tokio-threads" => matches!(
-                self.kind,
-                Kind::SpawnJoin
-                    | Kind::TcpEcho { .. }
-                    | Kind::TcpRate { .. }
-                    | Kind::Http { .. }
-                    | Kind::Blocking { .. }
-            ),
-            "monoio" => {
-                let lacks = matches!(self.kind, Kind::Http { .. } | Kind::CompletionStorm);
-                let lacks = lacks || matches!(topic, Topic::Lanes | Topic::Pool);
-                cfg!(feature = "monoio") && !lacks && !batched
-            }
-            "libuv" => cfg!(feature = "libuv") && self.exists_on_libuv(),
-            "raw-epoll" => matches!(
-                self.kind,
-                Kind::TcpEcho { .. }
-                    | Kind::TcpRate { .. }
-                    | Kind::UdpEcho { .. }
-                    | Kind::UdpBatched { .. }
-                    | Kind::IdleConnection
-                    | Kind::BinarySize
-            ),
-            "node" => self.exists_on_node(),
-            "phaseloop-budget" => topic == Topic::Fairness,
-            _ => false,
-        }
-    }
-
-    fn exists_on_node(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Immediates
-                | Kind::NextTick
-                | Kind::TimerDrop { .. }
-                | Kind::TimerFire { .. }
-                | Kind::TcpEcho { .. }
-                | Kind::TcpRate { .. }
-                | Kind::UdpEcho { .. }
-                | Kind::Http { .. }
-                | Kind::ReadFiles { .. }
-                | Kind::ColdStart
-                | Kind::Idle
-                | Kind::IdleTimer
-                | Kind::IdleConnection
-                | Kind::Alone
-                | Kind::Hog
-                | Kind::WakeStorm
-                | Kind::AcceptFlood
-        )
-    }
-
-    fn exists_on_libuv(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Immediates
-                | Kind::CrossThreadWake
-                | Kind::TimerDrop { .. }
-                | Kind::TcpEcho { .. }
-                | Kind::TcpRate { .. }
-                | Kind::UdpEcho { .. }
-                | Kind::IdleConnection
-                | Kind::Blocking { .. }
-                | Kind::ReadFiles { .. }
-        )
     }
 }

@@ -16,8 +16,6 @@ use phaseloop_benches::catalogue::{OURS, Workload};
 
 /// By how much a count may grow.
 const ALLOWANCE: f64 = 0.05;
-/// Counts below this are noise: a wait more or less in a thousand operations.
-const GRAIN: f64 = 0.02;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
@@ -124,8 +122,7 @@ fn check(costs: &BTreeMap<String, BTreeMap<String, f64>>) -> Result<(), Failure>
 }
 
 fn verdict(figure: Figure, agreed: f64, now: f64) -> &'static str {
-    let grain = if figure == INSTRUCTIONS { 1.0 } else { GRAIN };
-    let slack = (agreed * ALLOWANCE).max(grain);
+    let slack = (agreed * ALLOWANCE).max(figure.grain());
     if now > agreed + slack {
         "TOO MUCH"
     } else if now < agreed - slack {

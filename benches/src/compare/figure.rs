@@ -98,6 +98,15 @@ impl Figure {
         figures.contains(self)
     }
 
+    /// Differences below this mean nothing: one call or allocation more or less in fifty operations.
+    pub(crate) fn grain(&self) -> f64 {
+        match self.unit {
+            Unit::Count if self.name == INSTRUCTIONS.name => 1.0,
+            Unit::Count => 0.02,
+            Unit::Nanoseconds | Unit::Bytes => 1.0,
+        }
+    }
+
     /// A number of this kind, as short as it can be read.
     pub(crate) fn show(&self, value: f64) -> String {
         match self.unit {

@@ -260,7 +260,7 @@ fn count_calls(
         .filter(|(_, per_operation)| *per_operation >= 0.000_5)
         .collect();
     Ok(Counts {
-        figures: vec![(SYSCALLS, calls.values().sum())],
+        figures: vec![(SYSCALLS, calls.values().fold(0.0, |sum, calls| sum + calls))],
         calls,
     })
 }

@@ -18,7 +18,8 @@ pub(super) enum Verdict {
 }
 
 pub(super) fn verdict(figure: Figure, ours: Summary, theirs: Summary) -> Verdict {
-    let close = (ours.median - theirs.median).abs() <= EVEN * ours.median.max(theirs.median);
+    let apart = (ours.median - theirs.median).abs();
+    let close = apart <= (EVEN * ours.median.max(theirs.median)).max(figure.grain());
     let overlap = ours.least <= theirs.most && theirs.least <= ours.most;
     if close || (overlap && !figure.counted) {
         Verdict::Even

@@ -1,0 +1,77 @@
+//! Workloads and topics in words, for the report.
+
+use super::{Kind, Topic, Workload};
+
+impl Topic {
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Tasks => "Tasks",
+            Self::Lanes => "Ticks and immediates",
+            Self::Timers => "Timers",
+            Self::Sockets => "Sockets",
+            Self::Pool => "Thread pool and files",
+            Self::Process => "Start and rest",
+            Self::Memory => "Memory",
+            Self::Latency => "Latency at a fixed rate",
+            Self::Fairness => "Fairness: how late a sleeping victim wakes",
+        }
+    }
+}
+
+impl Workload {
+    /// The operation in words.
+    #[must_use]
+    pub fn about(&self) -> String {
+        match self.kind {
+            Kind::SpawnJoin => "spawn a task that returns at once, and wait for it".into(),
+            Kind::SelfWake { tasks: 1 } => "a task wakes itself and is polled".into(),
+            Kind::SelfWake { tasks } => format!("the same among {tasks} tasks"),
+            Kind::Yield => "let others run when there are none".into(),
+            Kind::PingPong => "hand a value over to another task".into(),
+            Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
+            Kind::Immediates => "a turn of the loop with one immediate".into(),
+            Kind::YieldImmediate => "a task lets a whole turn pass".into(),
+            Kind::NextTick => "one tick".into(),
+            Kind::TimerDrop { live } => format!("arm and drop a timer, {live} others armed"),
+            Kind::TimerDropAll { live } => format!("arm {live} timers, then drop all; each"),
+            Kind::TimerFire { live } => {
+                format!("spawn, sleep, fire and join, {live} at once; each")
+            }
+            Kind::TcpEcho {
+                connections: 1,
+                bytes,
+            } => format!("TCP: {bytes} bytes there and back, one connection"),
+            Kind::TcpEcho { connections, bytes } => {
+                format!("TCP: {bytes} bytes there and back, {connections} connections")
+            }
+            Kind::UdpEcho { clients } => format!("UDP: 64 bytes there and back, {clients} clients"),
+            Kind::UdpBatched { clients } => format!("the same in batches, {clients} clients"),
+            Kind::Http { connections } => {
+                format!("HTTP: a small GET (hyper; Node's own), {connections} connections")
+            }
+            Kind::TcpRate {
+                connections,
+                per_second,
+            } => {
+                format!("TCP: {per_second} messages a second over {connections} connections")
+            }
+            Kind::Blocking { in_flight } => format!("an empty pool job, {in_flight} in flight"),
+            Kind::ReadFiles { in_flight } => {
+                format!("read a file of 1 KiB whole, {in_flight} in flight")
+            }
+            Kind::StartStop => "start the runtime, run one task, end it".into(),
+            Kind::ColdStart => "the whole process: start, run one task, end".into(),
+            Kind::BinarySize => "a program that is a TCP echo server, stripped".into(),
+            Kind::Idle => "a millisecond in which nothing happens, 100 tasks asleep".into(),
+            Kind::IdleTask => "a task that waits for ever".into(),
+            Kind::IdleTimer => "an armed sleep".into(),
+            Kind::IdleConnection => "a connection with a task that waits for a byte".into(),
+            Kind::Alone => "a sleep of 1 ms, alone".into(),
+            Kind::Hog => "a sleep of 1 ms beside a task that computes 20 µs and yields".into(),
+            Kind::WakeStorm => "a sleep of 1 ms beside a task that wakes itself for 20 ms".into(),
+            Kind::CompletionStorm => "a sleep of 1 ms beside 1,000 pool jobs in flight".into(),
+            Kind::AcceptFlood => "a sleep of 1 ms beside floods of connections, 50 ms each".into(),
+        }
+    }
+}
