@@ -189,11 +189,13 @@ impl<T> Future for Forward<T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let aborted = {
+        // The clone and the drop of a waker may be anybody's code: neither under the lock.
+        let waker = cx.waker().clone();
+        let (before, aborted) = {
             let mut state = lock(&self.sender.state);
-            state.forward = Some(cx.waker().clone());
-            state.aborted
+            (state.forward.replace(waker), state.aborted)
         };
+        drop(before);
         if aborted {
             self.task.abort();
         }
@@ -258,14 +260,15 @@ impl<T> Future for RemoteJoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let waker = cx.waker().clone();
         let mut state = lock(&self.state);
-        match state.output.take() {
-            Some(output) => Poll::Ready(output),
-            None => {
-                state.waiter = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        if let Some(output) = state.output.take() {
+            return Poll::Ready(output);
         }
+        let before = state.waiter.replace(waker);
+        drop(state);
+        drop(before);
+        Poll::Pending
     }
 }
 

@@ -20,7 +20,7 @@
 //! The last reference frees the memory, on whatever thread: nothing that belongs home is left in it by then.
 //!
 //! `async-task` offers the same with fewer assumptions. Not knowing that the join handle stays home, it synchronises every
-//! poll with it.
+//! poll with it. `tests/reference.rs` holds this against it.
 #![allow(
     unsafe_code,
     reason = "the type of a task's future is erased, and its memory is shared with wakers"

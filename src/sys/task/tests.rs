@@ -2,6 +2,7 @@
 
 mod panics;
 mod reentrancy;
+mod reference;
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn, ready};
