@@ -15,9 +15,12 @@
 //!
 //! While somebody listens to a signal, its default action does not happen: a program that listens to SIGINT is not ended
 //! by ctrl-c. The first listener in the process installs a handler, which calls the one that was there before, if any.
-//! When the last one stops, what was there before is put back, usually the default action. The handler belongs to the
-//! crate `signal-hook-registry`: others who use it are respected if they came first; those who come to the same signal
-//! later should stop before the last listener here does. System calls that a signal interrupts are restarted.
+//! When the last one stops, what was there before is put back, usually the default action. System calls that a signal
+//! interrupts are restarted.
+//!
+//! The handler belongs to the crate `signal-hook-registry`, which tokio and others use as well, and which installs it once
+//! for every signal and for all time. If they came to a signal first, the handler stays for them. If they come later, it
+//! is taken out with the last listener here, and they miss the signal: keep a listener for as long as they listen.
 //!
 //! # Liveness
 //!

@@ -17,7 +17,9 @@ use futures::{FutureExt, StreamExt};
 use phaseloop::io::Source;
 use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
 use phaseloop::time::Timer;
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn};
+use phaseloop::{
+    AsyncHandle, EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn,
+};
 use util::{Trace, ZERO, finish, in_child, ms, panic_of, paused, turn};
 
 const USR1: SignalKind = SignalKind::USR1;
@@ -445,6 +447,67 @@ fn r251_n101_signals_are_the_last_of_the_batch() {
     assert_eq!(trace.take(), "socket queued signal check");
 }
 
+/// As many ready sources as one look at the kernel can report, each of which makes all of them ready again.
+#[test]
+fn r096_a_full_batch_with_a_signal_is_not_followed_by_another() {
+    let test = "r096_a_full_batch_with_a_signal_is_not_followed_by_another";
+    let status = end_of_child(test, || {
+        let (mut event_loop, handle, trace) = paused();
+        let (ours, peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (calls, peer) = (Rc::new(Cell::new(0_usize)), Rc::new(peer));
+        for _ in 0..1100 {
+            let source = Source::new(&handle, ours.try_clone().unwrap()).unwrap();
+            let (calls, peer) = (calls.clone(), peer.clone());
+            drop(handle.spawn(async move {
+                let read = source.read_with(|_| {
+                    if calls.get() % 1024 == 0 {
+                        (&*peer).write_all(b"x").unwrap();
+                    }
+                    calls.set(calls.get() + 1);
+                    std::io::Result::<()>::Err(ErrorKind::WouldBlock.into())
+                });
+                read.await.unwrap();
+            }));
+        }
+        let _signal = listen(&handle, USR1, &trace, "signal");
+        (&*peer).write_all(b"x").unwrap();
+        let mut calls_in = |raise_it: bool| {
+            if raise_it {
+                raise(USR1);
+            }
+            turn(&mut event_loop);
+            calls.take()
+        };
+        assert!(calls_in(false) > 2000, "full batches follow each other");
+        assert!(calls_in(true) <= 1024, "but not after a signal");
+        assert_eq!(trace.take(), "signal");
+    });
+    if let Some(status) = status {
+        assert!(status.success(), "{status}");
+    }
+}
+
+/// `AsyncSender::send` in a handler of somebody else's.
+#[test]
+#[allow(unsafe_code, reason = "registers a signal handler")]
+fn r124_an_async_handle_is_sent_from_a_signal_handler() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let async_handle = AsyncHandle::new(&handle, trace.on("sent")).unwrap();
+    let sender = async_handle.sender();
+    let send = move || drop(sender.send());
+    // One that no other test listens to.
+    let kind = SignalKind::from_raw(40);
+    // SAFETY: a send takes no lock and allocates nothing.
+    let id = unsafe { signal_hook::low_level::register(kind.as_raw(), send) }.unwrap();
+    for _ in 0..3 {
+        raise(kind);
+    }
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "sent");
+    signal_hook::low_level::unregister(id);
+}
+
 #[test]
 fn the_lanes_are_drained_after_each_listener() {
     let _alone = alone();
@@ -630,11 +693,20 @@ fn kinds_have_names() {
 
 /// Runs the rest of the test in a child. `None` in the child.
 fn end_of_child(test: &str, body: impl FnOnce()) -> Option<ExitStatus> {
-    let child = in_child(&[], test, body)?;
+    let many_descriptors = ["sh", "-c", "ulimit -n 4096; exec \"$@\"", "sh"];
+    let child = in_child(&many_descriptors, test, || {
+        body();
+        eprintln!("{COMPLETE}");
+    })?;
     let output = child.wait_with_output().unwrap();
-    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{text}");
+    // One that is to be ended by a signal says so when it has come that far.
+    assert!(text.contains(COMPLETE), "the child did not come to its end");
     Some(output.status)
 }
+
+const COMPLETE: &str = "all was as it should be";
 
 #[test]
 fn r249_the_default_action_comes_back_with_the_last_stop() {
@@ -652,6 +724,7 @@ fn r249_the_default_action_comes_back_with_the_last_stop() {
                 assert_eq!(trace.take(), "other");
                 drop(other);
             }
+            eprintln!("{COMPLETE}");
             raise(SignalKind::TERM);
             unreachable!("ended by the signal");
         },
@@ -707,6 +780,7 @@ fn libuv_r247_a_loop_that_goes_gives_the_default_action_back() {
             let _kept = Signals::new_on(&handle, [SignalKind::TERM]).unwrap();
             raise(SignalKind::TERM);
             drop(event_loop);
+            eprintln!("{COMPLETE}");
             raise(SignalKind::TERM);
             unreachable!("ended by the signal");
         },

@@ -37,10 +37,12 @@ impl Core {
             if !self.poll_queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
-            dispatched += self.run_late();
+            let late = self.run_late();
+            dispatched += late;
             if dispatched > 0 {
                 full_batches += 1;
-                if reported < BATCH || full_batches == FULL_BATCHES {
+                // A batch with signals is the last one (R96).
+                if late > 0 || reported < BATCH || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
                 timeout = Some(0);

@@ -111,15 +111,18 @@ fn hold(
     if source.as_raw_fd() == target {
         return Ok(None);
     }
-    let placeholder = fcntl_dupfd_cloexec(source, target)?;
-    if placeholder.as_raw_fd() == target {
-        held.push(placeholder);
-        return Ok(None);
+    loop {
+        let placeholder = fcntl_dupfd_cloexec(source, target)?;
+        if placeholder.as_raw_fd() == target {
+            held.push(placeholder);
+            return Ok(None);
+        }
+        let tenant = identity(target);
+        // None: it was closed in between, and the number can be held after all.
+        if tenant.is_some() {
+            return Ok(tenant);
+        }
     }
-    if held.iter().any(|held| held.as_raw_fd() == target) {
-        return Ok(None);
-    }
-    Ok(identity(target))
 }
 
 /// Which open file a number stands for. Pipes and sockets have one each.
