@@ -1001,6 +1001,55 @@ fn readers_and_writers_become_streams() {
 }
 
 #[test]
+fn streams_become_readers_and_writers() {
+    use futures::{AsyncReadExt, AsyncWriteExt};
+    phaseloop::block_on(async {
+        let chunks = ["hello", ", ", "world"].map(|text| text.as_bytes().to_vec());
+        let mut text = String::new();
+        let mut reader = Readable::from_iter(chunks).into_reader();
+        reader.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "hello, world");
+
+        let written = Rc::new(Cell::new(0));
+        let count = written.clone();
+        let slow = Writable::bytes(move |chunk: Vec<u8>, done| {
+            let count = count.clone();
+            set_immediate(move || {
+                count.set(count.get() + chunk.len());
+                done.ok();
+            });
+        })
+        .high_water_mark(4)
+        .build();
+        let mut writer = slow.clone().into_writer();
+        for _ in 0..10 {
+            writer.write_all(b"abc").await.unwrap();
+            assert!(slow.length() <= 6, "it waits while the stream is full");
+        }
+        writer.flush().await.unwrap();
+        assert_eq!(written.get(), 30);
+        writer.close().await.unwrap();
+        assert!(slow.finished());
+    });
+}
+
+#[test]
+fn a_writer_reports_what_goes_wrong_with_its_stream() {
+    use futures::AsyncWriteExt;
+    phaseloop::block_on(async {
+        let failing = Writable::bytes(|_: Vec<u8>, done| done.fail(Error::new("bad"))).build();
+        let mut writer = failing.into_writer();
+        writer.write_all(b"x").await.unwrap();
+        assert_eq!(writer.flush().await.unwrap_err().to_string(), "bad");
+        let gone = Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
+        let mut writer = gone.clone().into_writer();
+        gone.destroy(None);
+        let error = writer.write_all(b"x").await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+    });
+}
+
+#[test]
 fn a_socket_is_piped_into_another() {
     use futures::AsyncReadExt;
     use phaseloop::net::{TcpListener, TcpStream};

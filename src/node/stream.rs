@@ -11,7 +11,7 @@
 //! | `finished(stream, callback)` | [`finished`] |
 //! | `Readable.from(iterable)` | [`Readable::from_iter`], [`Readable::from_stream`] |
 //! | `for await (const chunk of readable)` | [`Readable::chunks`] |
-//! | a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`] |
+//! | a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`]; the other way round [`Readable::into_reader`], [`Writable::into_writer`] |
 //!
 //! A chunk is a value of any type. In byte mode it is a `Vec<u8>` or a `String`, is counted by its length, and what has
 //! piled up is read in one piece; in object mode it counts one.
@@ -23,6 +23,7 @@
 
 mod adapters;
 mod base;
+mod bridge;
 mod chunk;
 mod duplex;
 mod finished;
@@ -37,6 +38,7 @@ mod writing;
 use super::events::Event;
 
 pub use self::base::{Done, StreamId};
+pub use self::bridge::{Reader, Writer};
 pub use self::chunk::ByteChunk;
 pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};

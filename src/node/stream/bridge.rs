@@ -1,0 +1,178 @@
+//! Streams as readers and writers of `futures`.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use futures_core::Stream;
+use futures_io::{AsyncRead, AsyncWrite};
+
+use super::super::events::{ERROR, Emitter as _, ListenerId};
+use super::iterate::Chunks;
+use super::readable::Readable;
+use super::writable::Writable;
+use super::{CLOSE, DRAIN, FINISH};
+
+impl Readable<Vec<u8>> {
+    /// The stream as a reader; its [`chunks`](Self::chunks), byte by byte.
+    ///
+    /// # Cancel safety
+    ///
+    /// A read that is given up has taken nothing. Dropped before its end, the reader destroys the stream.
+    #[must_use]
+    pub fn into_reader(self) -> Reader {
+        Reader {
+            chunks: self.chunks(),
+            rest: Vec::new(),
+            taken: 0,
+        }
+    }
+}
+
+/// Reads a stream. Made by [`Readable::into_reader`].
+#[derive(Debug)]
+pub struct Reader {
+    chunks: Chunks<Vec<u8>>,
+    /// The last chunk, and how much of it was read.
+    rest: Vec<u8>,
+    taken: usize,
+}
+
+impl AsyncRead for Reader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.taken == self.rest.len() {
+            match ready!(Pin::new(&mut self.chunks).poll_next(cx)) {
+                Some(chunk) => self.rest = chunk?,
+                None => return Poll::Ready(Ok(0)),
+            }
+            self.taken = 0;
+        }
+        let left = &self.rest[self.taken..];
+        let size = left.len().min(buffer.len());
+        buffer[..size].copy_from_slice(&left[..size]);
+        self.taken += size;
+        Poll::Ready(Ok(size))
+    }
+}
+
+impl Writable<Vec<u8>> {
+    /// The stream as a writer: it takes what it is given until the stream is full. Closing it ends the stream.
+    ///
+    /// Errors of the stream come out of the next call. Dropped without a close, it leaves the stream as it is.
+    #[must_use]
+    pub fn into_writer(self) -> Writer {
+        let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
+        let wake = |waker: &Rc<RefCell<Option<Waker>>>| {
+            let waker = waker.clone();
+            move |()| wake_up(&waker)
+        };
+        let mut listeners: Vec<_> = [DRAIN, FINISH, CLOSE]
+            .map(|event| {
+                let wake = wake(&waker);
+                self.on(event, move |()| wake(()))
+            })
+            .into();
+        let on_error = wake(&waker);
+        listeners.push(self.on(ERROR, move |_| on_error(())));
+        Writer {
+            writable: self,
+            waker,
+            listeners,
+        }
+    }
+}
+
+fn wake_up(waker: &RefCell<Option<Waker>>) {
+    let waker = waker.take();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// Writes into a stream. Made by [`Writable::into_writer`].
+pub struct Writer {
+    writable: Writable<Vec<u8>>,
+    /// Who waits for room, or for the end.
+    waker: Rc<RefCell<Option<Waker>>>,
+    /// That of errors is the last one.
+    listeners: Vec<ListenerId>,
+}
+
+impl Writer {
+    fn check(&self) -> io::Result<()> {
+        if let Some(error) = self.writable.errored() {
+            return Err(error.into());
+        }
+        if self.writable.destroyed() && !self.writable.finished() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
+
+    fn wait<T>(&self, cx: &Context<'_>) -> Poll<T> {
+        let before = self.waker.replace(Some(cx.waker().clone()));
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Writer {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        if self.writable.need_drain() {
+            return self.wait(cx);
+        }
+        let waker = self.waker.clone();
+        let written = move |_| wake_up(&waker);
+        self.writable.write_with(bytes.to_vec(), written);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        if self.writable.length() > 0 {
+            return self.wait(cx);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        if self.writable.finished() {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.writable.ended() {
+            self.writable.end();
+        }
+        self.wait(cx)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.writable.errored().is_some() {
+            // It was reported here, perhaps before its event: that counts as heard.
+            self.listeners.pop();
+        }
+        for listener in self.listeners.drain(..) {
+            self.writable.off(listener);
+        }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Writer").field(&self.writable).finish()
+    }
+}
