@@ -371,21 +371,22 @@ fn a_seek_that_is_given_up_has_moved_or_not() {
     let path = directory.file("file", "0123456789");
     let (mut event_loop, _) = with_threads(1);
     event_loop.block_on(async {
-        let mut file = File::open(&path).await.unwrap();
-        let hold = Hold::new();
-        poll_and_drop(file.seek(SeekFrom::Start(5)));
-        drop(hold);
-        // Another comes after it, and gets its own answer.
-        assert_eq!(file.seek(SeekFrom::Start(3)).await.unwrap(), 3);
-        assert_eq!(read_some(&file, 1).await, "3");
-        let hold = Hold::new();
-        poll_and_drop(file.seek(SeekFrom::Start(5)));
-        drop(hold);
-        let read = read_some(&file, 1).await;
-        assert!(read == "4" || read == "5", "{read}");
-        // What was asked before is not taken for the answer to what is asked now.
-        assert_eq!(file.seek(SeekFrom::Start(5)).await.unwrap(), 5);
-        assert_eq!(read_some(&file, 1).await, "5");
+        for mut file in [open(&path).await, open_shared(&path)] {
+            let hold = Hold::new();
+            poll_and_drop(file.seek(SeekFrom::Start(5)));
+            drop(hold);
+            // Another comes after it, and gets its own answer.
+            assert_eq!(file.seek(SeekFrom::Start(3)).await.unwrap(), 3);
+            assert_eq!(read_some(&file, 1).await, "3");
+            let hold = Hold::new();
+            poll_and_drop(file.seek(SeekFrom::Start(5)));
+            drop(hold);
+            let read = read_some(&file, 1).await;
+            assert!(read == "4" || read == "5", "{read}");
+            // What was asked before is not taken for the answer to what is asked now.
+            assert_eq!(file.seek(SeekFrom::Start(5)).await.unwrap(), 5);
+            assert_eq!(read_some(&file, 1).await, "5");
+        }
     });
 }
 
