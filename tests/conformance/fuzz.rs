@@ -1,40 +1,67 @@
 //! Fresh random programs, recorded on the Node that is installed.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many programs run on Node at once: they sleep most of the time.
-const AT_ONCE: &str = "24";
+/// How many programs each recorder runs on Node at once: they sleep most of the time.
+const AT_ONCE: &str = "16";
+
+/// One process that makes programs and records what Node does with them.
+struct Recorder {
+    process: Child,
+    file: PathBuf,
+}
 
 /// Records the traces of `count` programs whose seeds nobody has tried; the lines are those of `golden.jsonl`.
 ///
 /// # Errors
 ///
-/// When Node is missing, or when it and the model do not agree on a program.
+/// When Node is missing or does not get to the end. A program that it runs otherwise than the model of it, or that takes too
+/// long on a busy machine, is reported and left out.
 pub(crate) fn record(count: u64) -> Result<String, String> {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/fuzz");
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let first = now.map_or(1, |now| now.as_secs() % 1_000_000 * 1_000);
-    let file = std::env::temp_dir().join(format!("phaseloop-fuzz-{}.jsonl", std::process::id()));
-    eprintln!("seeds {first} to {}", first + count - 1);
-    let status = Command::new("node")
-        .arg(fuzz.join("check.js"))
-        .args(["--from", &first.to_string()])
-        .args(["--to", &(first + count - 1).to_string()])
-        .args(["--repeat", "1", "--jobs", AT_ONCE, "--record"])
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::inherit())
-        .status()
-        .map_err(|error| format!("node: {error}"))?;
-    let recorded = fs::read_to_string(&file);
-    // Nobody else needs it.
-    let _ = fs::remove_file(&file);
-    let recorded = recorded.map_err(|error| format!("{}: {error}", file.display()))?;
-    if !status.success() {
-        eprintln!("some programs were not recorded");
+    let end = first + count;
+    eprintln!("seeds {first} to {}", end - 1);
+    // Making programs is what takes time.
+    let recorders = thread::available_parallelism().map_or(2, usize::from) as u64;
+    let share = count.div_ceil(recorders).max(1);
+    let started: Result<Vec<_>, _> = (0..recorders)
+        .map(|number| first + number * share)
+        .filter(|&from| from < end)
+        .map(|from| Recorder::start(from, (from + share).min(end) - 1))
+        .collect();
+    let started = started.map_err(|error| format!("node: {error}"))?;
+    started.into_iter().map(Recorder::finish).collect()
+}
+
+impl Recorder {
+    fn start(from: u64, to: u64) -> io::Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/fuzz/check.js");
+        let name = format!("phaseloop-fuzz-{}-{from}.jsonl", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let process = Command::new("node")
+            .arg(script)
+            .args(["--from", &from.to_string(), "--to", &to.to_string()])
+            .args(["--repeat", "1", "--jobs", AT_ONCE, "--record"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .spawn()?;
+        Ok(Self { process, file })
     }
-    Ok(recorded)
+
+    fn finish(mut self) -> Result<String, String> {
+        let status = self.process.wait();
+        let recorded = fs::read_to_string(&self.file);
+        // Nobody else needs it; there is none if Node has failed.
+        let _ = fs::remove_file(&self.file);
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!("some programs were not recorded, see above; the others are compared");
+        }
+        recorded.map_err(|error| format!("{}: {error}", self.file.display()))
+    }
 }
