@@ -76,7 +76,7 @@ fn count(programs: &Programs) -> Result<BTreeMap<String, BTreeMap<String, f64>>,
         let workload = Workload::find(name).ok_or("no such workload")?;
         let mut row = BTreeMap::new();
         for figure in [INSTRUCTIONS, SYSCALLS, ALLOCATIONS] {
-            let counts = count_one(programs, figure, &workload, OURS)?;
+            let counts = count_one(programs, figure, &workload, OURS, workload.counted)?;
             for (figure, value) in counts.figures {
                 row.insert(figure.name.to_owned(), (value * 1000.0).round() / 1000.0);
             }
