@@ -43,13 +43,16 @@ where
     LoopHandle::spawn_current(future, Location::caller())
 }
 
-/// Queues a closure that runs before all microtasks: in the drain after the current callback, or, called from a tick,
-/// in the same round of ticks. Node's `process.nextTick`.
+/// Queues a closure in the tick lane, which a drain empties before the microtasks. Node's `process.nextTick`.
+///
+/// Called from a callback, it runs in the drain after that, before all microtasks; called from a tick, in the same round
+/// of ticks; called from a task or another microtask, in this drain, once all microtasks have run.
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread. A panic in the closure ends the drain; the rest of both lanes goes on with the
 /// next run.
+#[track_caller]
 pub fn next_tick(tick: impl FnOnce() + 'static) {
     LoopHandle::next_tick_current(tick);
 }
@@ -59,6 +62,7 @@ pub fn next_tick(tick: impl FnOnce() + 'static) {
 /// # Panics
 ///
 /// As [`next_tick`].
+#[track_caller]
 pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
     LoopHandle::queue_microtask_current(microtask);
 }
@@ -70,6 +74,7 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 /// # Panics
 ///
 /// When no loop runs on this thread. A panic in the closure comes out of the call that runs the loop.
+#[track_caller]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
     LoopHandle::current().into_immediate(immediate)
 }

@@ -450,3 +450,52 @@ fn callbacks_that_own_their_handles_go_with_the_loop() {
     drop(event_loop);
     assert_eq!(Rc::strong_count(&held), 1, "all callbacks were dropped");
 }
+
+/// A source that is dropped in the callback that has woken its reader no longer counts.
+#[cfg(unix)]
+#[test]
+fn a_source_dropped_by_its_own_callback_lets_the_loop_end() {
+    use futures::future::{Either, select};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::pin::pin;
+
+    let (mut event_loop, handle, trace) = paused();
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let source = Source::new(&handle, ours).unwrap();
+    theirs.write_all(b"x").unwrap();
+    let log = trace.clone();
+    drop(handle.spawn(async move {
+        // Woken, it finds that something else is done as well, waits once more and is given up with its source.
+        for is_done in [false, true] {
+            let other = async {
+                if !is_done {
+                    pending::<()>().await;
+                }
+            };
+            let read = std::future::poll_fn(|cx| {
+                let would_block = || Err::<(), _>(std::io::ErrorKind::WouldBlock.into());
+                source.poll_read_with(cx, |mut stream| {
+                    let mut byte = [0];
+                    match std::io::Read::read(&mut stream, &mut byte) {
+                        Ok(_) => Ok(()),
+                        Err(_) => would_block(),
+                    }
+                })
+            });
+            match select(pin!(read), pin!(other)).await {
+                Either::Left(_) => log.log("read"),
+                Either::Right(_) => log.log("left"),
+            }
+        }
+        drop(source);
+    }));
+    // Bounded: it would wait for ever otherwise.
+    for _ in 0..5 {
+        event_loop.turn(Some(ZERO)).unwrap();
+    }
+    assert_eq!(trace.take(), "read left");
+    assert_eq!(handle.keepers(), []);
+    assert!(!handle.is_alive());
+}

@@ -41,7 +41,10 @@ impl LoopHandle {
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
-        Self::try_current().unwrap_or_else(|| no_loop())
+        match Self::try_current() {
+            Some(handle) => handle,
+            None => no_loop(),
+        }
     }
 
     /// The loop that runs on this thread, if there is one.
@@ -81,7 +84,10 @@ impl LoopHandle {
             let core = core?;
             Some(core.spawn(future.take()?, site, None))
         });
-        task.unwrap_or_else(|| no_loop())
+        match task {
+            Some(task) => task,
+            None => no_loop(),
+        }
     }
 
     /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).

@@ -111,16 +111,20 @@ impl PhaseQueue {
 
     /// Makes the entry wake `waker`. `false`: it has run.
     pub(crate) fn set_waker(&self, key: QueueKey, waker: &Waker) -> bool {
-        let before = {
-            let mut queue = self.queue.borrow_mut();
-            match queue.place(key) {
-                Some(Some(Entry::Wake(current))) if current.will_wake(waker) => return true,
-                Some(Some(entry)) => std::mem::replace(entry, Entry::Wake(waker.clone())),
-                Some(None) | None => return false,
-            }
+        match self.queue.borrow_mut().place(key) {
+            Some(Some(Entry::Wake(current))) if current.will_wake(waker) => return true,
+            Some(Some(_)) => {}
+            Some(None) | None => return false,
+        }
+        // The clone and the drop of a waker may be anybody's code, and are outside the borrow.
+        let mut entry = Entry::Wake(waker.clone());
+        let mut queue = self.queue.borrow_mut();
+        let Some(Some(place)) = queue.place(key) else {
+            return false;
         };
-        // Outside the borrow: the drop of a waker may be anybody's code.
-        drop(before);
+        std::mem::swap(place, &mut entry);
+        drop(queue);
+        drop(entry);
         true
     }
 

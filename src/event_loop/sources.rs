@@ -20,11 +20,11 @@ use crate::sys::poller::{MAX_KEY, Ready};
 const SLOT_BITS: u32 = usize::BITS / 2;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 
-/// What one can wait for.
 /// The key of the descriptor that tells of changes of files; no source has it.
 #[cfg(feature = "fs")]
 pub(crate) const WATCHES_KEY: usize = MAX_KEY;
 
+/// What one can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -71,6 +71,8 @@ pub(crate) struct SourceState {
     pub(crate) writes_are_requests: Cell<bool>,
     /// Whether such a wait is counted.
     request_counted: Cell<bool>,
+    /// Nobody's wait counts any more, though a waker may be left in a slot.
+    is_gone: Cell<bool>,
 }
 
 impl SourceState {
@@ -152,6 +154,9 @@ impl SourceState {
     /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken and had the time to
     /// wait again.
     pub(crate) fn count_waits(&self, core: &Core) {
+        if self.is_gone.get() {
+            return;
+        }
         let write = self.write.any();
         let request = write && self.writes_are_requests.get();
         let active = self.read.any()
@@ -166,6 +171,7 @@ impl SourceState {
 
     /// The source is gone: nobody waits for it any more.
     pub(crate) fn end_waits(&self, core: &Core) {
+        self.is_gone.set(true);
         core.set_active(&self.header, false);
         if self.request_counted.replace(false) {
             core.count(Kind::Io, false);
@@ -201,14 +207,15 @@ impl Waiters {
     /// Makes `waker` the one to be woken for the `poll_*` functions.
     #[inline]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
-        self.slot_waits.set(true);
         let before = match self.slot.take() {
             Some(current) if current.will_wake(waker) => {
-                return self.slot.set(Some(current));
+                self.slot.set(Some(current));
+                return self.slot_waits.set(true);
             }
             before => before,
         };
         self.slot.set(Some(waker.clone()));
+        self.slot_waits.set(true);
         drop(before);
     }
 
@@ -327,6 +334,7 @@ impl Sources {
             rare: OnceCell::new(),
             writes_are_requests: Cell::new(false),
             request_counted: Cell::new(false),
+            is_gone: Cell::new(false),
         });
         vacant.insert(state.clone());
         state

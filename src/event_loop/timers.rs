@@ -82,15 +82,20 @@ impl Timers {
 
     /// Makes a sleep wake `waker`. `false`: it has fired.
     pub(crate) fn set_waker(&self, key: TimerKey, new: &Waker) -> bool {
-        let before = match self.heap.borrow_mut().get_mut(key) {
+        match self.heap.borrow_mut().get_mut(key) {
             None => return false,
-            Some(Payload::Sleep { waker, .. }) if !waker.will_wake(new) => {
-                Some(std::mem::replace(waker, new.clone()))
-            }
-            Some(_) => None,
+            Some(Payload::Sleep { waker, .. }) if !waker.will_wake(new) => {}
+            Some(_) => return true,
+        }
+        // The clone and the drop of a waker may be anybody's code, and are outside the borrow.
+        let mut new = new.clone();
+        let mut heap = self.heap.borrow_mut();
+        let Some(Payload::Sleep { waker, .. }) = heap.get_mut(key) else {
+            return false;
         };
-        // Outside the borrow: the drop of a waker may be anybody's code.
-        drop(before);
+        std::mem::swap(waker, &mut new);
+        drop(heap);
+        drop(new);
         true
     }
 

@@ -48,6 +48,7 @@ pub enum MissedTicks {
 ///     assert!(start.elapsed() >= Duration::from_millis(4));
 /// });
 /// ```
+#[track_caller]
 pub fn interval(period: Duration) -> Interval {
     interval_at(now(), period)
 }
@@ -57,6 +58,7 @@ pub fn interval(period: Duration) -> Interval {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval {
         sleep: sleep_until(start),

@@ -41,6 +41,7 @@ use crate::kinds::Kind;
 ///     assert!(start.elapsed() >= Duration::from_millis(5));
 /// });
 /// ```
+#[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     let handle = LoopHandle::current();
     let deadline = handle
@@ -56,6 +57,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let handle = LoopHandle::current();
     let deadline = handle.core().clock.time(deadline);

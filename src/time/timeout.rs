@@ -38,6 +38,7 @@ use super::sleep::{Sleep, sleep, sleep_until};
 ///     assert_eq!(timeout(Duration::ZERO, async { 1 }).await, Ok(1));
 /// });
 /// ```
+#[track_caller]
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     Timeout {
         future,
@@ -50,6 +51,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
     Timeout {
         future,
