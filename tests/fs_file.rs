@@ -9,12 +9,15 @@ use std::fs;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures::future::{join, join_all};
 use futures::{
-    AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWriteExt, FutureExt, StreamExt, poll,
+    AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWrite, AsyncWriteExt, FutureExt, StreamExt,
+    poll,
 };
 use phaseloop::fs::{File, OpenOptions};
 use phaseloop::pool::Pool;
@@ -390,6 +393,33 @@ fn a_seek_that_is_given_up_has_moved_or_not() {
     });
 }
 
+#[test]
+fn a_seek_that_was_given_up_is_no_answer_after_a_change() {
+    let directory = Directory::new("seek-stale");
+    let path = directory.file("file", "hello");
+    let (mut event_loop, _) = with_threads(1);
+    event_loop.block_on(async {
+        let mut file = open(&path).await;
+        poll_and_drop(file.seek(SeekFrom::End(0)));
+        file.set_len(1000).await.unwrap();
+        assert_eq!(file.seek(SeekFrom::End(0)).await.unwrap(), 1000);
+        poll_and_drop(file.seek(SeekFrom::End(0)));
+        file.write_all_at(b"!", 1000).await.unwrap();
+        assert_eq!(file.seek(SeekFrom::End(0)).await.unwrap(), 1001);
+        // A clone moves the position of both.
+        poll_and_drop(file.seek(SeekFrom::Start(0)));
+        let mut clone = file.try_clone().await.unwrap();
+        assert_eq!(clone.seek(SeekFrom::Start(3)).await.unwrap(), 3);
+        assert_eq!(file.seek(SeekFrom::Start(0)).await.unwrap(), 0);
+        assert_eq!(read_some(&file, 2).await, "he");
+        // A relative one is not done twice.
+        file.seek(SeekFrom::Start(0)).await.unwrap();
+        poll_and_drop(file.seek(SeekFrom::Current(2)));
+        file.set_len(5).await.unwrap();
+        assert_eq!(file.seek(SeekFrom::Current(2)).await.unwrap(), 2);
+    });
+}
+
 /// Whatever is done, in whatever order, and given up in between: as the standard library does it on another file.
 #[test]
 fn r293_files_behave_as_those_of_the_standard_library() {
@@ -679,6 +709,36 @@ fn accepted_writes_keep_the_loop_alive_until_they_are_done() {
     finish(&mut event_loop);
     assert_eq!(fs::read(&path).unwrap(), b"content");
     assert_eq!(handle.keepers(), []);
+}
+
+#[test]
+fn a_waker_that_panics_on_the_pool_loses_nothing_and_does_not_hold_the_loop() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker panics on purpose");
+        }
+    }
+    let directory = Directory::new("write-panic");
+    let path = directory.path("file");
+    let (mut event_loop, _) = with_threads(1);
+    let accepted = event_loop.block_on(async {
+        let mut file = File::create(&path).await.unwrap();
+        let hold = Hold::new();
+        let (bytes, waker) = (vec![1; 1 << 20], Waker::from(Arc::new(Panics)));
+        let mut accepted = 0;
+        while let Poll::Ready(count) =
+            Pin::new(&mut file).poll_write(&mut Context::from_waker(&waker), &bytes)
+        {
+            accepted += count.unwrap();
+        }
+        drop(hold);
+        file.flush().await.unwrap();
+        accepted
+    });
+    assert_eq!(fs::metadata(&path).unwrap().len(), accepted as u64);
+    assert_eq!(event_loop.handle().keepers(), []);
+    finish(&mut event_loop);
 }
 
 /// The end of a read that nobody waits for is taken later; it does not hold the loop.

@@ -16,7 +16,7 @@ use phaseloop::process::{self, Child, Command, Error, Stdio};
 use phaseloop::signal::{Signal, SignalKind};
 use phaseloop::time::{Timer, sleep, timeout};
 use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn};
-use util::{Trace, ZERO, finish, ms, panic_of};
+use util::{Trace, ZERO, finish, in_child, ms, panic_of};
 
 const PROBE: SignalKind = SignalKind::from_raw(0);
 const ESRCH: i32 = 3;
@@ -642,7 +642,7 @@ fn a_kill_during_the_start() {
 #[test]
 fn r265_libuv_kill_children_start_with_the_default_actions() {
     let test = "r265_libuv_kill_children_start_with_the_default_actions";
-    let child = util::in_child(
+    let child = in_child(
         &["env", "--ignore-signal=TERM", "--block-signal=USR1"],
         test,
         || {
@@ -718,6 +718,41 @@ fn a_child_that_outlives_its_loop() {
     drop(child);
     while exists(id) {
         std::thread::sleep(ms(1));
+    }
+}
+
+/// The number of a process that ended may be another's by the time a second thread waits for it.
+#[test]
+fn one_thread_waits_for_the_children_of_a_loop_that_is_gone() {
+    let test = "one_thread_waits_for_the_children_of_a_loop_that_is_gone";
+    let alone = in_child(&[], test, || {
+        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        let mut event_loop = EventLoop::new().unwrap();
+        let ids = Rc::new(RefCell::new(Vec::new()));
+        for _ in 0..5 {
+            let ids = ids.clone();
+            drop(event_loop.handle().spawn(async move {
+                let mut child = sleeper();
+                ids.borrow_mut().push(child.id());
+                child.wait().await.unwrap();
+            }));
+        }
+        event_loop.run(RunMode::NoWait).unwrap();
+        let before = threads();
+        drop(event_loop);
+        let after = threads();
+        for &id in ids.borrow().iter() {
+            process::kill(id as i32, SignalKind::KILL).unwrap();
+        }
+        assert_eq!((ids.borrow().len(), after - before), (5, 1));
+        while ids.borrow().iter().any(|&id| exists(id)) {
+            std::thread::sleep(ms(1));
+        }
+    });
+    if let Some(alone) = alone {
+        let output = alone.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! ```
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::event_loop::handle::LoopHandle;
@@ -15,7 +16,7 @@ use crate::pool::{Class, Pool, Run};
 
 /// What is done, step by step.
 pub(crate) trait Steps: Send + Sync + 'static {
-    /// On a thread of the pool. `false`: that was the last one.
+    /// On a thread of the pool. `false`, or a panic: that was the last one.
     fn step(self: &Arc<Self>) -> bool;
     /// Once, after the last step: on the loop's thread, in the poll phase; where it happens to be, if the loop is gone.
     fn ended(self: &Arc<Self>);
@@ -49,7 +50,9 @@ struct Course<S: Steps> {
 
 impl<S: Steps> Run for Course<S> {
     fn run(self: Arc<Self>) {
-        if self.steps.step() {
+        // A step that panics is the last one: the panic hook has reported it, and the loop has to hear of the end.
+        let goes_on = catch_unwind(AssertUnwindSafe(|| self.steps.step())).unwrap_or(false);
+        if goes_on {
             let pool = self.pool.clone();
             let queued = pool.submit(self.class, self);
             debug_assert!(queued.is_ok(), "this is one of the pool's threads");

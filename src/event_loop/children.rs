@@ -72,7 +72,9 @@ impl ChildState {
     /// The handle is gone; the loop, or if that is gone too a thread, waits for the child from now on.
     pub(crate) fn abandon(&self, core: &Core) {
         self.is_orphan.set(true);
-        if core.is_closed() && self.end.get().is_none() {
+        // The loop hands on itself those that it still has.
+        let is_ours = !core.late.children.list.borrow().contains_key(&self.place);
+        if core.is_closed() && is_ours && self.end.get().is_none() {
             process::reap_in_background(vec![self.process]);
         }
     }
@@ -107,18 +109,18 @@ impl ChildState {
             self.next_waiter.set(id + 1);
             id
         });
+        // Cloned and dropped outside of the borrow: both may be anybody's code.
+        let waker = waker.clone();
         let before = {
             let mut waiters = self.waiters.borrow_mut();
             match waiters.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, current)) if current.will_wake(waker) => None,
-                Some((_, current)) => Some(std::mem::replace(current, waker.clone())),
+                Some((_, current)) => Some(std::mem::replace(current, waker)),
                 None => {
-                    waiters.push_back((id, waker.clone()));
+                    waiters.push_back((id, waker));
                     None
                 }
             }
         };
-        // Outside of the borrow: the drop of a waker may be anybody's code.
         drop(before);
         id
     }
@@ -199,7 +201,9 @@ impl Children {
         self.reported.take();
         let due = self.due.take();
         let list = self.list.take();
-        let orphans = list.values().filter(|child| child.is_orphan.get());
+        let orphans = list
+            .values()
+            .filter(|child| child.is_orphan.get() && child.end.get().is_none());
         process::reap_in_background(orphans.map(|child| child.process).collect());
         for child in list.into_values() {
             drop(child.watched.take());

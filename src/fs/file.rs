@@ -211,8 +211,7 @@ impl File {
     ///
     /// Those of the system.
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        self.forget_ahead().await;
-        self.on_file("set_len", move |file| file.set_len(length))
+        self.change("set_len", move |file| file.set_len(length))
             .await
     }
 
@@ -272,6 +271,18 @@ impl File {
             file.seek(SeekFrom::Current(behind)).map(drop)
         })
         .await
+    }
+
+    /// One job that may change what was read ahead, or where the end is.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        job: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        self.forget_ahead().await;
+        let result = self.on_file(operation, job).await;
+        self.cursor.borrow_mut().forget_sought();
+        result
     }
 
     /// One job with the file; its error names the operation and the path.

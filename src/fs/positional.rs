@@ -110,8 +110,7 @@ impl File {
         offset: u64,
     ) -> io::Result<usize> {
         let bytes = joined(buffers);
-        self.forget_ahead().await;
-        self.on_file("write_at", move |file| {
+        self.change("write_at", move |file| {
             let mut done = 0;
             while done < bytes.len() {
                 match retry(|| file.write_at(&bytes[done..], offset + done as u64)) {
@@ -133,8 +132,7 @@ impl File {
     /// Those of the system; a part may have been written then.
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();
-        self.forget_ahead().await;
-        self.on_file("write_all_at", move |file| {
+        self.change("write_all_at", move |file| {
             file.write_all_at(&bytes, offset)
         })
         .await

@@ -45,7 +45,7 @@ pub(super) struct Cursor {
     window: usize,
     /// `None`: not known yet.
     can_seek: Option<bool>,
-    /// What the last seek has come to; gone with the next read or write.
+    /// What the last seek has come to; gone with the next read or write, and with whatever may make it untrue.
     sought: Option<(SeekFrom, io::Result<u64>)>,
     /// What is in the system's memory is read without a job.
     reads_at_once: bool,
@@ -124,7 +124,7 @@ impl Cursor {
         Poll::Ready(Ok(count))
     }
 
-    /// Reads from the system's memory. `None`: a job has to.
+    /// Reads from the system's memory, at least something. `None`: a job has to.
     fn read_at_once(
         &mut self,
         shared: &Arc<Shared>,
@@ -135,6 +135,8 @@ impl Cursor {
             return None;
         }
         match sys::fs::read_at_once(shared.file(), buffers) {
+            // Maybe the end, maybe not: some kernels answer so where nothing is in their memory. A job tells.
+            Ok(0) => None,
             Ok(count) => {
                 self.sought = None;
                 self.cold_reads = 0;
@@ -177,10 +179,8 @@ impl Cursor {
                         self.flight = Flight::Turn(phase::poll());
                         continue;
                     }
-                    match self.fill_at_once(shared) {
-                        Some(0) => return Poll::Ready(Ok(())),
-                        Some(_) => {}
-                        None => self.submit_read(shared, asked)?,
+                    if self.fill_at_once(shared).is_none() {
+                        self.submit_read(shared, asked)?;
                     }
                 }
                 Flight::Read(work) => {
@@ -382,9 +382,19 @@ impl Cursor {
 
     /// Leaves in the file what was read ahead. What came from a file that cannot seek stays.
     pub(super) fn forget_ahead(&mut self) {
+        self.forget_sought();
         if self.can_seek == Some(true) {
             self.behind += self.ahead.len() as u64;
             (self.ahead.start, self.ahead.end) = (0, 0);
+        }
+    }
+
+    /// Has a seek done again that somebody gave up: the file's length or position may be another now. A relative one would
+    /// go twice as far; it stays done.
+    pub(super) fn forget_sought(&mut self) {
+        let is_relative = matches!(self.sought, Some((SeekFrom::Current(_), _)));
+        if !is_relative {
+            self.sought = None;
         }
     }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -162,8 +163,8 @@ impl Shared {
             ((taken, state.behind.take()), !state.waiters.is_empty())
         };
         if is_waited_for {
-            // There is room.
-            self.wake_by_ref();
+            // There is room. A waker that panics has been reported by the panic hook; the bytes are written still.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.wake_by_ref()));
         }
         Some(taken)
     }
