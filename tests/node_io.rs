@@ -7,12 +7,13 @@ mod util;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use phaseloop::node::child_process::{EXIT, spawn};
+use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
 use phaseloop::node::stream::{CLOSE, END, FINISH, finished, pipeline};
-use phaseloop::node::{Emitter, call, dgram, dns, fs, next_tick, run, set_immediate};
+use phaseloop::node::{Emitter, call, dgram, dns, fs, next_tick, process, run, set_immediate};
 use phaseloop::signal::SignalKind;
 use util::paused;
 
@@ -354,4 +355,51 @@ fn n102_a_child_reads_its_input_and_can_be_killed() {
         assert!(asleep.kill(SignalKind::TERM));
     });
     assert_eq!((exit.code(), log.take().as_str()), (0, "through Some(15)"));
+}
+
+#[test]
+fn a_child_that_outlives_its_loop_is_let_go_of() {
+    let held = Rc::new(());
+    let keeper = held.clone();
+    let pid = Rc::new(Cell::new(0));
+    let known = pid.clone();
+    let exit = run(async move {
+        let mut command = phaseloop::process::Command::new("sleep");
+        command.arg("60").kill_on_drop(true);
+        command.stdin(phaseloop::process::Stdio::piped());
+        command.stdout(phaseloop::process::Stdio::piped());
+        let child = spawn_command(&mut command);
+        known.set(child.pid().unwrap());
+        let this = child.clone();
+        child.on(EXIT, move |_| drop((this.clone(), keeper.clone())));
+        process::exit(0);
+    });
+    assert_eq!(exit.code(), 0);
+    assert_eq!(Rc::strong_count(&held), 1);
+    // Killed and reaped: a zombie would still have its number.
+    let pid = pid.get().to_string();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let is_there = || {
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-0", &pid]).stderr(std::process::Stdio::null());
+        kill.status().unwrap().success()
+    };
+    while is_there() {
+        assert!(Instant::now() < deadline, "it is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_child_that_nobody_holds_is_closed_after_its_end() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        // The one that is started in the background keeps the pipe open after the end of its parent.
+        let child = spawn("sh", ["-c", "sleep 0.05 & exit 3"]);
+        let exited = said.clone();
+        child.on(EXIT, move |exit| exited.say(exit.code.unwrap()));
+        child.on(CLOSE, move |()| said.say("closed"));
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "3 closed"));
 }

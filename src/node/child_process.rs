@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fmt;
+use std::future::poll_fn;
 use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 
 use super::callbacks::in_callbacks;
 use super::error::Error;
@@ -89,6 +91,19 @@ struct Inner {
     exit: Cell<Option<Exit>>,
     /// What has to end before [`CLOSE`]: the program, and each pipe.
     open: Cell<usize>,
+    /// Wakes what waits for that.
+    closed: RefCell<Option<Waker>>,
+}
+
+/// What keeps a program while it runs or its pipes are open. The loop has it, and drops it in the end.
+struct Kept(ChildProcess);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let child = self.0.inner.child.take();
+        drop(child);
+        self.0.inner.emitter.clear();
+    }
 }
 
 impl ChildProcess {
@@ -125,6 +140,7 @@ impl ChildProcess {
             child: RefCell::new(child),
             exit: Cell::new(None),
             open: Cell::new(1 + pipes),
+            closed: RefCell::default(),
         });
         Self { inner }
     }
@@ -147,18 +163,24 @@ impl ChildProcess {
         next_tick(move || {
             emitter.emit(SPAWN, &());
         });
-        let child = this.clone();
+        let kept = Kept(this.clone());
         in_callbacks(async move {
             let status = exited.await;
-            child.exited(status.ok());
+            kept.0.exited(status.ok());
+            kept.0.all_closed().await;
         });
         this
     }
 
     /// One more pipe that has to be closed before the child is.
     fn wait_for(&self, pipe: &impl Emitter) {
-        let this = self.clone();
-        pipe.once(CLOSE, move |()| this.closed_one());
+        // The child has the pipe: what listens to that must not have the child.
+        let inner = Rc::downgrade(&self.inner);
+        pipe.once(CLOSE, move |()| {
+            if let Some(inner) = inner.upgrade() {
+                Self { inner }.closed_one();
+            }
+        });
     }
 
     fn exited(&self, status: Option<ExitStatus>) {
@@ -188,7 +210,24 @@ impl ChildProcess {
         if self.inner.open.get() == 0 {
             self.inner.emitter.emit(CLOSE, &());
             self.inner.emitter.clear();
+            let waker = self.inner.closed.take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
+    }
+
+    /// Waits until the program has ended and its pipes are closed.
+    async fn all_closed(&self) {
+        poll_fn(|cx| {
+            if self.inner.open.get() == 0 {
+                return Poll::Ready(());
+            }
+            let before = self.inner.closed.replace(Some(cx.waker().clone()));
+            drop(before);
+            Poll::Pending
+        })
+        .await;
     }
 
     /// The process's number. `None` if it could not be started.
