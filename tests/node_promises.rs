@@ -299,3 +299,34 @@ fn promises_may_outlive_their_loop() {
     settled.then(|_| unreachable!());
     Deferred::clone(&deferred).reject(Reason::new("ignored"));
 }
+
+/// A value whose clone looks at its own promise, and waits for it.
+#[derive(Default)]
+struct Curious(Rc<RefCell<Option<Promise<Curious>>>>);
+
+impl Clone for Curious {
+    fn clone(&self) -> Self {
+        let promise = self.0.take();
+        if let Some(promise) = &promise {
+            let _ = promise.is_settled();
+            drop(promise.then(|_| ()));
+        }
+        Self(Rc::new(RefCell::new(promise)))
+    }
+}
+
+#[test]
+fn a_value_whose_clone_uses_its_promise_is_delivered() {
+    trace_of(|_| async {
+        let (value, deferred) = (Curious::default(), Deferred::new());
+        value.0.replace(Some(deferred.promise()));
+        deferred.resolve(value);
+        deferred.promise().await.unwrap();
+        let (value, deferred) = (Curious::default(), Deferred::new());
+        let cell = value.0.clone();
+        deferred.resolve(value);
+        let promise = deferred.promise();
+        cell.replace(Some(promise.clone()));
+        promise.then(|_| ()).await.unwrap();
+    });
+}

@@ -20,7 +20,7 @@ use crate::sys::call::Call;
 /// Unlike a future it needs nobody to poll it: what it stands for goes on by itself, also when the promise is dropped. Any
 /// number may wait for it, by `await` or by [`then`](Self::then); they are told in the order in which they began to (N18),
 /// one microtask after it is settled. Awaiting a promise that is settled already costs one microtask as well: this is
-/// JavaScript's `await`, not Rust's. See the table in the [module's documentation](super).
+/// JavaScript's `await`, not Rust's. See [the table](super#what-waiting-costs) in the module's documentation.
 ///
 /// A rejected promise that nobody waits for is reported; see
 /// [`process::on_unhandled_rejection`](super::process::on_unhandled_rejection).
@@ -61,6 +61,36 @@ enum Reaction<T> {
     Call(Box<dyn FnOnce(Result<T, Reason>)>),
     /// Wakes a task: a microtask as well. Empty if the task has stopped waiting.
     Wake(Rc<RefCell<Option<Waker>>>),
+}
+
+impl<T> PromiseState<T> {
+    fn is_settled(&self) -> bool {
+        matches!(&*self.state.borrow(), State::Settled(_))
+    }
+
+    /// Adds what is to happen when it is settled; it is not yet.
+    fn add(&self, reaction: Reaction<T>) {
+        if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
+            reactions.push(reaction);
+        }
+    }
+
+    /// Forgets a task that has stopped waiting.
+    fn remove(&self, waker: &Rc<RefCell<Option<Waker>>>) {
+        if self.is_settled() {
+            return;
+        }
+        if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
+            let is_it = |reaction: &Reaction<T>| match reaction {
+                Reaction::Wake(other) => Rc::ptr_eq(other, waker),
+                Reaction::Call(_) => false,
+            };
+            // Who began last often stops first.
+            if let Some(place) = reactions.iter().rposition(is_it) {
+                reactions.remove(place);
+            }
+        }
+    }
 }
 
 impl<T: Clone + 'static> Promise<T> {
@@ -115,7 +145,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// Whether the promise is fulfilled or rejected.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        matches!(&*self.0.state.borrow(), State::Settled(_))
+        self.0.is_settled()
     }
 
     /// Calls `f` with the value, one microtask after it is there (N11); the new promise has what `f` returns. A
@@ -177,26 +207,28 @@ impl<T: Clone + 'static> Promise<T> {
     /// Queues a microtask with the result as soon as there is one.
     pub(super) fn react(&self, f: impl FnOnce(Result<T, Reason>) + 'static) {
         self.set_handled();
-        let settled = match &mut *self.0.state.borrow_mut() {
-            State::Pending(reactions) => {
-                reactions.push(Reaction::Call(Box::new(f)));
-                return;
-            }
-            State::Settled(result) => result.clone(),
-        };
-        self.queue(move || f(settled));
+        match self.result() {
+            Some(settled) => self.queue(move || f(settled)),
+            None => self.0.add(Reaction::Call(Box::new(f))),
+        }
+    }
+
+    /// What it is settled with. The clone is anybody's code, under a borrow of what never changes any more.
+    fn result(&self) -> Option<Result<T, Reason>> {
+        match &*self.0.state.borrow() {
+            State::Settled(result) => Some(result.clone()),
+            State::Pending(_) => None,
+        }
     }
 
     fn settle(&self, result: Result<T, Reason>) {
-        let reactions = {
-            let mut state = self.0.state.borrow_mut();
-            match std::mem::replace(&mut *state, State::Settled(result.clone())) {
-                State::Pending(reactions) => reactions,
-                settled => {
-                    *state = settled;
-                    return;
-                }
-            }
+        if self.is_settled() {
+            return;
+        }
+        let kept = State::Settled(result.clone());
+        let reactions = match self.0.state.replace(kept) {
+            State::Pending(reactions) => reactions,
+            State::Settled(_) => unreachable!("the clone of a value has settled its promise"),
         };
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
             let rejection = self.0.node.rejections.add(&self.0.node, reason.clone());
@@ -290,11 +322,7 @@ impl<T: Clone + 'static> Future for Awaited<T> {
     type Output = Result<T, Reason>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = match &*self.promise.0.state.borrow() {
-            State::Settled(result) => Some(result.clone()),
-            State::Pending(_) => None,
-        };
-        match (state, &self.waker) {
+        match (self.promise.result(), &self.waker) {
             (Some(result), Some(_)) => return Poll::Ready(result),
             (None, Some(waker)) => {
                 let before = waker.replace(Some(cx.waker().clone()));
@@ -309,9 +337,7 @@ impl<T: Clone + 'static> Future for Awaited<T> {
                 self.promise.set_handled();
                 let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
                 self.waker = Some(waker.clone());
-                if let State::Pending(reactions) = &mut *self.promise.0.state.borrow_mut() {
-                    reactions.push(Reaction::Wake(waker));
-                }
+                self.promise.0.add(Reaction::Wake(waker));
             }
         }
         Poll::Pending
@@ -320,7 +346,9 @@ impl<T: Clone + 'static> Future for Awaited<T> {
 
 impl<T> Drop for Awaited<T> {
     fn drop(&mut self) {
-        let waker = self.waker.as_ref().and_then(|waker| waker.take());
+        let Some(cell) = &self.waker else { return };
+        let waker = cell.take();
+        self.promise.0.remove(cell);
         drop(waker);
     }
 }
@@ -569,4 +597,22 @@ pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) ->
         }
     });
     promise
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::{Deferred, IntoFuture as _, State};
+
+    #[test]
+    fn a_wait_that_is_given_up_leaves_nothing_in_the_promise() {
+        crate::block_on(async {
+            let promise = Deferred::<()>::new().promise();
+            assert!(promise.clone().into_future().now_or_never().is_none());
+            assert!(
+                matches!(&*promise.0.state.borrow(), State::Pending(waits) if waits.is_empty())
+            );
+        });
+    }
 }
