@@ -583,3 +583,14 @@ fn a_read_from_a_socket_can_be_aborted() {
         assert_eq!(read.await.unwrap().unwrap_err().name(), "AbortError");
     });
 }
+
+#[test]
+fn a_timeout_with_a_listener_does_not_outlive_its_loop() {
+    let held = Rc::new(());
+    let keeper = held.clone();
+    phaseloop::block_on(async move {
+        let handle = phaseloop::LoopHandle::current();
+        AbortSignal::timeout(60_000).on_abort(move || drop((keeper, handle)));
+    });
+    assert_eq!(Rc::strong_count(&held), 1);
+}

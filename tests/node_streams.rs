@@ -1084,3 +1084,33 @@ fn a_stream_that_is_closed_lets_go_of_what_holds_it() {
     });
     assert_eq!(Rc::strong_count(&held), 1);
 }
+
+#[test]
+fn a_pipe_does_not_outlive_its_loop() {
+    let held = Rc::new(());
+    let (reads, writes) = (held.clone(), held.clone());
+    traced(move |_| {
+        let source = Readable::<Vec<u8>>::bytes().read(move |_, _| drop(reads.clone()));
+        let sink = Writable::bytes(move |_: Vec<u8>, done| {
+            drop(writes.clone());
+            done.ok();
+        });
+        source.build().pipe(&sink.build());
+    });
+    assert_eq!(Rc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_pipeline_lets_go_of_its_signal_when_it_has_ended() {
+    let held = Rc::new(());
+    let keeper = held.clone();
+    phaseloop::block_on(async move {
+        let controller = AbortController::new();
+        controller.signal().on_abort(move || drop(keeper));
+        let source = Readable::from_iter([1]);
+        let sink = Writable::objects(|_: i32, done| done.ok()).build();
+        let row = pipeline(&source).into(&sink);
+        row.signal(&controller.signal()).await.unwrap();
+    });
+    assert_eq!(Rc::strong_count(&held), 1);
+}

@@ -87,8 +87,21 @@ struct Inner {
     sources: RefCell<Vec<AbortSignal>>,
     /// For a signal made by `timeout`.
     timer: RefCell<Option<Timeout>>,
-    /// Such a signal itself, while it has listeners: they need not hold it.
-    kept: RefCell<Option<AbortSignal>>,
+    /// Where such a signal keeps itself while it has listeners: they need not hold it.
+    kept: OnceCell<Weak<Keeper>>,
+}
+
+/// Belongs to the callback of a timer: what is kept here goes with the loop at the latest.
+type Keeper = RefCell<Option<AbortSignal>>;
+
+/// A signal, for those that it may outlive.
+pub(super) struct WeakSignal(Weak<Inner>);
+
+impl WeakSignal {
+    pub(super) fn upgrade(&self) -> Option<AbortSignal> {
+        let inner = self.0.upgrade()?;
+        Some(AbortSignal { inner })
+    }
 }
 
 struct Listener {
@@ -125,16 +138,21 @@ impl AbortSignal {
     #[must_use]
     pub fn timeout(delay: impl Into<Delay>) -> Self {
         let signal = Self::default();
-        let weak = Rc::downgrade(&signal.inner);
+        let weak = signal.downgrade();
+        let keeper = Rc::new(Keeper::default());
+        let kept = Rc::downgrade(&keeper);
         let timer = set_timeout(
             move |_| {
-                if let Some(inner) = weak.upgrade() {
-                    Self { inner }.set_aborted(Error::timed_out());
+                if let Some(signal) = weak.upgrade() {
+                    signal.set_aborted(Error::timed_out());
                 }
+                let signal = keeper.take();
+                drop(signal);
             },
             delay,
         );
         timer.unref();
+        signal.inner.kept.get_or_init(|| kept);
         signal.inner.timer.replace(Some(timer));
         signal
     }
@@ -195,7 +213,7 @@ impl AbortSignal {
             place.map(|place| (listeners.remove(place), listeners.is_empty()))
         };
         if matches!(removed, Some((_, true))) {
-            self.inner.kept.take();
+            self.inner.keep(None);
         }
         // The drop of a closure may be anybody's code; nothing is borrowed here.
         removed.is_some()
@@ -239,11 +257,13 @@ impl AbortSignal {
         if !self.aborted() {
             let listener = Listener { id, call };
             self.inner.listeners.borrow_mut().push(listener);
-            if self.inner.timer.borrow().is_some() {
-                self.inner.kept.replace(Some(self.clone()));
-            }
+            self.inner.keep(Some(self));
         }
         AbortListener(id)
+    }
+
+    pub(super) fn downgrade(&self) -> WeakSignal {
+        WeakSignal(Rc::downgrade(&self.inner))
     }
 
     fn set_aborted(&self, reason: Error) {
@@ -263,8 +283,8 @@ impl AbortSignal {
             }
         }
         self.inner.timer.take();
-        self.inner.sources.take();
-        self.inner.kept.take();
+        self.inner.leave_sources();
+        self.inner.keep(None);
         for dependent in self.inner.dependents.take() {
             if let Some(inner) = dependent.upgrade() {
                 Self { inner }.set_aborted(reason.clone());
@@ -283,8 +303,27 @@ fn call_contained(call: Box<dyn FnOnce()>) {
     }
 }
 
+impl Inner {
+    /// Keeps the signal, if it is made by `timeout` and its timer is there, or no longer.
+    fn keep(&self, signal: Option<&AbortSignal>) {
+        if let Some(keeper) = self.kept.get().and_then(Weak::upgrade) {
+            let before = keeper.replace(signal.cloned());
+            drop(before);
+        }
+    }
+
+    /// Takes a signal made by `any` off those that it hears.
+    fn leave_sources(&self) {
+        for source in self.sources.take() {
+            let mut dependents = source.inner.dependents.borrow_mut();
+            dependents.retain(|dependent| !std::ptr::eq(dependent.as_ptr(), self));
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.leave_sources();
         if let Some(timer) = self.timer.get_mut().take() {
             timer.close();
         }
@@ -369,5 +408,24 @@ impl<F: Future> Future for Guard<F> {
         this.future.set(None);
         this.cancelled.stop_listening();
         Poll::Ready(Ok(output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AbortController, AbortSignal};
+
+    #[test]
+    fn a_signal_made_of_others_leaves_them_when_it_is_dropped_or_aborted() {
+        let (long, short) = (AbortController::new(), AbortController::new());
+        let dependents = || long.signal().inner.dependents.borrow().len();
+        let dropped = AbortSignal::any([&long.signal(), &short.signal()]);
+        let aborted = AbortSignal::any([&long.signal(), &short.signal()]);
+        assert_eq!(dependents(), 2);
+        drop(dropped);
+        assert_eq!(dependents(), 1);
+        short.abort();
+        assert!(aborted.aborted());
+        assert_eq!(dependents(), 0);
     }
 }

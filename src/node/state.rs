@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use super::callbacks::CallbackFutures;
 use super::process::ProcessState;
 use super::rejections::Rejections;
+use super::stream::OpenPipes;
 use super::timers::TimerLists;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
@@ -19,6 +20,7 @@ pub(super) struct Node {
     pub(super) process: ProcessState,
     pub(super) callbacks: CallbackFutures,
     pub(super) rejections: Rejections,
+    pub(super) pipes: OpenPipes,
 }
 
 /// What the loop holds; see [`Upper`].
@@ -48,6 +50,7 @@ impl Node {
                 process: ProcessState::default(),
                 callbacks: CallbackFutures::default(),
                 rejections: Rejections::default(),
+                pipes: OpenPipes::default(),
             }))
         };
         core.with_upper(make, |shared: &Shared| shared.0.clone())
@@ -69,5 +72,6 @@ impl Upper for Shared {
         self.0.process.shut_down();
         self.0.callbacks.shut_down();
         self.0.rejections.shut_down();
+        self.0.pipes.shut_down();
     }
 }

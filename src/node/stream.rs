@@ -44,6 +44,7 @@ pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};
 pub use self::finished::{AnyStream, Finished, finished};
 pub use self::iterate::Chunks;
+pub(in crate::node) use self::pipe::OpenPipes;
 pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};
 pub use self::readable::{Readable, ReadableBuilder};
 pub use self::writable::{Writable, WritableBuilder};

@@ -1,10 +1,13 @@
 //! From a readable stream into a writable one.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
+
+use slab::Slab;
 
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter as _, ListenerId};
+use super::super::state::Node;
 use super::base::StreamId;
 use super::readable::Readable;
 use super::writable::Writable;
@@ -26,7 +29,10 @@ impl<T: Clone + 'static> Readable<T> {
     }
 
     fn pipe_with(&self, sink: &Writable<T>, end: bool) {
-        let pipe = Rc::new(Pipe {
+        let node = Node::current();
+        let pipe = Rc::new_cyclic(|me: &Weak<Pipe<T>>| Pipe {
+            place: node.pipes.add(me.clone()),
+            node,
             source: self.clone(),
             sink: sink.clone(),
             ends: end,
@@ -60,7 +66,39 @@ impl<T: Clone + 'static> Readable<T> {
     }
 }
 
+/// The pipes of one loop. Each holds its streams, and they hold it, until it is cleaned up or the loop goes.
+#[derive(Default)]
+pub(in crate::node) struct OpenPipes {
+    list: RefCell<Slab<Weak<dyn OpenPipe>>>,
+}
+
+trait OpenPipe {
+    /// Takes the pipe off its streams, which nothing moves any more.
+    fn abandon(&self);
+}
+
+impl OpenPipes {
+    fn add(&self, pipe: Weak<dyn OpenPipe>) -> usize {
+        self.list.borrow_mut().insert(pipe)
+    }
+
+    fn remove(&self, place: usize) {
+        self.list.borrow_mut().try_remove(place);
+    }
+
+    pub(in crate::node) fn shut_down(&self) {
+        let list = self.list.take();
+        for (_, pipe) in list {
+            if let Some(pipe) = pipe.upgrade() {
+                pipe.abandon();
+            }
+        }
+    }
+}
+
 struct Pipe<T: 'static> {
+    node: Rc<Node>,
+    place: usize,
     source: Readable<T>,
     sink: Writable<T>,
     ends: bool,
@@ -71,6 +109,19 @@ struct Pipe<T: 'static> {
     on_finish: Cell<Option<ListenerId>>,
     on_close: Cell<Option<ListenerId>>,
     on_error: Cell<Option<ListenerId>>,
+}
+
+impl<T: 'static> OpenPipe for Pipe<T> {
+    fn abandon(&self) {
+        self.source.emitter().clear();
+        self.sink.emitter().clear();
+    }
+}
+
+impl<T: 'static> Drop for Pipe<T> {
+    fn drop(&mut self) {
+        self.node.pipes.remove(self.place);
+    }
 }
 
 impl<T: Clone + 'static> Pipe<T> {

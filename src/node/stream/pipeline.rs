@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
-use super::super::abort::AbortSignal;
+use super::super::abort::{AbortListener, AbortSignal, WeakSignal};
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter as _};
 use super::base::{Base, destroyed, premature_close};
@@ -119,16 +119,24 @@ pub struct PipelineEnd {
 impl PipelineEnd {
     /// Ends the row when `signal` is aborted.
     pub fn signal(self, signal: &AbortSignal) -> Self {
-        let (row, by) = (Rc::downgrade(&self.row), signal.clone());
+        let (row, by) = (Rc::downgrade(&self.row), signal.downgrade());
         let abort = move || {
-            if let (Some(row), Some(reason)) = (row.upgrade(), by.reason()) {
+            let reason = by.upgrade().and_then(|signal| signal.reason());
+            if let (Some(row), Some(reason)) = (row.upgrade(), reason) {
                 row.finish_all(Err(Error::aborted_by(reason)), false);
             }
         };
         if signal.aborted() {
-            next_tick(abort);
+            // Kept until then.
+            let kept = signal.clone();
+            next_tick(move || {
+                abort();
+                drop(kept);
+            });
         } else {
-            signal.on_abort(abort);
+            let listener = signal.on_abort(abort);
+            let mut signals = self.row.signals.borrow_mut();
+            signals.push((signal.downgrade(), listener));
         }
         self
     }
@@ -153,6 +161,8 @@ struct Row {
     /// How many ends are waited for: two for each pipe.
     waiting: Cell<isize>,
     members: RefCell<Vec<Rc<Member>>>,
+    /// What may abort it, until it is over.
+    signals: RefCell<Vec<(WeakSignal, AbortListener)>>,
     outcome: Outcome,
 }
 
@@ -246,6 +256,11 @@ impl Row {
             member.destroy(error.clone());
         }
         if is_last {
+            for (signal, listener) in self.signals.take() {
+                if let Some(signal) = signal.upgrade() {
+                    signal.off(listener);
+                }
+            }
             let row = self.clone();
             next_tick(move || row.outcome.settle(error.map_or(Ok(()), Err)));
         }
