@@ -302,7 +302,7 @@ fn promises_may_outlive_their_loop() {
 
 /// A value whose clone looks at its own promise, and waits for it.
 #[derive(Default)]
-struct Curious(Rc<RefCell<Option<Promise<Curious>>>>);
+struct Curious(Rc<RefCell<Option<Promise<Self>>>>);
 
 impl Clone for Curious {
     fn clone(&self) -> Self {
