@@ -13,8 +13,9 @@ use crate::sys::poller::{BATCH, Ready};
 /// How many times one poll phase asks the kernel again because the last answer was full (R89).
 const FULL_BATCHES: usize = 48;
 
-/// How many messages one poll phase delivers, so that a flood of them leaves the timers their turn.
-const MESSAGES_PER_POLL: usize = 1024;
+/// How many messages one poll phase delivers, so that a flood of them leaves the timers their turn. A turn in between costs
+/// less than one of so many tasks that are woken.
+const MESSAGES_PER_POLL: usize = 128;
 
 impl Core {
     /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
