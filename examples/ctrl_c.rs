@@ -39,6 +39,8 @@ mod server {
         println!("listening on {}", listener.local_addr()?);
         let mut connections = JoinSet::new();
         loop {
+            // The outcome of those that have ended meanwhile; a set keeps it until somebody takes it.
+            while let Some(Some(_)) = connections.join_next().now_or_never() {}
             select! {
                 accepted = listener.accept().fuse() => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(async move {

@@ -69,5 +69,5 @@ pub use std::process::{ExitStatus, Output, Stdio};
 /// assert!(process::kill(std::process::id() as i32, alive).is_ok());
 /// ```
 pub fn kill(process: i32, kind: SignalKind) -> io::Result<()> {
-    sys::process::kill(process, kind.as_raw())
+    sys::process::kill(process, kind.as_raw()).map_err(|error| kind.explain(error))
 }

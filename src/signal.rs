@@ -20,7 +20,8 @@
 //!
 //! The handler belongs to the crate `signal-hook-registry`, which tokio and others use as well, and which installs it once
 //! for every signal and for all time. If they came to a signal first, the handler stays for them. If they come later, it
-//! is taken out with the last listener here, and they miss the signal: keep a listener for as long as they listen.
+//! is taken out with the last listener here, and they miss the signal: keep a listener for as long as they listen. Those
+//! who come after that miss it, too, since the registry holds its handler for installed: start a listener here with them.
 //!
 //! # Liveness
 //!

@@ -608,10 +608,9 @@ fn libuv_kill_invalid_signum() {
         let mut child = sleeper();
         for number in [-1, 128, i32::MAX] {
             let kind = SignalKind::from_raw(number);
-            assert_eq!(
-                child.signal(kind).unwrap_err().kind(),
-                ErrorKind::InvalidInput
-            );
+            let error = child.signal(kind).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert_eq!(error.to_string(), format!("{number} is no signal"));
             let error = process::kill(child.id() as i32, kind).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }

@@ -414,6 +414,10 @@ fn r246_what_is_no_signal_and_what_nobody_can_catch_is_refused() {
         let error = Signals::new_on(&handle, [USR2, kind]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{kind}");
     }
+    let text_of = |kind| Signals::new_on(&handle, [kind]).unwrap_err().to_string();
+    assert_eq!(text_of(SignalKind::from_raw(1000)), "1000 is no signal");
+    assert_eq!(text_of(SignalKind::from_raw(100)), "100 is no signal");
+    assert_eq!(text_of(SignalKind::KILL), "SIGKILL cannot be listened to");
     assert_eq!(handle.handles().len(), 1, "nothing is left of the refused");
     raise(USR1);
     turn(&mut event_loop);

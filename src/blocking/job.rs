@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `run` is called on a thread of the pool; `arrive`, `poll` and `cancel` on the loop's. The lock is held for a look and a
-//! move, never while anybody's code runs: neither a closure nor a waker is called or dropped under it.
+//! move, never while anybody's code runs: neither a closure nor a waker is called, cloned or dropped
+//! under it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -131,20 +132,32 @@ where
 
 impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
     fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>> {
-        let is_gone = self.home.is_gone();
-        let mut state = self.lock();
-        let is_there = is_gone && matches!(state.stage, Stage::Ended(_));
-        if !state.arrived && !is_there {
-            let before = state.waiter.replace(cx.waker().clone());
+        let mut cloned = None;
+        loop {
+            let is_gone = self.home.is_gone();
+            let mut state = self.lock();
+            let is_there = is_gone && matches!(state.stage, Stage::Ended(_));
+            if state.arrived || is_there {
+                let stage = state.advance(Stage::Over);
+                drop(state);
+                return match stage {
+                    Stage::Ended(output) => Poll::Ready(output),
+                    _ => unreachable!("it has arrived, and is not polled twice"),
+                };
+            }
+            let is_known = state.waiter.as_ref();
+            if is_known.is_some_and(|waiter| waiter.will_wake(cx.waker())) {
+                return Poll::Pending;
+            }
+            if let Some(waker) = cloned.take() {
+                let before = state.waiter.replace(waker);
+                drop(state);
+                drop(before);
+                return Poll::Pending;
+            }
             drop(state);
-            drop(before);
-            return Poll::Pending;
-        }
-        let stage = state.advance(Stage::Over);
-        drop(state);
-        match stage {
-            Stage::Ended(output) => Poll::Ready(output),
-            _ => unreachable!("it has arrived, and is not polled twice"),
+            // Outside of the lock; the end may come meanwhile.
+            cloned = Some(cx.waker().clone());
         }
     }
 

@@ -59,7 +59,7 @@ impl End {
 
 /// A descriptor that tells of the end.
 struct Watched {
-    _registration: Registration<OwnedFd>,
+    registration: Registration<OwnedFd>,
     source: Rc<SourceState>,
 }
 
@@ -81,8 +81,14 @@ impl ChildState {
 
     /// Sends a signal, unless the end is known: the number may be somebody else's then (R260).
     pub(crate) fn signal(&self, number: i32) -> io::Result<()> {
-        match self.end.get() {
-            Some(_) => Err(process::no_such_process()),
+        if self.end.get().is_some() {
+            return Err(process::no_such_process());
+        }
+        match &*self.watched.borrow() {
+            Some(watched) => {
+                let descriptor = watched.registration.get();
+                self.process.signal_by(descriptor, number)
+            }
             None => self.process.signal(number),
         }
     }
@@ -253,7 +259,7 @@ impl Core {
         let by_source = &self.late.children.by_source;
         by_source.borrow_mut().insert(source.key, child.place);
         child.watched.replace(Some(Watched {
-            _registration: registration,
+            registration,
             source,
         }));
         true

@@ -193,7 +193,7 @@ impl Pooled {
         }
     }
 
-    /// Waits for a write that was given up.
+    /// Waits for a write that was given up. One that found no room has written nothing, which nobody wants any more.
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.write.take() else {
             return Poll::Ready(Ok(()));
@@ -203,6 +203,7 @@ impl Pooled {
                 self.write.replace(Some(writing));
                 Poll::Pending
             }
+            Poll::Ready(Err(error)) if self.should_wait_again(&error) => Poll::Ready(Ok(())),
             Poll::Ready(result) => Poll::Ready(result.map(drop)),
         }
     }

@@ -161,7 +161,8 @@ impl Child {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal, ESRCH when the end of the child was seen: its
     /// number may be another's by then. A child that has ended unseen takes every signal.
     pub fn signal(&self, kind: SignalKind) -> io::Result<()> {
-        self.state.signal(kind.as_raw())
+        let sent = self.state.signal(kind.as_raw());
+        sent.map_err(|error| kind.explain(error))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The numbers and names of signals.
 
 use std::fmt;
+use std::io;
 
 use crate::sys::signal as sys;
 
@@ -105,6 +106,21 @@ impl SignalKind {
     pub fn name(self) -> Option<&'static str> {
         let named = Self::NAMED.iter().find(|(kind, _)| *kind == self);
         named.map(|&(_, name)| name)
+    }
+}
+
+impl SignalKind {
+    /// Says in an error what is wrong with the signal, if it is at fault.
+    pub(crate) fn explain(self, error: io::Error) -> io::Error {
+        if error.kind() != io::ErrorKind::InvalidInput {
+            return error;
+        }
+        let text = if sys::exists(self.0) {
+            format!("{self} cannot be listened to")
+        } else {
+            format!("{} is no signal", self.0)
+        };
+        io::Error::new(io::ErrorKind::InvalidInput, text)
     }
 }
 

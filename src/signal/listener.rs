@@ -93,7 +93,8 @@ impl Signal {
         self.core.check_open().map_err(io::Error::other)?;
         let core = self.core.handle.core();
         let signals = &core.late.signals;
-        signals.start(&core.poller, &self.state, kind.as_raw(), once)?;
+        let started = signals.start(&core.poller, &self.state, kind.as_raw(), once);
+        started.map_err(|error| kind.explain(error))?;
         // Weak: the callback lives in what it points to.
         let state = Rc::downgrade(&self.state);
         let before = self.state.callback.set(Box::new(move || {

@@ -100,7 +100,8 @@ impl Signals {
         let none = listener.callback.set(Box::new(move || queue.push(kind)));
         debug_assert!(none.is_none());
         let signals = &core.late.signals;
-        signals.start(&core.poller, &listener, kind.as_raw(), false)?;
+        let started = signals.start(&core.poller, &listener, kind.as_raw(), false);
+        started.map_err(|error| kind.explain(error))?;
         core.set_active(&self.core.header, true);
         self.listeners.push(listener);
         Ok(())

@@ -11,6 +11,7 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
 
@@ -140,34 +141,53 @@ enum Address {
     Hardware([u8; 6]),
 }
 
+/// Reads an address in the form of its family, bytewise: it may be less aligned. Some systems cut the zeros at the end of
+/// netmasks; they come back here.
+///
+/// # Safety
+///
+/// The address is as long as it says, or as `T` where it says nothing. `T` may be all zeros.
+unsafe fn read<T>(address: *const libc::sockaddr) -> T {
+    let mut form = MaybeUninit::<T>::zeroed();
+    // SAFETY: both are at least this long, and apart. The zeros, and the bytes of the system, are a `T`.
+    unsafe {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let length = size_of::<T>();
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let length = usize::from((&raw const (*address).sa_len).read()).min(size_of::<T>());
+        ptr::copy_nonoverlapping(address.cast::<u8>(), form.as_mut_ptr().cast(), length);
+        form.assume_init()
+    }
+}
+
 fn address_of(address: *const libc::sockaddr) -> Option<Address> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: an address that is there is at least as long as its general form, and as the form of its family. It may be
-    // less aligned than that: it is read bytewise.
+    // SAFETY: an address that is there has a length and a family at least, and is as long as it says, or as the form of its
+    // family where it says nothing; `read` goes no further. All zeros are an address of each form.
     unsafe {
-        match i32::from(address.read_unaligned().sa_family) {
+        match i32::from((&raw const (*address).sa_family).read_unaligned()) {
             libc::AF_INET => {
-                let address = address.cast::<libc::sockaddr_in>().read_unaligned();
+                let address: libc::sockaddr_in = read(address);
                 let bits = u32::from_be(address.sin_addr.s_addr);
                 Some(Address::Ip(Ipv4Addr::from_bits(bits).into(), 0))
             }
             libc::AF_INET6 => {
-                let address = address.cast::<libc::sockaddr_in6>().read_unaligned();
+                let address: libc::sockaddr_in6 = read(address);
                 let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
                 Some(Address::Ip(ip.into(), address.sin6_scope_id))
             }
             #[cfg(any(target_os = "linux", target_os = "android"))]
             libc::AF_PACKET => {
-                let address = address.cast::<libc::sockaddr_ll>().read_unaligned();
+                let address: libc::sockaddr_ll = read(address);
                 let [bytes @ .., _, _] = address.sll_addr;
                 (address.sll_halen == 6).then_some(Address::Hardware(bytes))
             }
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
             libc::AF_LINK => {
                 // The address follows the name of the interface, and may reach beyond the structure.
-                let link = address.cast::<libc::sockaddr_dl>().read_unaligned();
+                let link: libc::sockaddr_dl = read(address);
                 let data = std::mem::offset_of!(libc::sockaddr_dl, sdl_data);
                 let start = data + usize::from(link.sdl_nlen);
                 let bytes = address.cast::<u8>().add(start).cast::<[u8; 6]>();

@@ -99,8 +99,7 @@ pub(crate) struct Watch {
 pub(crate) fn watch(number: i32, caught: &Arc<Caught>) -> io::Result<Watch> {
     let in_range = usize::try_from(number).is_ok_and(|number| (1..=LARGEST).contains(&number));
     if !in_range || FORBIDDEN.contains(&number) {
-        let text = format!("signal {number} cannot be listened to");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = disposition(number)?;
@@ -151,6 +150,11 @@ struct Taken {
 }
 
 static TAKEN: Mutex<BTreeMap<i32, Taken>> = Mutex::new(BTreeMap::new());
+
+/// Whether the system has a signal of this number for programs.
+pub(crate) fn exists(number: i32) -> bool {
+    disposition(number).is_ok()
+}
 
 fn disposition(number: i32) -> io::Result<libc::sigaction> {
     let mut current = MaybeUninit::uninit();

@@ -117,6 +117,9 @@ impl<T: 'static> JoinSet<T> {
 
     /// Waits for the next task to end and returns what it left. `None` when the set is empty.
     ///
+    /// An empty set is ready at once: a loop that selects between this and something else has to ask
+    /// [`is_empty`](Self::is_empty) before, or it spins.
+    ///
     /// # Cancel safety
     ///
     /// A task is taken out of the set only together with its output: nothing is lost.

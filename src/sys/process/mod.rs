@@ -50,6 +50,40 @@ impl Process {
         kill(self.id.as_raw_nonzero().get(), number)
     }
 
+    /// The same by the descriptor that [`open`](Self::open) has returned. It stands for this child alone, also when the
+    /// system has waited for it, as it does for those who ignore SIGCHLD.
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) fn signal_by(self, descriptor: &OwnedFd, number: i32) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        let no_info = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the descriptor is open; the null pointer stands for what `kill` would tell of the signal.
+        let result = unsafe {
+            let descriptor = descriptor.as_raw_fd();
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                descriptor,
+                number,
+                no_info,
+                0_u32,
+            )
+        };
+        match result {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                // Not there, or not allowed in this sandbox.
+                error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                    self.signal(number)
+                }
+                error => Err(error),
+            },
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]
+    pub(crate) fn signal_by(self, _: &OwnedFd, number: i32) -> io::Result<()> {
+        self.signal(number)
+    }
+
     /// A descriptor that becomes readable when the child has ended. `None` where there is no such thing, and where
     /// descriptors run short: the last quarter of them is for those who have no other way.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
