@@ -3,17 +3,22 @@
 
 mod util;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use futures::StreamExt;
+use futures::io::{AsyncRead, AsyncWrite};
 use phaseloop::node::events::{ERROR, Event};
 use phaseloop::node::stream::{
     AnyStream, CLOSE, DRAIN, Duplex, END, FINISH, PAUSE, PIPE, READABLE, RESUME, Readable,
     Transform, UNPIPE, Writable, finished, pipeline,
 };
 use phaseloop::node::{
-    AbortController, Emitter, Error, Promise, call, next_tick, run_on, set_immediate,
+    AbortController, Emitter, Error, Promise, call, next_tick, process, run_on, set_immediate,
+    set_timeout,
 };
 use util::{Trace, paused};
 
@@ -1045,7 +1050,7 @@ fn a_writer_reports_what_goes_wrong_with_its_stream() {
         let mut writer = gone.clone().into_writer();
         gone.destroy(None);
         let error = writer.write_all(b"x").await.unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     });
 }
 
@@ -1113,4 +1118,109 @@ fn a_pipeline_lets_go_of_its_signal_when_it_has_ended() {
         row.signal(&controller.signal()).await.unwrap();
     });
     assert_eq!(Rc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_function_that_panics_in_a_write_is_called_again() {
+    let trace = traced(|trace| {
+        process::on_uncaught_panic(|_| ());
+        let (log, written) = (trace.clone(), trace.clone());
+        let kept = Rc::new(Cell::new(None));
+        let keeper = kept.clone();
+        let sink = Writable::bytes(move |chunk: Vec<u8>, done| {
+            log.log(format_args!("write-{}", chunk[0]));
+            match chunk[0] {
+                1 => {
+                    keeper.set(Some(done));
+                    std::panic::resume_unwind(Box::new("hook"));
+                }
+                _ => done.ok(),
+            }
+        })
+        .build();
+        let this = sink.clone();
+        set_immediate(move || {
+            this.write(vec![1]);
+        });
+        set_timeout(
+            move |_| {
+                sink.write(vec![2]);
+                kept.take().unwrap().ok();
+                let written = written.clone();
+                sink.write_with(vec![3], move |result| written.log(text(&result)));
+            },
+            5,
+        );
+    });
+    assert_eq!(trace, "write-1 write-2 write-3 ok");
+}
+
+/// Bytes between two streams; a write wakes the reader inside the call.
+#[derive(Clone, Default)]
+struct Memory(Rc<RefCell<(Vec<u8>, Option<Waker>)>>);
+
+impl AsyncRead for Memory {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut memory = self.0.borrow_mut();
+        if memory.0.is_empty() {
+            memory.1 = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let size = memory.0.len();
+        buffer[..size].copy_from_slice(&memory.0);
+        memory.0.clear();
+        Poll::Ready(Ok(size))
+    }
+}
+
+impl AsyncWrite for Memory {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let waker = {
+            let mut memory = self.0.borrow_mut();
+            memory.0.extend_from_slice(bytes);
+            memory.1.take()
+        };
+        waker.unwrap().wake();
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn a_writer_may_be_destroyed_by_what_its_write_causes() {
+    let memory = Memory::default();
+    let held = memory.clone();
+    let trace = traced(move |trace| {
+        let source = Readable::from_reader(memory.clone());
+        let sink = Writable::from_writer(memory);
+        let (this, log) = (sink.clone(), trace.clone());
+        let reads = source.clone();
+        source.on_data(move |bytes| {
+            log.log(format_args!("{bytes:?}").to_string().replace(' ', ""));
+            this.destroy(None);
+            reads.destroy(None);
+        });
+        let closed = trace.clone();
+        sink.on(CLOSE, move |()| closed.log("closed"));
+        set_immediate(move || {
+            sink.write(vec![1, 2]);
+        });
+    });
+    assert_eq!(trace, "[1,2] closed");
+    assert_eq!(Rc::strong_count(&held.0), 1, "both were dropped");
 }

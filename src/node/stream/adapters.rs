@@ -1,10 +1,11 @@
 //! Streams of other things: iterators, streams of futures, readers and writers.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_io::{AsyncRead, AsyncWrite};
@@ -51,14 +52,16 @@ impl<T: 'static> Readable<T> {
     where
         E: Into<Error> + 'static,
     {
-        let items = Rc::new(RefCell::new(Box::pin(items)));
+        let items = Given::new(items);
         Self::objects()
             .high_water_mark(1)
             .read(move |readable, _| {
                 let (items, readable) = (items.clone(), readable.clone());
                 drop(call(async move {
                     loop {
-                        let next = poll_fn(|cx| items.borrow_mut().as_mut().poll_next(cx)).await;
+                        let next =
+                            poll_fn(|cx| items.poll(cx, || None, |items, cx| items.poll_next(cx)))
+                                .await;
                         match next {
                             Some(Ok(item)) => {
                                 if !readable.push(item) {
@@ -86,7 +89,7 @@ impl Readable<Vec<u8>> {
     ///
     /// What is read in the poll phase is pushed, and emitted, in that callback (N96).
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
-        let reader = Rc::new(RefCell::new(Some(Box::pin(reader))));
+        let reader = Given::new(reader);
         let destroyed = reader.clone();
         Self::bytes()
             .read(move |readable, _| {
@@ -100,23 +103,78 @@ impl Readable<Vec<u8>> {
                 });
             })
             .destroy(move |error, done| {
-                let reader = destroyed.take();
-                drop(reader);
+                destroyed.let_go();
                 done.pass(error);
             })
             .build()
     }
 }
 
-/// What was given to a stream; `None` once that is destroyed.
-type Shared<I> = Rc<RefCell<Option<Pin<Box<I>>>>>;
+/// What was given to a stream. It is taken out to be polled: that may run anybody's code, which may destroy the stream.
+struct Given<I> {
+    inner: RefCell<Option<Pin<Box<I>>>>,
+    /// The stream is destroyed.
+    is_gone: Cell<bool>,
+}
+
+/// What is being polled. It goes back, also after a panic, unless the stream was destroyed.
+struct Lent<'a, I> {
+    inner: Option<Pin<Box<I>>>,
+    to: &'a Given<I>,
+}
+
+impl<I> Given<I> {
+    fn new(inner: I) -> Rc<Self> {
+        Rc::new(Self {
+            inner: RefCell::new(Some(Box::pin(inner))),
+            is_gone: Cell::new(false),
+        })
+    }
+
+    fn let_go(&self) {
+        self.is_gone.set(true);
+        let inner = self.inner.take();
+        drop(inner);
+    }
+
+    /// Polls it; `gone` is the answer once the stream is destroyed.
+    fn poll<R>(
+        &self,
+        cx: &mut Context<'_>,
+        gone: impl FnOnce() -> R,
+        poll: impl FnOnce(Pin<&mut I>, &mut Context<'_>) -> Poll<R>,
+    ) -> Poll<R> {
+        if self.is_gone.get() {
+            return Poll::Ready(gone());
+        }
+        let Some(inner) = self.inner.take() else {
+            // This is inside of another poll of it.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        let mut lent = Lent {
+            inner: Some(inner),
+            to: self,
+        };
+        let inner = lent.inner.as_mut().expect("it was put there");
+        poll(inner.as_mut(), cx)
+    }
+}
+
+impl<I> Drop for Lent<'_, I> {
+    fn drop(&mut self) {
+        if !self.to.is_gone.get() {
+            self.to.inner.replace(self.inner.take());
+        }
+    }
+}
 
 /// Reads one chunk; none is the end.
-async fn read<R: AsyncRead>(reader: &Shared<R>) -> io::Result<Vec<u8>> {
+async fn read<R: AsyncRead>(reader: &Given<R>) -> io::Result<Vec<u8>> {
     let mut chunk = vec![0; READ_SIZE];
-    let size = poll_fn(|cx| match &mut *reader.borrow_mut() {
-        Some(reader) => reader.as_mut().poll_read(cx, &mut chunk),
-        None => std::task::Poll::Ready(Ok(0)),
+    let size = poll_fn(|cx| {
+        let chunk = &mut chunk;
+        reader.poll(cx, || Ok(0), |reader, cx| reader.poll_read(cx, chunk))
     })
     .await?;
     chunk.truncate(size);
@@ -128,7 +186,7 @@ impl Writable<Vec<u8>> {
     /// A sink that writes into a writer: a socket, a file, a pipe. In the end the writer is closed; it is dropped when the
     /// stream is destroyed.
     pub fn from_writer(writer: impl AsyncWrite + 'static) -> Self {
-        let writer = Rc::new(RefCell::new(Some(Box::pin(writer))));
+        let writer = Given::new(writer);
         let (ended, destroyed) = (writer.clone(), writer.clone());
         Self::bytes(move |chunk: Vec<u8>, done| {
             let writer = writer.clone();
@@ -138,21 +196,18 @@ impl Writable<Vec<u8>> {
             in_callbacks(async move { done.call(close(&ended).await) });
         })
         .destroy(move |error, done| {
-            let writer = destroyed.take();
-            drop(writer);
+            destroyed.let_go();
             done.pass(error);
         })
         .build()
     }
 }
 
-async fn write_all<W: AsyncWrite>(writer: &Shared<W>, mut bytes: &[u8]) -> Result<(), Error> {
+async fn write_all<W: AsyncWrite>(writer: &Given<W>, mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
-        let size = poll_fn(|cx| match &mut *writer.borrow_mut() {
-            Some(writer) => writer.as_mut().poll_write(cx, bytes),
-            None => std::task::Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-        })
-        .await?;
+        let gone = || Err(io::ErrorKind::BrokenPipe.into());
+        let size =
+            poll_fn(|cx| writer.poll(cx, gone, |writer, cx| writer.poll_write(cx, bytes))).await?;
         if size == 0 {
             return Err(io::Error::from(io::ErrorKind::WriteZero).into());
         }
@@ -161,20 +216,12 @@ async fn write_all<W: AsyncWrite>(writer: &Shared<W>, mut bytes: &[u8]) -> Resul
     flush(writer).await
 }
 
-async fn flush<W: AsyncWrite>(writer: &Shared<W>) -> Result<(), Error> {
-    poll_fn(|cx| match &mut *writer.borrow_mut() {
-        Some(writer) => writer.as_mut().poll_flush(cx),
-        None => std::task::Poll::Ready(Ok(())),
-    })
-    .await?;
+async fn flush<W: AsyncWrite>(writer: &Given<W>) -> Result<(), Error> {
+    poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_flush(cx))).await?;
     Ok(())
 }
 
-async fn close<W: AsyncWrite>(writer: &Shared<W>) -> Result<(), Error> {
-    poll_fn(|cx| match &mut *writer.borrow_mut() {
-        Some(writer) => writer.as_mut().poll_close(cx),
-        None => std::task::Poll::Ready(Ok(())),
-    })
-    .await?;
+async fn close<W: AsyncWrite>(writer: &Given<W>) -> Result<(), Error> {
+    poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_close(cx))).await?;
     Ok(())
 }

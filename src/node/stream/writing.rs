@@ -1,5 +1,6 @@
 //! How a writable stream writes and ends.
 
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::super::error::Error;
@@ -8,6 +9,37 @@ use super::base::{Callback, Done, WritableSide, destroyed, error_of};
 use super::writable::State;
 use super::{DRAIN, FINISH, PREFINISH};
 use crate::task::next_tick;
+
+/// A flag that is set until the end of a call, also if that panics.
+struct Flag<'a>(&'a Cell<bool>);
+
+impl<'a> Flag<'a> {
+    fn set(flag: &'a Cell<bool>) -> Self {
+        flag.set(true);
+        Self(flag)
+    }
+}
+
+impl Drop for Flag<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+/// A function that is being called.
+struct Lent<'a, H> {
+    hook: Option<H>,
+    place: &'a RefCell<Option<H>>,
+    is_closed: &'a Cell<bool>,
+}
+
+impl<H> Drop for Lent<'_, H> {
+    fn drop(&mut self) {
+        if !self.is_closed.get() {
+            self.place.replace(self.hook.take());
+        }
+    }
+}
 
 impl<T: 'static> State<T> {
     fn me(&self) -> Rc<Self> {
@@ -66,15 +98,7 @@ impl<T: 'static> State<T> {
         if self.base.destroyed.get() {
             done.fail(destroyed("write"));
         } else {
-            let hook = self.write_hook.take();
-            if let Some(mut hook) = hook {
-                self.in_write.set(true);
-                hook(chunk, done);
-                self.in_write.set(false);
-                if !self.base.close_emitted.get() {
-                    self.write_hook.replace(Some(hook));
-                }
-            }
+            self.with_hook(&self.write_hook, |hook| hook(chunk, done));
         }
         self.sync.set(false);
         self.go_on();
@@ -91,17 +115,23 @@ impl<T: 'static> State<T> {
             each
         });
         let done = self.begin_write(size, callback);
-        let hook = self.write_all_hook.take();
-        if let Some(mut hook) = hook {
-            self.in_write.set(true);
-            hook(chunks, done);
-            self.in_write.set(false);
-            if !self.base.close_emitted.get() {
-                self.write_all_hook.replace(Some(hook));
-            }
-        }
+        self.with_hook(&self.write_all_hook, |hook| hook(chunks, done));
         self.sync.set(false);
         self.go_on();
+    }
+
+    /// Calls a function that writes, taken out of its place. It comes back, also after a panic, unless the stream has closed.
+    fn with_hook<H>(&self, place: &RefCell<Option<H>>, call: impl FnOnce(&mut H)) {
+        let Some(hook) = place.take() else { return };
+        let _in_write = Flag::set(&self.in_write);
+        let mut lent = Lent {
+            hook: Some(hook),
+            place,
+            is_closed: &self.base.close_emitted,
+        };
+        if let Some(hook) = &mut lent.hook {
+            call(hook);
+        }
     }
 
     /// After the call of a function that writes: what it has written itself, and what it was done with.
@@ -232,7 +262,7 @@ impl<T: 'static> State<T> {
         if !may || waiting == 0 {
             return;
         }
-        self.working_off.set(true);
+        let _working_off = Flag::set(&self.working_off);
         if waiting > 1 && self.write_all_hook.borrow().is_some() {
             let buffer = self.buffer.take();
             let pending = self.pending_callbacks.get() - (waiting - 1);
@@ -251,7 +281,6 @@ impl<T: 'static> State<T> {
                 }
             }
         }
-        self.working_off.set(false);
     }
 
     pub(super) fn uncork(&self) {
