@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use futures::{FutureExt, StreamExt};
 use phaseloop::node::events::{self, ERROR, Event, EventEmitter, NEW_LISTENER, REMOVE_LISTENER};
@@ -593,4 +593,43 @@ fn a_timeout_with_a_listener_does_not_outlive_its_loop() {
         AbortSignal::timeout(60_000).on_abort(move || drop((keeper, handle)));
     });
     assert_eq!(Rc::strong_count(&held), 1);
+}
+
+thread_local! {
+    static ON_CLONE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// A waker whose next clone calls `f`.
+#[allow(unsafe_code, reason = "a safe waker has nobody's code in its clone")]
+fn on_clone(f: impl FnOnce() + 'static) -> Waker {
+    const TABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    fn clone(data: *const ()) -> RawWaker {
+        let called = ON_CLONE.take();
+        if let Some(f) = called {
+            f();
+        }
+        RawWaker::new(data, &TABLE)
+    }
+
+    ON_CLONE.set(Some(Box::new(f)));
+    // SAFETY: none of the functions looks at the data.
+    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) }
+}
+
+#[test]
+fn a_waker_that_emits_when_it_is_cloned_is_heard() {
+    phaseloop::block_on(async {
+        let emitter = EventEmitter::new();
+        let this = emitter.clone();
+        let mut next = events::once(&emitter, NUMBER);
+        let waker = on_clone(move || assert!(this.emit(NUMBER, &1)));
+        let polled = next.poll_unpin(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        assert_eq!(next.await.unwrap(), 1);
+        let this = emitter.clone();
+        let mut all = events::on(&emitter, NUMBER);
+        let waker = on_clone(move || assert!(this.emit(NUMBER, &2)));
+        let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
+        assert!(matches!(polled, Poll::Ready(Some(Ok(2)))));
+    });
 }

@@ -149,9 +149,11 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
     type Output = Result<A::Owned, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Before the borrow: the clone of a waker may be anybody's code.
+        let waker = cx.waker().clone();
         let mut output = self.state.output.borrow_mut();
         let before = match &mut *output {
-            Output::Waiting(waker) | Output::Settled(_, waker) => waker.replace(cx.waker().clone()),
+            Output::Waiting(before) | Output::Settled(_, before) => before.replace(waker),
             Output::Ready(_) => {
                 let ready = std::mem::replace(&mut *output, Output::Taken);
                 let Output::Ready(result) = ready else {
@@ -271,6 +273,8 @@ impl<A: ToOwned + ?Sized> Stream for Events<A> {
     type Item = Result<A::Owned, Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // As above.
+        let waker = cx.waker().clone();
         let mut queue = self.queue.borrow_mut();
         if let Some(item) = queue.items.pop_front() {
             return Poll::Ready(Some(item));
@@ -278,7 +282,7 @@ impl<A: ToOwned + ?Sized> Stream for Events<A> {
         if queue.closed {
             return Poll::Ready(None);
         }
-        let before = queue.waker.replace(cx.waker().clone());
+        let before = queue.waker.replace(waker);
         drop(queue);
         drop(before);
         Poll::Pending
