@@ -257,3 +257,53 @@ fn outside_of_run_exit_unwinds_out_of_the_loop() {
     let unwound = std::panic::catch_unwind(|| block_on(async { process::exit(1) }));
     assert!(unwound.is_err());
 }
+
+/// What the test named `test` writes to standard error when `body` runs in a process of its own.
+fn errors_of(test: &str, body: impl FnOnce()) -> Option<String> {
+    let child = util::in_child(&[], test, body)?;
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn an_exit_in_a_task_is_no_panic() {
+    let errors = errors_of("an_exit_in_a_task_is_no_panic", || {
+        let exit = node::run(async {
+            drop(spawn(async { process::exit(3) }));
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(exit.code(), 3);
+    });
+    if let Some(errors) = errors {
+        assert!(!errors.contains("panicked"), "{errors}");
+    }
+}
+
+#[test]
+fn an_exit_outside_of_run_is_told() {
+    let errors = errors_of("an_exit_outside_of_run_is_told", || {
+        let unwound = std::panic::catch_unwind(|| block_on(async { process::exit(7) }));
+        assert!(unwound.is_err());
+        assert_eq!(node::run(async { process::exit(8) }).code(), 8);
+    });
+    if let Some(errors) = errors {
+        assert!(errors.contains("process::exit(7)"), "{errors}");
+        assert!(!errors.contains("process::exit(8)"), "{errors}");
+    }
+}
+
+#[test]
+fn a_program_inside_a_loop_is_refused_once() {
+    let errors = errors_of("a_program_inside_a_loop_is_refused_once", || {
+        let text = panic_of(|| block_on(async { drop(node::run(async {})) }));
+        assert!(text.contains("inside one that runs"), "{text}");
+    });
+    if let Some(errors) = errors {
+        assert_eq!(
+            errors.matches("inside one that runs").count(),
+            1,
+            "{errors}"
+        );
+    }
+}

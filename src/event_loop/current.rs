@@ -79,6 +79,10 @@ impl Metadata for Meta {
 
     fn unseen(&self, payload: Payload) {
         at_home(&self.shared, |core| {
+            if core.is_some_and(|core| core.containment.has_ended()) {
+                // Not a panic: the program was told to end, from inside this task.
+                return;
+            }
             let info = core.and_then(|core| core.tasks.info(self.slot));
             let stop = match info.filter(|info| info.id() == self.id) {
                 Some(info) => self.shared.unseen_panic(&info, payload),

@@ -25,6 +25,8 @@ pub(super) struct ProcessState {
     warning: Listeners<Warning>,
     exit_code: Cell<Option<i32>>,
     is_exiting: Cell<bool>,
+    /// Whether `run` is there to return the code.
+    is_program: Cell<bool>,
 }
 
 /// Calls `listener` when the loop has run dry, with the exit code (N81).
@@ -132,9 +134,13 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. On a loop that `run` does not run, the unwinding goes out of the call that does.
+/// When no loop runs on this thread. On a loop that `run` does not run, a line on standard error says so, and the unwinding
+/// goes out of the call that does.
 pub fn exit(code: i32) -> ! {
     let node = Node::current();
+    if !node.process.is_program.get() {
+        eprintln!("phaseloop: process::exit({code}) was called outside of node::run");
+    }
     node.process.exit_code.set(Some(code));
     node.emit_exit(code);
     if let Some(core) = node.core() {
@@ -230,6 +236,7 @@ impl Node {
     /// A program begins: the end of another on this loop is forgotten. Panics come here from the start, since a listener
     /// may be added by the very callback that panics.
     pub(super) fn begin(self: &Rc<Self>, core: &Core) {
+        self.process.is_program.set(true);
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
         core.containment.begin();
@@ -238,6 +245,7 @@ impl Node {
 
     /// The program is over; the loop may go on. What the listeners of [`on_exit`] have queued is dropped (N82).
     pub(super) fn end(&self, core: &Core) {
+        self.process.is_program.set(false);
         core.containment.begin();
         if self.process.uncaught.is_empty() {
             core.containment.set_handler(None);

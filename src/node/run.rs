@@ -61,6 +61,8 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 /// As [`run`].
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {
     let core = event_loop.handle().core().clone();
+    // Panics here, before anything has begun, if a loop runs on this thread.
+    core.running(|| ());
     let node = Node::of(&core);
     node.begin(&core);
     let mut exit_code = 0;
