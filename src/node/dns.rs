@@ -8,7 +8,7 @@ use crate::net::lookup_host;
 use crate::task::next_tick;
 
 /// Looks a name up and calls back with its first address: by a tick if it is an address already, else in the poll phase, after
-/// a job of the pool (N94).
+/// a job of the pool (N94). A name that is not known has the code `ENOTFOUND`; if nobody could be asked, `EAI_AGAIN`.
 ///
 /// In plain Rust: [`lookup_host`].
 ///
@@ -47,6 +47,6 @@ pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) 
     in_callbacks(async move {
         let found = lookup_host((host.as_str(), 0)).await;
         let addresses = found.map(|found| found.iter().map(|address| address.ip()).collect());
-        callback(addresses.map_err(Error::from));
+        callback(addresses.map_err(Error::of_lookup));
     });
 }

@@ -126,6 +126,26 @@ impl Error {
     }
 }
 
+impl Error {
+    /// What a lookup reports. The resolver's errors have no kinds: either the name is not known, or nobody could be asked.
+    pub(super) fn of_lookup(error: io::Error) -> Self {
+        let message = error.to_string();
+        let code = code_of(error.kind()).unwrap_or_else(|| {
+            // As the C libraries put it.
+            let is_temporary = ["Temporary failure", "Try again", "temporarily"]
+                .iter()
+                .any(|words| message.contains(words));
+            if is_temporary {
+                "EAI_AGAIN"
+            } else {
+                "ENOTFOUND"
+            }
+        });
+        let message = Cow::Owned(message);
+        Self::make("Error", Some(code), message, Some(Cause::Io(error)))
+    }
+}
+
 impl From<io::Error> for Error {
     /// Keeps the error as the [source](std::error::Error::source), and finds Node's code for its kind.
     fn from(error: io::Error) -> Self {

@@ -1,6 +1,6 @@
 //! Where a server listens, or a socket connects to.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// An address and a port, a name and a port, or the path of a local socket.
@@ -20,11 +20,11 @@ pub enum Address {
 }
 
 impl Address {
-    /// Where a server listens, without a lookup.
+    /// Where a server listens, without a lookup. `None` for a name or a path.
     pub(super) fn to_listen(&self) -> Option<SocketAddr> {
         match self {
             Self::Socket(address) => Some(*address),
-            Self::Port(port) => Some((Ipv4Addr::UNSPECIFIED, *port).into()),
+            Self::Port(port) => Some((Ipv6Addr::UNSPECIFIED, *port).into()),
             Self::Host(host, port) => Some((host.parse::<std::net::IpAddr>().ok()?, *port).into()),
             Self::Path(_) => None,
         }

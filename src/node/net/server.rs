@@ -3,11 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
 use super::super::abort::AbortController;
 use super::super::callbacks::in_callbacks;
+use super::super::dns;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter};
 use super::super::stream::CLOSE;
@@ -49,6 +50,8 @@ struct Inner {
     /// Ends the accepting; `None` when the server does not listen.
     listening: RefCell<Option<AbortController>>,
     connections: Cell<usize>,
+    /// Changes with each close: what was begun before does not listen any more.
+    generation: Cell<u64>,
 }
 
 impl Server {
@@ -58,7 +61,9 @@ impl Server {
         Self::default()
     }
 
-    /// Listens: at once, and says so by a tick. An error is emitted, by a tick.
+    /// Listens: at once, and says so by a tick. An error is emitted, by a tick. A name is looked up first.
+    ///
+    /// A bare port is listened to on all addresses, of IPv6 and of IPv4; of IPv4 alone where there is no IPv6.
     ///
     /// # Panics
     ///
@@ -67,12 +72,33 @@ impl Server {
         let address = address.into();
         let listener = match (&address, address.to_listen()) {
             (Address::Path(path), _) => local::listen(path),
-            (_, Some(address)) => bind(address),
-            (_, None) => {
-                let text = "a server listens on an address, not on a name to be looked up";
-                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            (Address::Port(port), Some(address)) => {
+                bind(address).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, *port).into()))
             }
+            (_, Some(address)) => bind(address),
+            (Address::Host(host, port), None) => return self.look_up(host, *port),
+            (_, None) => unreachable!("what is no name and no path has an address"),
         };
+        self.listen_on(listener);
+    }
+
+    fn look_up(&self, host: &str, port: u16) {
+        let (server, generation) = (self.clone(), self.inner.generation.get());
+        dns::lookup(host, move |address| {
+            if server.inner.generation.get() != generation {
+                // Closed meanwhile.
+                return;
+            }
+            match address {
+                Ok(address) => server.listen_on(bind((address, port).into())),
+                Err(error) => {
+                    server.inner.emitter.emit(ERROR, &error);
+                }
+            }
+        });
+    }
+
+    fn listen_on(&self, listener: io::Result<Box<dyn Listener>>) {
         let server = self.clone();
         match listener {
             Ok(listener) => {
@@ -133,6 +159,7 @@ impl Server {
 
     /// Accepts no more. [`CLOSE`] is emitted by a tick, when no connection is left.
     pub fn close(&self) {
+        self.inner.generation.set(self.inner.generation.get() + 1);
         let listening = self.inner.listening.take();
         if let Some(listening) = listening {
             listening.abort();
@@ -169,7 +196,12 @@ fn bind(address: SocketAddr) -> io::Result<Box<dyn Listener>> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
-        TcpSocket::new_v6()?
+        let socket = TcpSocket::new_v6()?;
+        // All addresses are those of IPv4 as well.
+        if address.ip().is_unspecified() {
+            socket.set_only_v6(false)?;
+        }
+        socket
     };
     socket.bind(address)?;
     Ok(Box::new(socket.listen(BACKLOG)?))
