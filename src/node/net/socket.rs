@@ -51,7 +51,8 @@ const READ_SIZE: usize = 64 * 1024;
 ///         let client = net::connect(listening.address().unwrap());
 ///         client.write(b"hello".to_vec());
 ///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///         client.on(CLOSE, move |()| listening.close());
+///         let server = listening.clone();
+///         client.on(CLOSE, move |()| server.close());
 ///     });
 /// });
 /// ```
