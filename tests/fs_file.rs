@@ -16,8 +16,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures::future::{join, join_all};
 use futures::{
-    AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWrite, AsyncWriteExt, FutureExt, StreamExt,
-    poll,
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt,
+    FutureExt, StreamExt, poll,
 };
 use phaseloop::fs::{File, OpenOptions};
 use phaseloop::pool::Pool;
@@ -25,6 +25,7 @@ use phaseloop::task::yield_now;
 use phaseloop::{Kind, RunMode, block_on, spawn};
 use util::files::{Directory, Hold, poll_and_drop, with_threads};
 use util::finish;
+use util::wakers::on_clone;
 
 /// More than a file keeps of what waits to be written.
 const MUCH: usize = 3 << 20;
@@ -739,6 +740,43 @@ fn a_waker_that_panics_on_the_pool_loses_nothing_and_does_not_hold_the_loop() {
     assert_eq!(fs::metadata(&path).unwrap().len(), accepted as u64);
     assert_eq!(event_loop.handle().keepers(), []);
     finish(&mut event_loop);
+}
+
+/// A waker may use the file that it is cloned for.
+#[test]
+fn wakers_are_cloned_when_nothing_is_borrowed() {
+    let directory = Directory::new("waker-clone");
+    let path = directory.file("file", "0123456789");
+    let (mut event_loop, _) = with_threads(1);
+    event_loop.block_on(async {
+        let file = Rc::new(open(&path).await);
+        let (called, inner) = (Rc::new(Cell::new(0)), file.clone());
+        let waker = || {
+            let (called, inner) = (called.clone(), inner.clone());
+            on_clone(move || {
+                poll_and_drop(pin!(read_some(&inner, 1)));
+                called.set(called.get() + 1);
+            })
+        };
+        let (read, seek, write) = (waker(), waker(), waker());
+        let hold = Hold::new();
+        let mut reader = &*file;
+        let is_pending = Pin::new(&mut reader)
+            .poll_read(&mut Context::from_waker(&read), &mut [0; 4])
+            .is_pending();
+        assert!(is_pending);
+        let is_pending = Pin::new(&mut reader)
+            .poll_seek(&mut Context::from_waker(&seek), SeekFrom::Start(0))
+            .is_pending();
+        assert!(is_pending);
+        let is_pending = Pin::new(&mut reader)
+            .poll_write(&mut Context::from_waker(&write), b"x")
+            .is_pending();
+        assert!(is_pending);
+        assert_eq!(called.get(), 3);
+        drop(hold);
+        assert_eq!(read_some(&file, 4).await, "0123");
+    });
 }
 
 /// The end of a read that nobody waits for is taken later; it does not hold the loop.

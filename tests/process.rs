@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::rc::Rc;
+use std::task::{Context, Waker};
 
 use futures::future::{join_all, select};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
@@ -16,6 +17,7 @@ use phaseloop::process::{self, Child, Command, Error, Stdio};
 use phaseloop::signal::{Signal, SignalKind};
 use phaseloop::time::{Timer, sleep, timeout};
 use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn};
+use util::wakers::on_clone;
 use util::{Trace, ZERO, finish, in_child, ms, panic_of};
 
 const PROBE: SignalKind = SignalKind::from_raw(0);
@@ -718,6 +720,34 @@ fn a_child_that_outlives_its_loop() {
     while exists(id) {
         std::thread::sleep(ms(1));
     }
+}
+
+/// A waker may give up another wait for the child that it is cloned for.
+#[test]
+fn wakers_are_cloned_when_nothing_is_borrowed() {
+    block_on(async {
+        let child = sleeper();
+        let (mut first, mut second) = (child.exited(), child.exited());
+        assert!(
+            first
+                .poll_unpin(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
+        let called = Rc::new(Cell::new(false));
+        let seen = called.clone();
+        let waker = on_clone(move || {
+            drop(first);
+            seen.set(true);
+        });
+        assert!(
+            second
+                .poll_unpin(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        assert!(called.get());
+        child.kill().unwrap();
+        assert_eq!(second.await.unwrap().signal(), Some(9));
+    });
 }
 
 /// The number of a process that ended may be another's by the time a second thread waits for it.

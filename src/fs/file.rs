@@ -252,12 +252,12 @@ impl File {
 
     /// Waits until what was written before is with the system.
     pub(super) async fn written(&self) {
-        poll_fn(|cx| Cursor::poll_written(&self.shared, cx)).await;
+        poll_fn(|cx| self.poll_at(cx, |_, shared| Cursor::poll_written(shared))).await;
     }
 
     /// Waits until nothing is under way at the position, and forgets what was read ahead: it may not be true any more.
     pub(super) async fn forget_ahead(&self) {
-        poll_fn(|cx| self.cursor.borrow_mut().poll_idle(&self.shared, cx)).await;
+        poll_fn(|cx| self.poll_at(cx, |cursor, shared| cursor.poll_idle(shared))).await;
         self.cursor.borrow_mut().forget_ahead();
     }
 

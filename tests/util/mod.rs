@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 pub(crate) mod files;
+pub(crate) mod wakers;
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -1,5 +1,7 @@
 //! What happens at the position of a file: one job at a time, and what was read ahead.
 //!
+//! Nothing here knows who waits: that is noted by those who call, when the cursor is not borrowed any more.
+//!
 //! The system's position is ahead of the file's by what is in the buffer and, beyond that, by `behind`.
 //!
 //! ```text
@@ -8,7 +10,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
 use super::writer::{Accepted, Shared};
 use crate::blocking::Work;
@@ -98,7 +100,6 @@ impl Cursor {
     pub(super) fn poll_read(
         &mut self,
         shared: &Arc<Shared>,
-        cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let room = buffers.iter().map(|buffer| buffer.len()).sum();
@@ -107,12 +108,12 @@ impl Cursor {
         }
         let is_direct = room >= READ_AT_ONCE && self.ahead.len() == 0;
         if is_direct && matches!(self.flight, Flight::None) {
-            ready!(Self::poll_written(shared, cx));
+            ready!(Self::poll_written(shared));
             if let Some(count) = self.read_at_once(shared, buffers) {
                 return Poll::Ready(Ok(count));
             }
         }
-        ready!(self.poll_fill(shared, cx, room))?;
+        ready!(self.poll_fill(shared, room))?;
         let mut count = 0;
         for buffer in buffers {
             let ahead = self.ahead();
@@ -161,19 +162,14 @@ impl Cursor {
     }
 
     /// Waits until there is something ahead; at the end of the file, there is nothing.
-    pub(super) fn poll_fill(
-        &mut self,
-        shared: &Arc<Shared>,
-        cx: &mut Context<'_>,
-        asked: usize,
-    ) -> Poll<io::Result<()>> {
+    pub(super) fn poll_fill(&mut self, shared: &Arc<Shared>, asked: usize) -> Poll<io::Result<()>> {
         loop {
             if self.ahead.len() > 0 {
                 return Poll::Ready(Ok(()));
             }
             match &mut self.flight {
                 Flight::None => {
-                    ready!(Self::poll_written(shared, cx));
+                    ready!(Self::poll_written(shared));
                     if self.read_at_once >= MOST_AT_ONCE {
                         self.read_at_once = 0;
                         self.flight = Flight::Turn(phase::poll());
@@ -184,7 +180,7 @@ impl Cursor {
                     }
                 }
                 Flight::Read(work) => {
-                    let end = ready!(shared.poll_job(cx, work));
+                    let end = ready!(shared.poll_job(work));
                     self.flight = Flight::None;
                     let is_full = end.count.as_ref().is_ok_and(|&count| count == end.asked);
                     let count = self.take_read(end)?;
@@ -195,7 +191,7 @@ impl Cursor {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                Flight::Seek(..) | Flight::Turn(_) => ready!(self.poll_flight(shared, cx)),
+                Flight::Seek(..) | Flight::Turn(_) => ready!(self.poll_flight(shared)),
             }
         }
     }
@@ -276,20 +272,13 @@ impl Cursor {
     pub(super) fn poll_write(
         &mut self,
         shared: &Arc<Shared>,
-        cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Poll::Ready(Ok(0));
         }
-        ready!(self.poll_flight(shared, cx));
-        let mut accepted = shared.accept(buffers);
-        if matches!(accepted, Accepted::NoRoom) {
-            // There may be room by the time the task is known to wait for it.
-            shared.wait(cx.waker());
-            accepted = shared.accept(buffers);
-        }
-        match accepted {
+        ready!(self.poll_flight(shared));
+        match shared.accept(buffers) {
             Accepted::Failed(error) => Poll::Ready(Err(error)),
             Accepted::NoRoom => Poll::Pending,
             Accepted::Bytes { count, is_writing } => {
@@ -308,26 +297,22 @@ impl Cursor {
     }
 
     /// Waits until what was written before is with the system.
-    pub(super) fn poll_written(shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_written(shared: &Arc<Shared>) -> Poll<()> {
         if shared.is_writing() {
-            shared.wait(cx.waker());
-            // It may have ended by the time the task is known to wait for it.
-            if shared.is_writing() {
-                return Poll::Pending;
-            }
+            Poll::Pending
+        } else {
+            Poll::Ready(())
         }
-        Poll::Ready(())
     }
 
     /// Moves the position.
     pub(super) fn poll_seek(
         &mut self,
         shared: &Arc<Shared>,
-        cx: &mut Context<'_>,
         to: SeekFrom,
     ) -> Poll<io::Result<u64>> {
         loop {
-            ready!(self.poll_idle(shared, cx));
+            ready!(self.poll_idle(shared));
             match self.sought.take() {
                 // Another's, who does not want it any more, is as good.
                 Some((sought, result)) if sought == to => return Poll::Ready(result),
@@ -357,24 +342,24 @@ impl Cursor {
     }
 
     /// Waits until nothing moves the position.
-    pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.poll_flight(shared, cx));
-        Self::poll_written(shared, cx)
+    pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>) -> Poll<()> {
+        ready!(self.poll_flight(shared));
+        Self::poll_written(shared)
     }
 
     /// Waits for the job in flight. An error of a read that nobody waits for is dropped: who reads next meets it again.
-    fn poll_flight(&mut self, shared: &Arc<Shared>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_flight(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         match &mut self.flight {
             Flight::None => {}
             Flight::Read(work) => {
-                let end = ready!(shared.poll_job(cx, work));
+                let end = ready!(shared.poll_job(work));
                 let _ = self.take_read(end);
             }
             Flight::Seek(to, work) => {
-                let result = ready!(shared.poll_job(cx, work));
+                let result = ready!(shared.poll_job(work));
                 self.sought = Some((*to, result));
             }
-            Flight::Turn(turn) => ready!(shared.poll_job(cx, turn)),
+            Flight::Turn(turn) => ready!(shared.poll_job(turn)),
         }
         self.flight = Flight::None;
         Poll::Ready(())

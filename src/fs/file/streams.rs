@@ -2,38 +2,52 @@
 
 use std::io::{self, IoSlice, IoSliceMut, SeekFrom};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use super::File;
 use super::cursor::Cursor;
+use super::writer::Shared;
 
 impl File {
+    /// Does something at the position. If that has to wait, the task is noted when the cursor is not borrowed: the clone and
+    /// the drop of a waker may be anybody's code, which may use the file.
+    pub(super) fn poll_at<T>(
+        &self,
+        cx: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Cursor, &Arc<Shared>) -> Poll<T>,
+    ) -> Poll<T> {
+        let first = poll(&mut self.cursor.borrow_mut(), &self.shared);
+        if first.is_ready() {
+            return first;
+        }
+        self.shared.wait(cx.waker());
+        // It may be possible by the time the task is known to wait for it.
+        poll(&mut self.cursor.borrow_mut(), &self.shared)
+    }
+
     fn poll_read(
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.cursor
-            .borrow_mut()
-            .poll_read(&self.shared, cx, buffers)
+        self.poll_at(cx, |cursor, shared| cursor.poll_read(shared, buffers))
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        self.cursor
-            .borrow_mut()
-            .poll_write(&self.shared, cx, buffers)
+        self.poll_at(cx, |cursor, shared| cursor.poll_write(shared, buffers))
     }
 
     /// Waits until the system has what was written, and says whether it could be written.
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Cursor::poll_written(&self.shared, cx));
+        ready!(self.poll_at(cx, |_, shared| Cursor::poll_written(shared)));
         Poll::Ready(self.shared.take_error().map_or(Ok(()), Err))
     }
 
     fn poll_seek(&self, cx: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
-        self.cursor.borrow_mut().poll_seek(&self.shared, cx, to)
+        self.poll_at(cx, |cursor, shared| cursor.poll_seek(shared, to))
     }
 }
 
@@ -102,10 +116,9 @@ impl_streams!(&File);
 
 impl AsyncBufRead for File {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
-        let Self { shared, cursor } = self.get_mut();
-        let cursor = cursor.get_mut();
-        ready!(cursor.poll_fill(shared, cx, 1))?;
-        Poll::Ready(Ok(cursor.ahead()))
+        let file = self.get_mut();
+        ready!(file.poll_at(cx, |cursor, shared| cursor.poll_fill(shared, 1)))?;
+        Poll::Ready(Ok(file.cursor.get_mut().ahead()))
     }
 
     fn consume(self: Pin<&mut Self>, count: usize) {

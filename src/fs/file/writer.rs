@@ -125,17 +125,9 @@ impl Shared {
     }
 
     /// Polls a job in flight. Whoever waits for something here is woken by anything: it looks again.
-    pub(super) fn poll_job<F: Future + Unpin>(
-        self: &Arc<Self>,
-        cx: &mut Context<'_>,
-        job: &mut F,
-    ) -> Poll<F::Output> {
+    pub(super) fn poll_job<F: Future + Unpin>(self: &Arc<Self>, job: &mut F) -> Poll<F::Output> {
         let waker = Waker::from(self.clone());
-        let poll = Pin::new(job).poll(&mut Context::from_waker(&waker));
-        if poll.is_pending() {
-            self.wait(cx.waker());
-        }
-        poll
+        Pin::new(job).poll(&mut Context::from_waker(&waker))
     }
 
     /// The task is woken when a job ends, and when there is room.
