@@ -46,6 +46,8 @@ async fn tail(path: &Path) -> io::Result<()> {
             _ if event.name() != path.file_name() => {}
             WatchKind::Modified => log.print_new().await?,
             WatchKind::Created | WatchKind::MovedTo(_) => log.reopen().await?,
+            // An open file keeps its directory from being reported as gone.
+            WatchKind::Removed => log.close().await?,
             _ => {}
         }
     }
@@ -55,21 +57,25 @@ async fn tail(path: &Path) -> io::Result<()> {
 /// The file that has the name now, or had it last.
 struct Log {
     path: PathBuf,
-    file: File,
+    /// `None` once it was removed.
+    file: Option<File>,
     position: u64,
 }
 
 impl Log {
     async fn open(path: PathBuf) -> io::Result<Self> {
         Ok(Self {
-            file: File::open(&path).await?,
+            file: Some(File::open(&path).await?),
             path,
             position: 0,
         })
     }
 
     async fn length(&self) -> io::Result<u64> {
-        Ok(self.file.metadata().await?.len())
+        match &self.file {
+            Some(file) => Ok(file.metadata().await?.len()),
+            None => Ok(self.position),
+        }
     }
 
     /// Prints what has come since the last time.
@@ -78,11 +84,21 @@ impl Log {
             eprintln!("(truncated)");
             self.position = 0;
         }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
         let mut text = Vec::new();
-        self.file.seek(SeekFrom::Start(self.position)).await?;
-        self.file.read_to_end(&mut text).await?;
+        file.seek(SeekFrom::Start(self.position)).await?;
+        file.read_to_end(&mut text).await?;
         self.position += text.len() as u64;
         io::stdout().write_all(&text)
+    }
+
+    /// Prints what is left of a file that was removed, and lets it go.
+    async fn close(&mut self) -> io::Result<()> {
+        self.print_new().await?;
+        self.file = None;
+        Ok(())
     }
 
     /// Another file has the name: prints what is left of the old one, then the new one.
