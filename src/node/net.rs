@@ -13,6 +13,7 @@
 //! | [`CLOSE`](super::stream::CLOSE) of a server | by a tick, when the last of its sockets is destroyed (N97) |
 
 mod address;
+#[macro_use]
 mod connection;
 mod server;
 mod socket;

@@ -3,12 +3,10 @@
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-
-use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::event_loop::handles::Close;
 use crate::net::{TcpListener, TcpStream};
@@ -35,26 +33,41 @@ pub(super) trait Listener {
 
 pub(super) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
 
+/// The part of [`Connection`] that is the same for the streams of [`crate::net`]: all but the addresses.
+macro_rules! connection_of_stream {
+    () => {
+        fn poll_read(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffer: &mut [u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            futures_io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+        }
+
+        fn poll_write(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffer: &[u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            futures_io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+        }
+
+        fn is_readable(&self) -> bool {
+            $crate::node::net::connection::is_ready(self.readable())
+        }
+
+        fn shutdown_write(&self) -> std::io::Result<()> {
+            self.shutdown(std::net::Shutdown::Write)
+        }
+
+        fn close(self: Box<Self>) -> $crate::event_loop::handles::Close {
+            self.close_now()
+        }
+    };
+}
+
 impl Connection for TcpStream {
-    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self).poll_read(cx, buffer)
-    }
-
-    fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self).poll_write(cx, buffer)
-    }
-
-    fn is_readable(&self) -> bool {
-        is_ready(self.readable())
-    }
-
-    fn shutdown_write(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
-    }
-
-    fn close(self: Box<Self>) -> Close {
-        self.close_now()
-    }
+    connection_of_stream!();
 
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         (self.local_addr().ok(), self.peer_addr().ok())

@@ -1,15 +1,10 @@
 //! Local sockets.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use futures_io::{AsyncRead, AsyncWrite};
-
-use super::connection::{Accept, Connection, Listener, is_ready};
-use crate::event_loop::handles::Close;
+use super::connection::{Accept, Connection, Listener};
 use crate::net::{UnixListener, UnixStream};
 
 pub(super) async fn connect(path: &Path) -> io::Result<Box<dyn Connection>> {
@@ -21,25 +16,7 @@ pub(super) fn listen(path: &Path) -> io::Result<Box<dyn Listener>> {
 }
 
 impl Connection for UnixStream {
-    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self).poll_read(cx, buffer)
-    }
-
-    fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self).poll_write(cx, buffer)
-    }
-
-    fn is_readable(&self) -> bool {
-        is_ready(self.readable())
-    }
-
-    fn shutdown_write(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
-    }
-
-    fn close(self: Box<Self>) -> Close {
-        self.close_now()
-    }
+    connection_of_stream!();
 
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         (None, None)
