@@ -34,15 +34,9 @@ async fn echo(socket: UdpSocket) -> io::Result<()> {
     let mut batch = Batch::new(32, 1500);
     loop {
         socket.recv_batch(&mut batch).await?;
-        let mut answers = Vec::with_capacity(batch.len());
-        answers.extend(
-            batch
-                .iter()
-                .filter_map(|datagram| Some((datagram.bytes, datagram.from?))),
-        );
-        let mut sent = 0;
-        while sent < answers.len() {
-            sent += socket.send_batch(&answers[sent..]).await?;
+        // Each datagram has the address of its sender: the batch goes back as it is.
+        while let Err(error) = socket.send_batch(&mut batch).await {
+            eprintln!("could not answer {:?}: {error}", batch.failed());
         }
     }
 }

@@ -33,6 +33,7 @@
 //! ```
 
 mod address;
+mod batch;
 mod listener;
 mod options;
 #[macro_use]
@@ -45,11 +46,12 @@ mod unix;
 mod unix_datagram;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
+pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut};
 pub use listener::{Incoming, TcpListener};
 pub use options::Keepalive;
 pub use stream::TcpStream;
 pub use tcp_socket::TcpSocket;
-pub use udp::{Batch, Datagram, UdpOptions, UdpSocket};
+pub use udp::{UdpOptions, UdpSocket};
 #[cfg(unix)]
 pub use unix::{PeerCredentials, SocketName, UnixListener, UnixStream};
 #[cfg(unix)]

@@ -1,69 +1,29 @@
-//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; errors of the system as they are; batches.
+//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; errors of the system as they are. Batches
+//! are in `udp_batch.rs`.
 //!
 //! Ours differs: a socket exists and is bound from the start (R216). Receiving is a future (R217, R219, R221, R234), which
 //! takes what is there at once, so that a task may go on until nothing waits (R218). A send is tried at once and ends with
-//! the attempt, nothing is queued (R223–R226, R229). Batches say how many went (R222, R224, R225, R227). What is sent to an
-//! address over a connected socket is up to the system (R228). The system's error queue is not read (R232).
+//! the attempt, nothing is queued (R223–R226, R229). What is sent to an address over a
+//! connected socket is up to the system (R228). The system's error queue is not read (R232).
 #![cfg(all(unix, feature = "net"))]
 
+mod udp_util;
 mod util;
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
 use futures::FutureExt;
-use phaseloop::net::{Batch, UdpOptions, UdpSocket};
+use phaseloop::net::{UdpOptions, UdpSocket};
 use phaseloop::phase::{Check, Idle};
 use phaseloop::time::Timer;
 use phaseloop::{Handle, Kind, LoopHandle, block_on, spawn};
 use rustix::io::Errno;
 use rustix::net::sockopt;
+use udp_util::{V4, V6, address, assert_errno, bind, both_protocols, nobody, receive};
 use util::{ZERO, finish, ms, paused, turn};
-
-const V4: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-const V6: (Ipv6Addr, u16) = (Ipv6Addr::LOCALHOST, 0);
-
-/// A socket on the loopback interface.
-fn bind() -> UdpSocket {
-    UdpSocket::bind_with(V4.into(), UdpOptions::new()).unwrap()
-}
-
-fn address(socket: &UdpSocket) -> SocketAddr {
-    socket.local_addr().unwrap()
-}
-
-/// Two sockets, bound under the loopback address of each protocol that the machine has.
-async fn both_protocols() -> Vec<[UdpSocket; 2]> {
-    let v4 = [bind(), bind()];
-    match UdpSocket::bind(V6).await {
-        Ok(first) => vec![v4, [first, UdpSocket::bind(V6).await.unwrap()]],
-        // A machine without IPv6.
-        Err(error) => {
-            assert!(matches!(
-                error.kind(),
-                ErrorKind::AddrNotAvailable | ErrorKind::Unsupported
-            ));
-            vec![v4]
-        }
-    }
-}
-
-/// Receives as text, with the sender.
-async fn receive(socket: &UdpSocket) -> (String, SocketAddr) {
-    let mut buffer = [0; 1500];
-    let (length, from) = socket.recv_from(&mut buffer).await.unwrap();
-    (
-        String::from_utf8_lossy(&buffer[..length]).into_owned(),
-        from,
-    )
-}
-
-/// The address of a socket that has been closed.
-fn nobody() -> SocketAddr {
-    address(&bind())
-}
 
 /// Sends to a closed port until the answer is there: the error of an earlier datagram.
 async fn until_refused(socket: &UdpSocket) {
@@ -73,11 +33,6 @@ async fn until_refused(socket: &UdpSocket) {
             return assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         }
     }
-}
-
-#[track_caller]
-fn assert_errno<T: std::fmt::Debug>(result: io::Result<T>, errno: Errno) {
-    assert_eq!(Errno::from_io_error(&result.unwrap_err()), Some(errno));
 }
 
 // Bound, connected, adopted.
@@ -482,101 +437,6 @@ fn libuv_udp_recv_cb_close_pollerr() {
     }));
     finish(&mut event_loop);
     assert_eq!(trace.take(), "closed");
-}
-
-// Batches.
-
-#[test]
-fn r222_libuv_udp_mmsg() {
-    block_on(async {
-        let (a, b) = (bind(), bind());
-        let texts: Vec<String> = (0..70).map(|number| number.to_string()).collect();
-        let to = address(&b);
-        let datagrams: Vec<_> = texts.iter().map(|text| (text.as_bytes(), to)).collect();
-        let mut sent = 0;
-        let mut sends = 0;
-        while sent < datagrams.len() {
-            sent += a.send_batch(&datagrams[sent..]).await.unwrap();
-            sends += 1;
-        }
-        assert_eq!((sent, sends), (70, 2), "at most 64 at once");
-        let mut batch = Batch::new(100, 16);
-        assert_eq!((batch.len(), batch.capacity()), (0, 100));
-        let mut received = Vec::new();
-        let mut sizes = Vec::new();
-        while received.len() < 70 {
-            let count = b.recv_batch(&mut batch).await.unwrap();
-            assert_eq!((count, batch.is_empty()), (batch.len(), false));
-            sizes.push(count);
-            for datagram in batch.iter() {
-                assert_eq!(datagram.from, Some(address(&a)));
-                assert!(!datagram.truncated);
-                received.push(String::from_utf8_lossy(datagram.bytes).into_owned());
-            }
-        }
-        assert_eq!(received, texts, "all of them, in order");
-        assert_eq!(sizes, [64, 6], "here too");
-    });
-}
-
-#[test]
-fn r222_libuv_udp_mmsg_small_buf() {
-    block_on(async {
-        let (a, b) = (bind(), bind());
-        for text in ["long enough", "", "abc"] {
-            a.send_to(text.as_bytes(), address(&b)).await.unwrap();
-        }
-        // Room for two, of three bytes.
-        let mut batch = Batch::new(2, 3);
-        assert_eq!(b.recv_batch(&mut batch).await.unwrap(), 2);
-        let seen: Vec<_> = batch.iter().map(|one| (one.bytes, one.truncated)).collect();
-        assert_eq!(seen, [(&b"lon"[..], true), (b"", false)]);
-        // The next receive replaces them.
-        assert_eq!(b.recv_batch(&mut batch).await.unwrap(), 1);
-        let seen: Vec<_> = batch.iter().map(|one| (one.bytes, one.truncated)).collect();
-        assert_eq!(seen, [(&b"abc"[..], false)]);
-        // No room at all still takes one at a time, and none is not a number of datagrams.
-        a.send_to(b"x", address(&b)).await.unwrap();
-        let mut none = Batch::new(0, 0);
-        assert_eq!(none.capacity(), 1);
-        assert_eq!(b.recv_batch(&mut none).await.unwrap(), 1);
-        let only = none.iter().next().unwrap();
-        assert_eq!((only.bytes, only.truncated), (&b""[..], true));
-    });
-}
-
-#[test]
-#[should_panic(expected = "no batch is that large")]
-fn a_batch_larger_than_memory_is_refused() {
-    drop(Batch::new(usize::MAX / 2, 4));
-}
-
-/// An error says that the first one was not sent; one that comes later only ends the batch.
-#[test]
-fn r225_r227_libuv_udp_sendmmsg_error() {
-    block_on(async {
-        let (a, b) = (bind(), bind());
-        let (to, huge) = (address(&b), vec![0; 65_536]);
-        let good = |text: &'static str| (text.as_bytes(), to);
-        let bad = (&huge[..], to);
-        assert_eq!(a.send_batch(&[]).await.unwrap(), 0);
-        let batch = [good("one"), good("two"), bad, good("three")];
-        assert_eq!(a.send_batch(&batch).await.unwrap(), 2);
-        assert_errno(a.send_batch(&batch[2..]).await, Errno::MSGSIZE);
-        assert_eq!(a.send_batch(&batch[3..]).await.unwrap(), 1);
-        for expected in ["one", "two", "three"] {
-            assert_eq!(receive(&b).await.0, expected);
-        }
-        // Refused by the peer: as of a single send.
-        let (lost, first) = (bind(), nobody());
-        lost.connect(first).await.unwrap();
-        let refused = loop {
-            if let Err(error) = lost.send_batch(&[(b"x", first)]).await {
-                break error;
-            }
-        };
-        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-    });
 }
 
 // Options.

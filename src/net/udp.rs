@@ -12,12 +12,11 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Readiness, Source};
 use crate::sys;
-pub use crate::sys::datagrams::{Batch, Datagram};
 
 /// A UDP socket.
 ///
 /// All methods take `&self`: one task can receive while another sends. Sends are tried at once and wait only when the
-/// system has no room.
+/// system has no room. Many datagrams go faster in [batches](super::Batch).
 ///
 /// # Cancel safety
 ///
@@ -41,7 +40,7 @@ pub use crate::sys::datagrams::{Batch, Datagram};
 /// # }
 /// ```
 pub struct UdpSocket {
-    source: Source<net::UdpSocket>,
+    pub(super) source: Source<net::UdpSocket>,
 }
 
 impl UdpSocket {
@@ -205,55 +204,6 @@ impl UdpSocket {
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source
             .read_with(|socket| socket.peek_from(buffer))
-            .await
-    }
-
-    /// Receives as many datagrams as wait and `batch` has room for, at least one and at most 64, with one system call on
-    /// Linux.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::{Batch, UdpSocket};
-    ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
-    ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
-    ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
-    ///     let to = b.local_addr()?;
-    ///     let sent = a.send_batch(&[(b"one".as_slice(), to), (b"two".as_slice(), to)]).await?;
-    ///     assert_eq!(sent, 2);
-    ///     let mut batch = Batch::new(8, 1500);
-    ///     let mut received = 0;
-    ///     while received < sent {
-    ///         b.recv_batch(&mut batch).await?;
-    ///         received += batch.len();
-    ///     }
-    ///     assert!(batch.iter().all(|datagram| datagram.from == a.local_addr().ok()));
-    ///     Ok(())
-    /// })
-    /// # }
-    /// ```
-    pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
-        self.source.read_with(|socket| batch.receive(socket)).await
-    }
-
-    /// Sends the first of `datagrams`, and as many of the others as the system takes at once, 64 in all at most: with one
-    /// system call on Linux. Returns how many; none of the rest was sent.
-    ///
-    /// # Errors
-    ///
-    /// That of the first datagram, if it cannot be sent.
-    pub async fn send_batch(&self, datagrams: &[(&[u8], SocketAddr)]) -> io::Result<usize> {
-        if datagrams.is_empty() {
-            return Ok(0);
-        }
-        self.source
-            .write_with(|socket| sys::datagrams::send(socket, datagrams))
             .await
     }
 

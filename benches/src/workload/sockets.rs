@@ -94,16 +94,9 @@ pub(crate) fn udp_batched() -> Reading {
         let meter = Meter::start();
         loop {
             socket.recv_batch(&mut batch).await.expect("it is open");
-            let answers: Vec<_> = batch
-                .iter()
-                .filter_map(|datagram| Some((datagram.bytes, datagram.from?)))
-                .collect();
-            let mut sent = 0;
-            while sent < answers.len() {
-                let rest = &answers[sent..];
-                sent += socket.send_batch(rest).await.expect("it is open");
-            }
-            if answers.iter().any(|(bytes, _)| bytes.is_empty()) {
+            let is_last = batch.iter().any(|datagram| datagram.bytes().is_empty());
+            socket.send_batch(&mut batch).await.expect("it is open");
+            if is_last {
                 return meter.stop();
             }
         }

@@ -1,0 +1,613 @@
+//! Datagrams in batches.
+
+use std::fmt;
+use std::io;
+use std::net::{self, SocketAddr};
+use std::task::{Context, Poll, ready};
+
+use super::UdpSocket;
+use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
+
+/// Datagrams that are received or sent together, with one system call for many on Linux.
+///
+/// A batch has room for a number of datagrams of a size, all of it made at once. Each datagram has its bytes and an address:
+/// that of its sender when it was received, that of its receiver when it is sent. A received batch can thus be sent as it
+/// is, and each datagram goes back to where it came from. In between its datagrams may be
+/// [changed in place](Self::iter_mut), [dropped](Self::retain_mut), or answered [in another batch](Self::push_reply).
+///
+/// What was sent leaves the batch; what was not is still there, in order.
+///
+/// # Examples
+///
+/// A server that answers in place, and does not answer all:
+///
+/// ```
+/// use std::io;
+/// use phaseloop::{net::{Batch, UdpSocket}, spawn};
+///
+/// async fn serve(socket: UdpSocket) -> io::Result<()> {
+///     let mut batch = Batch::new(64, 1500);
+///     loop {
+///         socket.recv_batch(&mut batch).await?;
+///         batch.retain_mut(|mut datagram| {
+///             datagram.bytes_mut().make_ascii_uppercase();
+///             datagram.bytes() != b"SECRET"
+///         });
+///         socket.send_batch(&mut batch).await?;
+///     }
+/// }
+///
+/// # fn main() -> io::Result<()> {
+/// phaseloop::block_on(async {
+///     let server = UdpSocket::bind("127.0.0.1:0").await?;
+///     let client = UdpSocket::bind("127.0.0.1:0").await?;
+///     client.connect(server.local_addr()?).await?;
+///     drop(spawn(serve(server)));
+///     client.send(b"secret").await?;
+///     client.send(b"hello").await?;
+///     let mut buffer = [0; 16];
+///     let length = client.recv(&mut buffer).await?;
+///     assert_eq!(&buffer[..length], b"HELLO");
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub struct Batch {
+    rooms: Rooms,
+    /// The rooms from `start` up to `end` hold the datagrams.
+    start: usize,
+    end: usize,
+    /// Whether the one before `start` could not be sent.
+    has_failed: bool,
+}
+
+impl Batch {
+    /// Room for `count` datagrams, at least one, of up to `size` bytes.
+    ///
+    /// # Panics
+    ///
+    /// When that is more bytes than there can be.
+    #[must_use]
+    pub fn new(count: usize, size: usize) -> Self {
+        Self {
+            rooms: Rooms::new(count.max(1), size),
+            start: 0,
+            end: 0,
+            has_failed: false,
+        }
+    }
+
+    /// How many datagrams it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// How many datagrams there is room for in all.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.rooms.count()
+    }
+
+    /// How many bytes a datagram may have.
+    #[must_use]
+    pub fn datagram_size(&self) -> usize {
+        self.rooms.size()
+    }
+
+    /// The datagrams, oldest first.
+    #[inline]
+    pub fn iter(&self) -> Datagrams<'_> {
+        Datagrams(self.rooms.iter(self.start..self.end))
+    }
+
+    /// The datagrams, oldest first, to be changed.
+    #[inline]
+    pub fn iter_mut(&mut self) -> DatagramsMut<'_> {
+        let size = self.rooms.size();
+        DatagramsMut {
+            rooms: self.rooms.iter_mut(self.start..self.end),
+            size,
+        }
+    }
+
+    /// Shows each datagram to `keep`, which may change it, and drops those for which it says `false`.
+    ///
+    /// Should it panic, those that it has not seen are dropped, too.
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(DatagramMut<'_>) -> bool) {
+        self.has_failed = false;
+        let end = std::mem::replace(&mut self.end, self.start);
+        for index in self.start..end {
+            let (head, room) = self.rooms.get_mut(index);
+            if keep(DatagramMut { head, room }) {
+                if self.end < index {
+                    self.rooms.copy(index, self.end);
+                }
+                self.end += 1;
+            }
+        }
+    }
+
+    /// Adds a datagram for an address, copying its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than the [size](Self::datagram_size) of the batch,
+    /// [`StorageFull`](io::ErrorKind::StorageFull) when there is no room for another datagram.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+    ///     let mut batch = Batch::new(8, 1500);
+    ///     batch.push(b"for a", a.local_addr()?)?;
+    ///     batch.push(b"for b", b.local_addr()?)?;
+    ///     a.send_batch(&mut batch).await?;
+    ///     assert!(batch.is_empty());
+    ///     assert_eq!(b.recv_batch(&mut batch).await?, 1);
+    ///     let received = batch.iter().next().unwrap();
+    ///     assert_eq!((received.bytes(), received.address()), (&b"for b"[..], a.local_addr().ok()));
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn push(&mut self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.add(bytes, Address::new(to))
+    }
+
+    /// Adds a datagram for the peer of a [connected](UdpSocket::connect) socket.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_to_peer(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.add(bytes, Address::NONE)
+    }
+
+    /// Adds a datagram for where another one came from. This is [`push`](Self::push) without a look at the address.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// /// Answers every datagram with its length.
+    /// async fn serve(socket: UdpSocket) -> std::io::Result<()> {
+    ///     let mut questions = Batch::new(64, 1500);
+    ///     let mut answers = Batch::new(64, 8);
+    ///     loop {
+    ///         socket.recv_batch(&mut questions).await?;
+    ///         for question in &questions {
+    ///             let length = question.bytes().len() as u64;
+    ///             answers.push_reply(&question, &length.to_be_bytes())?;
+    ///         }
+    ///         while let Err(error) = socket.send_batch(&mut answers).await {
+    ///             eprintln!("not sent: {:?}: {error}", answers.failed());
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    #[inline]
+    pub fn push_reply(&mut self, to: &Datagram<'_>, bytes: &[u8]) -> io::Result<()> {
+        self.add(bytes, to.head.address)
+    }
+
+    #[inline]
+    fn add(&mut self, bytes: &[u8], address: Address) -> io::Result<()> {
+        if bytes.len() > self.datagram_size() {
+            return Err(too_long(bytes.len(), self.datagram_size()));
+        }
+        if self.end == self.capacity() {
+            self.move_to_the_front()?;
+        }
+        self.has_failed = false;
+        let (head, room) = self.rooms.get_mut(self.end);
+        room[..bytes.len()].copy_from_slice(bytes);
+        *head = Head {
+            address,
+            length: bytes.len(),
+            truncated: false,
+        };
+        self.end += 1;
+        Ok(())
+    }
+
+    /// Makes room behind the datagrams if there is some before them.
+    fn move_to_the_front(&mut self) -> io::Result<()> {
+        if self.len() == self.capacity() {
+            let text = format!("the batch is full: {} datagrams", self.len());
+            return Err(io::Error::new(io::ErrorKind::StorageFull, text));
+        }
+        for index in 0..self.len() {
+            self.rooms.copy(self.start + index, index);
+        }
+        (self.start, self.end) = (0, self.len());
+        Ok(())
+    }
+
+    /// Drops all datagrams.
+    pub fn clear(&mut self) {
+        (self.start, self.end, self.has_failed) = (0, 0, false);
+    }
+
+    /// The datagram to which the error of the last send belongs, until the batch is changed or sent again.
+    #[must_use]
+    pub fn failed(&self) -> Option<Datagram<'_>> {
+        let before = self.start.checked_sub(1).filter(|_| self.has_failed)?;
+        Datagrams(self.rooms.iter(before..self.start)).next()
+    }
+
+    /// Replaces the datagrams by those that wait, if any.
+    fn receive(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
+        self.clear();
+        self.end = self.rooms.receive(socket)?;
+        Ok(self.end)
+    }
+
+    /// Sends as many as the system takes with one call; one that it refuses is the first.
+    fn send(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
+        self.has_failed = false;
+        if self.is_empty() {
+            return Ok(0);
+        }
+        match self.rooms.send(socket, self.start..self.end) {
+            Ok(sent) => {
+                self.start += sent;
+                if self.is_empty() {
+                    self.clear();
+                }
+                Ok(sent)
+            }
+            Err(error) => {
+                if !is_temporary(&error) {
+                    self.start += 1;
+                    self.has_failed = true;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+fn is_temporary(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted)
+}
+
+#[cold]
+fn too_long(length: usize, size: usize) -> io::Error {
+    let text = format!("a datagram of {length} bytes is too long: the batch has room for {size}");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+impl<'a> IntoIterator for &'a Batch {
+    type Item = Datagram<'a>;
+    type IntoIter = Datagrams<'a>;
+
+    #[inline]
+    fn into_iter(self) -> Datagrams<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a mut Batch {
+    type Item = DatagramMut<'a>;
+    type IntoIter = DatagramsMut<'a>;
+
+    #[inline]
+    fn into_iter(self) -> DatagramsMut<'a> {
+        self.iter_mut()
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("datagram_size", &self.datagram_size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A datagram of a [`Batch`].
+#[derive(Clone, Copy)]
+pub struct Datagram<'a> {
+    head: &'a Head,
+    bytes: &'a [u8],
+}
+
+impl<'a> Datagram<'a> {
+    #[inline]
+    fn new(head: &'a Head, room: &'a [u8]) -> Self {
+        let bytes = &room[..head.length];
+        Self { head, bytes }
+    }
+
+    /// What was received, or is to be sent.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Who sent it, or whom it is for. `None`: the peer of a connected socket, or somebody whom the system does not name.
+    #[inline]
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.head.address.get()
+    }
+
+    /// Whether it was longer than the room for it, and cut.
+    #[inline]
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.head.truncated
+    }
+}
+
+impl fmt::Debug for Datagram<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Datagram")
+            .field("address", &self.address())
+            .field("length", &self.bytes.len())
+            .field("truncated", &self.is_truncated())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A datagram of a [`Batch`] that may be changed.
+pub struct DatagramMut<'a> {
+    head: &'a mut Head,
+    room: &'a mut [u8],
+}
+
+impl DatagramMut<'_> {
+    /// What was received, or is to be sent.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.room[..self.head.length]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.room[..self.head.length]
+    }
+
+    /// All of its room: its bytes, and behind them whatever was there before.
+    ///
+    /// To write another content in place, write it here and then [say how long it is](Self::set_len).
+    #[inline]
+    #[must_use]
+    pub fn room_mut(&mut self) -> &mut [u8] {
+        self.room
+    }
+
+    /// Says how much of its room is used. It counts as complete from now on.
+    ///
+    /// # Panics
+    ///
+    /// When that is more than there is.
+    #[inline]
+    pub fn set_len(&mut self, length: usize) {
+        let size = self.room.len();
+        assert!(length <= size, "{length} of {size} bytes");
+        self.head.length = length;
+        self.head.truncated = false;
+    }
+
+    /// Gives it another content.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than there is room for.
+    #[inline]
+    pub fn set_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let size = self.room.len();
+        let room = self.room.get_mut(..bytes.len());
+        room.ok_or_else(|| too_long(bytes.len(), size))?
+            .copy_from_slice(bytes);
+        self.set_len(bytes.len());
+        Ok(())
+    }
+
+    /// As [`Datagram::address`].
+    #[inline]
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.head.address.get()
+    }
+
+    /// Says whom it is for.
+    #[inline]
+    pub fn set_address(&mut self, to: SocketAddr) {
+        self.head.address = Address::new(to);
+    }
+
+    /// As [`Datagram::is_truncated`].
+    #[inline]
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.head.truncated
+    }
+}
+
+impl fmt::Debug for DatagramMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Datagram::new(self.head, self.room).fmt(f)
+    }
+}
+
+/// The datagrams of a [`Batch`]; see [`Batch::iter`].
+#[derive(Clone, Debug)]
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Datagrams<'a>(Iter<'a>);
+
+impl<'a> Iterator for Datagrams<'a> {
+    type Item = Datagram<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Datagram<'a>> {
+        let (head, room) = self.0.next()?;
+        Some(Datagram::new(head, room))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Datagrams<'_> {}
+
+/// The datagrams of a [`Batch`], to be changed; see [`Batch::iter_mut`].
+#[derive(Debug)]
+#[must_use = "iterators do nothing unless consumed"]
+pub struct DatagramsMut<'a> {
+    rooms: IterMut<'a>,
+    size: usize,
+}
+
+impl<'a> Iterator for DatagramsMut<'a> {
+    type Item = DatagramMut<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<DatagramMut<'a>> {
+        let (head, room) = self.rooms.next()?;
+        let room = &mut room[..self.size];
+        Some(DatagramMut { head, room })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rooms.size_hint()
+    }
+}
+
+impl ExactSizeIterator for DatagramsMut<'_> {}
+
+/// Datagrams in batches.
+impl UdpSocket {
+    /// Replaces the datagrams of `batch` by those that wait: at least one, at most as many as it has room for. Returns how
+    /// many.
+    ///
+    /// What does not fit into its room is cut, and [marked](Datagram::is_truncated).
+    ///
+    /// # Errors
+    ///
+    /// The system's. The batch is empty then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Given up, it has received nothing.
+    pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
+        self.source.read_with(|socket| batch.receive(socket)).await
+    }
+
+    /// Sends the datagrams of `batch`, in order, and waits when the system has no room. Those that were sent leave the
+    /// batch; in the end it is empty.
+    ///
+    /// # Errors
+    ///
+    /// The system's for one of the datagrams: those before it were sent, those behind it were not and are still in the
+    /// batch, to be sent by the next call. It leaves the batch itself; [`Batch::failed`] shows it. As of
+    /// [`send`](Self::send), the error may be that of an earlier datagram
+    /// ([`ConnectionRefused`](io::ErrorKind::ConnectionRefused)), but it is this one that was not sent.
+    ///
+    /// # Cancel safety
+    ///
+    /// Given up, what was sent has left the batch and the rest is in it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let here = socket.local_addr()?;
+    ///     let mut batch = Batch::new(8, 100_000);
+    ///     batch.push(b"one", here)?;
+    ///     batch.push(&[0; 100_000], here)?; // More than UDP can carry.
+    ///     batch.push(b"two", here)?;
+    ///     let mut refused = Vec::new();
+    ///     while let Err(_error) = socket.send_batch(&mut batch).await {
+    ///         refused.extend(batch.failed().map(|datagram| datagram.bytes().len()));
+    ///     }
+    ///     assert_eq!(refused, [100_000]);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub async fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
+        batch.has_failed = false;
+        while !batch.is_empty() {
+            self.source.write_with(|socket| batch.send(socket)).await?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the datagrams of `batch` by those that wait now.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when none does, else as [`recv_batch`](Self::recv_batch).
+    pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
+        self.source.try_with(|socket| batch.receive(socket))
+    }
+
+    /// Sends as many of the datagrams of `batch` as there is room for now, with one system call on Linux. They leave the
+    /// batch. Returns how many: less than all also when one in their midst has an error, which the next call says.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is no room for any, else as [`send_batch`](Self::send_batch).
+    pub fn try_send_batch(&self, batch: &mut Batch) -> io::Result<usize> {
+        batch.send(self.get_ref())
+    }
+
+    /// The poll function of [`recv_batch`](Self::recv_batch), for one task at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_batch`](Self::recv_batch).
+    pub fn poll_recv_batch(
+        &self,
+        cx: &mut Context<'_>,
+        batch: &mut Batch,
+    ) -> Poll<io::Result<usize>> {
+        self.source
+            .poll_read_with(cx, |socket| batch.receive(socket))
+    }
+
+    /// The poll function of [`send_batch`](Self::send_batch), for one task at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_batch`](Self::send_batch).
+    pub fn poll_send_batch(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
+        batch.has_failed = false;
+        while !batch.is_empty() {
+            ready!(self.source.poll_write_with(cx, |socket| batch.send(socket)))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,202 @@
+//! Linux: `recvmmsg` and `sendmmsg`.
+
+use std::fmt;
+use std::io;
+use std::mem::{replace, zeroed};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+
+use super::{Head, Rooms, stride};
+
+/// An address as the system has it: it is copied as it is, and taken apart for those who ask.
+#[derive(Clone, Copy)]
+pub(crate) struct Address {
+    raw: Raw,
+    /// How much of it is used, at most all; nothing: there is no address.
+    used: libc::socklen_t,
+}
+
+/// At least the first is initialised, and with it the family; the other when the family and the length say so.
+#[repr(C)]
+#[derive(Clone, Copy)]
+union Raw {
+    v4: libc::sockaddr_in,
+    v6: libc::sockaddr_in6,
+}
+
+impl Address {
+    pub(crate) const NONE: Self = Self {
+        // SAFETY: all zero is an address, of no family.
+        raw: unsafe { zeroed() },
+        used: 0,
+    };
+
+    const ROOM: libc::socklen_t = size_of::<Raw>() as _;
+
+    #[inline]
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(address) => {
+                let v4 = libc::sockaddr_in {
+                    sin_family: libc::AF_INET as _,
+                    sin_port: address.port().to_be(),
+                    sin_addr: libc::in_addr {
+                        s_addr: u32::from_ne_bytes(address.ip().octets()),
+                    },
+                    sin_zero: [0; 8],
+                };
+                Self {
+                    raw: Raw { v4 },
+                    used: size_of_val(&v4) as _,
+                }
+            }
+            SocketAddr::V6(address) => {
+                let v6 = libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as _,
+                    sin6_port: address.port().to_be(),
+                    sin6_flowinfo: address.flowinfo(),
+                    sin6_addr: libc::in6_addr {
+                        s6_addr: address.ip().octets(),
+                    },
+                    sin6_scope_id: address.scope_id(),
+                };
+                Self {
+                    raw: Raw { v6 },
+                    used: size_of_val(&v6) as _,
+                }
+            }
+        }
+    }
+
+    /// `None`: there is none, or it is of another family.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<SocketAddr> {
+        // SAFETY: it is initialised, whatever the union holds, and any bits will do for its numbers.
+        let v4 = unsafe { &self.raw.v4 };
+        match libc::c_int::from(v4.sin_family) {
+            libc::AF_INET if self.used as usize >= size_of_val(v4) => {
+                let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
+                let port = u16::from_be(v4.sin_port);
+                Some(SocketAddrV4::new(ip, port).into())
+            }
+            libc::AF_INET6 if self.used as usize >= size_of::<libc::sockaddr_in6>() => {
+                // SAFETY: of this family and this long, it was written by `new` or by the system.
+                let v6 = unsafe { &self.raw.v6 };
+                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                let port = u16::from_be(v6.sin6_port);
+                let address = SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id);
+                Some(address.into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// The headers for both calls, made once: those for receiving are always ready for it, those for sending get the lengths.
+pub(super) struct Calls {
+    incoming: Headers,
+    outgoing: Headers,
+}
+
+/// Headers that point to the vectors, heads and rooms of their datagrams, none of which ever moves.
+struct Headers {
+    vectors: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+// SAFETY: the pointers lead to memory that the same `Rooms` own, and are followed by the system alone, in `receive` and
+// `send`, which have the rooms for themselves.
+unsafe impl Send for Headers {}
+// SAFETY: the same; nothing is read or changed through a shared reference.
+unsafe impl Sync for Headers {}
+
+impl Calls {
+    /// Headers for rooms of `size` bytes, which must live as long and stay where they are.
+    pub(super) fn new(heads: &mut Vec<Head>, bytes: &mut Vec<u8>, size: usize) -> Self {
+        assert_eq!(heads.len() * stride(size), bytes.len());
+        Self {
+            incoming: Headers::new(heads, bytes, size),
+            outgoing: Headers::new(heads, bytes, size),
+        }
+    }
+}
+
+impl Headers {
+    fn new(heads: &mut Vec<Head>, bytes: &mut Vec<u8>, size: usize) -> Self {
+        let (count, heads, bytes) = (heads.len(), heads.as_mut_ptr(), bytes.as_mut_ptr());
+        let mut vectors: Vec<libc::iovec> = (0..count)
+            .map(|index| libc::iovec {
+                iov_base: bytes.wrapping_add(index * stride(size)).cast(),
+                iov_len: size,
+            })
+            .collect();
+        let vector = vectors.as_mut_ptr();
+        let message = |index| {
+            // SAFETY: the caller's list has so many heads.
+            let name = unsafe { &raw mut (*heads.add(index)).address.raw };
+            // SAFETY: all zero is a valid empty header. It may have fields beside those that are set here.
+            let mut message: libc::mmsghdr = unsafe { zeroed() };
+            message.msg_hdr.msg_name = name.cast();
+            message.msg_hdr.msg_namelen = Address::ROOM;
+            message.msg_hdr.msg_iov = vector.wrapping_add(index);
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        };
+        let messages = (0..count).map(message).collect();
+        Self { vectors, messages }
+    }
+}
+
+impl Rooms {
+    /// Receives what waits, as far as there are rooms, from the first on.
+    pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
+        let messages = &mut self.calls.incoming.messages;
+        // SAFETY: the headers point to addresses and rooms of the lengths they say, which are ours alone now.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                messages.len() as _,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        for (message, head) in messages[..received].iter_mut().zip(&mut self.heads) {
+            head.length = message.msg_len as usize;
+            head.truncated = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+            let used = replace(&mut message.msg_hdr.msg_namelen, Address::ROOM);
+            // A longer one, of another family, was cut.
+            head.address.used = if used <= Address::ROOM { used } else { 0 };
+        }
+        Ok(received)
+    }
+
+    /// Sends as many of these as the system takes; an error is that of the first.
+    pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
+        let Headers { vectors, messages } = &mut self.calls.outgoing;
+        let messages = &mut messages[range.clone()];
+        let headers = messages.iter_mut().zip(&mut vectors[range.clone()]);
+        for ((message, vector), head) in headers.zip(&self.heads[range]) {
+            message.msg_hdr.msg_namelen = head.address.used;
+            vector.iov_len = head.length.min(self.size);
+        }
+        // SAFETY: the headers point to addresses and rooms, of which no more is used than there is.
+        let sent = unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                messages.len() as _,
+                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
