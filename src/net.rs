@@ -34,6 +34,7 @@
 
 mod address;
 mod batch;
+mod idna;
 mod listener;
 mod options;
 #[macro_use]

@@ -2,8 +2,7 @@
 //! queued, and that the loop goes on meanwhile. Nothing here leaves the host: names are those of the hosts file, or
 //! such as no server could be asked for.
 //!
-//! Ours differs in R285 (there is no synchronous call; `std` has one) and in R286 (names are not converted from other
-//! scripts).
+//! Ours differs in R285 (there is no synchronous call; `std` has one).
 
 mod tcp_util;
 mod util;
@@ -95,6 +94,35 @@ fn r286_bad_input_is_refused_before_anything_is_queued() {
     });
     let stats = pool.stats();
     assert_eq!((stats.threads, stats.started, stats.queued), (0, 0, 0));
+}
+
+/// The dots of other scripts make an address of it, which the resolver knows; the other names are too long for any. The
+/// conversion itself is tested beside its code.
+#[test]
+fn r286_names_in_other_scripts_are_converted() {
+    let (mut event_loop, pool) = with_pool(1);
+    run_on(&mut event_loop, async {
+        for host in ["127。0。0。1", "127．0．0．1", "127｡0.0｡1"] {
+            let addresses = lookup_host((host, 80)).await.unwrap();
+            assert_eq!(addresses, [SocketAddr::from(([127, 0, 0, 1], 80))]);
+            let addresses = lookup_host(format!("{host}:80")).await.unwrap();
+            assert_eq!(addresses.len(), 1);
+        }
+        // Asked for, although it is longer than that in the form of this file, and refused without asking a server.
+        let long = "語".repeat(100);
+        let error = lookup_host((&*long, 80)).await.unwrap_err();
+        assert!(error.to_string().contains(&long), "{error}");
+    });
+    assert_eq!(pool.stats().started, 7);
+    run_on(&mut event_loop, async {
+        // Short enough here, but not in ASCII.
+        let host = "ü.".repeat(50);
+        let refused = lookup_host((&*host, 80)).now_or_never().unwrap();
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(&host), "{error}");
+    });
+    assert_eq!(pool.stats().started, 7);
 }
 
 #[test]

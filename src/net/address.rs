@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
 
+use super::idna;
 use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
 use crate::pool::Class;
@@ -155,9 +156,8 @@ pub(super) async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAd
 }
 
 async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
-    check_host(&host)?;
+    let question = check_host(&host)?;
     let handle = LoopHandle::current();
-    let question = host.clone();
     let work = Work::submit(&handle, Class::Dns, move || {
         (question.as_str(), port)
             .to_socket_addrs()
@@ -167,24 +167,30 @@ async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {host:?}: {error}")))
 }
 
-/// Refuses what no resolver could know, before anything is queued (R286).
-fn check_host(host: &str) -> io::Result<()> {
-    if host.is_empty() || host.len() > 255 || host.contains('\0') {
-        let text = format!("{host:?} is not a host name: 1 to 255 bytes, none of them zero");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+/// The name to ask for. Refuses what no resolver could know, before anything is queued (R286).
+fn check_host(host: &str) -> io::Result<String> {
+    match idna::to_ascii(host) {
+        Some(name) if !name.is_empty() && !name.contains('\0') => Ok(name.into_owned()),
+        _ => {
+            let most = idna::LONGEST_HOST;
+            let text = format!(
+                "{host:?} is not a host name: 1 to {most} bytes in ASCII, none of them zero"
+            );
+            Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+        }
     }
-    Ok(())
 }
 
 /// Looks a name up and returns its addresses, each with the given port, in the resolver's order.
 ///
 /// Runs on the thread pool, in the slow lane; its end is delivered in the poll phase. An address is returned as it is,
-/// without asking anybody.
+/// without asking anybody. Of a name in another script than ASCII, the resolver is asked for its form in ASCII, as libuv
+/// does: `bücher.example` is `xn--bcher-kva.example`. Nothing else is changed: write names in lower case, and composed.
 ///
 /// # Errors
 ///
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is neither an address nor a name with a port, and what the
-/// resolver says, with the name.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is neither an address nor a name with a port, or a name of more
+/// than 255 bytes in ASCII, and what the resolver says, with the name.
 ///
 /// # Cancel safety
 ///
