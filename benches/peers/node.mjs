@@ -1,7 +1,7 @@
 // The workloads that Node has, in Node's own way: `node node.mjs <workload> node <n>`, with the output of `costs`.
 
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
@@ -12,11 +12,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const HOUR = 3_600_000;
 const FILES = 10_000;
 const FILE_SIZE = 1024;
+/** Megabytes of the file that is read through. */
+const BIG_FILE = 256;
 const BODY = 'Hello, world!\n';
 
 const [name, , count] = process.argv.slice(2);
 const n = Number(count);
 const [kind, parameter] = name.split('/');
+/** Connections, files in flight or closures that wait at once. */
 const connections = Number.parseInt(parameter, 10);
 
 class Meter {
@@ -43,20 +46,29 @@ function end() {
   process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(0));
 }
 
-/** Calls `again` for each of `n` steps of a chain; `schedule` puts the next step where it belongs. */
-function chain(schedule) {
+/** Queues `n` closures in batches, of which the last of each queues the next; `schedule` puts one where it belongs. */
+function closures(schedule) {
+  const atOnce = connections || 1;
   const meter = new Meter();
-  let left = n;
-  const again = () => {
+  let sum = 0;
+  const queueBatch = (left) => {
     if (left === 0) {
+      if (sum !== (n / atOnce) * (atOnce - 1)) throw new Error('not all ran');
       meter.stop();
       end();
       return;
     }
-    left -= 1;
-    schedule(again);
+    for (let i = 1; i < atOnce; i += 1) schedule(() => { sum += 1; });
+    schedule(() => queueBatch(left - 1));
   };
-  again();
+  queueBatch(n / atOnce);
+}
+
+function setAndClear() {
+  const meter = new Meter();
+  for (let i = 0; i < n; i += 1) clearTimeout(setTimeout(() => {}, 100));
+  meter.stop();
+  end();
 }
 
 const farAway = () => HOUR + Math.floor(Math.random() * 4000);
@@ -101,7 +113,7 @@ function serve(server, expected) {
       }
     });
   });
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
 }
 
 function tcpEcho() {
@@ -155,6 +167,22 @@ async function readFiles() {
   end();
 }
 
+async function readThrough() {
+  const folder = mkdtempSync(join(tmpdir(), 'phaseloop-node-'));
+  const path = join(folder, 'big');
+  const megabyte = Buffer.alloc(1024 * 1024, 'x');
+  for (let i = 0; i < BIG_FILE; i += 1) appendFileSync(path, megabyte);
+  const meter = new Meter();
+  for (let i = 0; i < n / BIG_FILE; i += 1) {
+    let total = 0;
+    for await (const bytes of createReadStream(path, { highWaterMark: 64 * 1024 })) total += bytes.length;
+    if (total !== BIG_FILE * megabyte.length) throw new Error(path);
+  }
+  meter.stop();
+  rmSync(folder, { recursive: true });
+  end();
+}
+
 async function idle() {
   for (let i = 0; i < 100; i += 1) setTimeout(() => {}, HOUR);
   await sleep(10);
@@ -184,7 +212,7 @@ function idleConnection() {
       end();
     }, 20);
   });
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
 }
 
 /** Sleeps a millisecond at a time and prints how late it woke. */
@@ -232,12 +260,14 @@ function acceptFlood() {
     socket.on('error', () => {});
     socket.destroy();
   });
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => announce(server.address()));
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
 }
 
 const workloads = {
-  immediates: () => chain(setImmediate),
-  next_tick: () => chain(process.nextTick),
+  immediates: () => closures(setImmediate),
+  next_tick: () => closures(process.nextTick),
+  microtasks: () => closures(queueMicrotask),
+  set_timeout: setAndClear,
   timer_drop: timerDrop,
   timer_fire: timerFire,
   tcp_echo: tcpEcho,
@@ -245,6 +275,7 @@ const workloads = {
   udp_echo: udpEcho,
   http,
   read_files: readFiles,
+  read_through: readThrough,
   cold_start: () => {
     new Meter().stop();
     end();

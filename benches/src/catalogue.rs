@@ -3,8 +3,10 @@
 mod availability;
 mod words;
 
+use crate::workload::pool::BigFile;
+
 /// The runtimes; ratios are against the second.
-pub const RUNTIMES: [&str; 10] = [
+pub const RUNTIMES: [&str; 11] = [
     "phaseloop",
     "tokio",
     "tokio-local-rt",
@@ -13,6 +15,7 @@ pub const RUNTIMES: [&str; 10] = [
     "monoio",
     "libuv",
     "raw-epoll",
+    "std",
     "node",
     "phaseloop-budget",
 ];
@@ -31,7 +34,8 @@ pub struct Workload {
     pub kind: Kind,
     /// Operations in a run that is timed.
     pub timed: u64,
-    /// Operations in the shorter of two runs that are counted; the longer one has twice as many.
+    /// Operations in the shorter of two runs that are counted; the longer one has twice as many. 0: not counted, since
+    /// it would take too long or says nothing.
     pub counted: u64,
     /// Whether `--quick` keeps it.
     pub quick: bool,
@@ -44,9 +48,11 @@ pub enum Kind {
     Yield,
     PingPong,
     CrossThreadWake,
-    Immediates,
+    Immediates { at_once: u64 },
     YieldImmediate,
-    NextTick,
+    NextTick { at_once: u64 },
+    Microtasks { at_once: u64 },
+    SetTimeout,
     TimerDrop { live: u64 },
     TimerDropAll { live: u64 },
     TimerFire { live: u64 },
@@ -57,6 +63,7 @@ pub enum Kind {
     TcpRate { connections: u64, per_second: u64 },
     Blocking { in_flight: u64 },
     ReadFiles { in_flight: u64 },
+    ReadThrough,
     StartStop,
     ColdStart,
     BinarySize,
@@ -107,26 +114,30 @@ const fn tcp_echo(name: &'static str, connections: u64, bytes: u64, timed: u64) 
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 44] = [
+pub const WORKLOADS: [Workload; 51] = [
     workload("spawn_join", Kind::SpawnJoin, 2 * M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 5 * M, 50 * K).quick(),
     workload("self_wake/1000", Kind::SelfWake { tasks: K }, 5 * M, 100 * K),
     workload("yield", Kind::Yield, 2 * M, 20 * K),
     workload("ping_pong", Kind::PingPong, 5 * M, 50 * K).quick(),
     workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200).quick(),
-    workload("immediates", Kind::Immediates, M, 20 * K).quick(),
+    workload("immediates", Kind::Immediates { at_once: 1 }, M, 20 * K).quick(),
+    workload("immediates/1000", Kind::Immediates { at_once: K }, 5 * M, 50 * K).quick(),
     workload("yield_immediate", Kind::YieldImmediate, M, 20 * K),
-    workload("next_tick", Kind::NextTick, 5 * M, 50 * K).quick(),
+    workload("next_tick", Kind::NextTick { at_once: 1 }, 5 * M, 50 * K),
+    workload("next_tick/1000", Kind::NextTick { at_once: K }, 5 * M, 50 * K).quick(),
+    workload("microtasks/1000", Kind::Microtasks { at_once: K }, 5 * M, 50 * K).quick(),
+    workload("set_timeout", Kind::SetTimeout, 2 * M, 50 * K).quick(),
     workload("timer_drop/0", Kind::TimerDrop { live: 0 }, M, 50 * K),
     workload("timer_drop/1000", Kind::TimerDrop { live: K }, M, 50 * K).quick(),
     workload("timer_drop/10000", Kind::TimerDrop { live: 10 * K }, M, 50 * K),
     workload("timer_drop/1000000", Kind::TimerDrop { live: M }, M, 200 * K),
     workload("timer_drop_all/1000", Kind::TimerDropAll { live: K }, M, 50 * K),
     workload("timer_drop_all/100000", Kind::TimerDropAll { live: 100 * K }, M, 100 * K),
-    workload("timer_drop_all/1000000", Kind::TimerDropAll { live: M }, M, M),
+    workload("timer_drop_all/1000000", Kind::TimerDropAll { live: M }, M, 0),
     workload("timer_fire/1000", Kind::TimerFire { live: K }, 50 * K, 10 * K).quick(),
     workload("timer_fire/100000", Kind::TimerFire { live: 100 * K }, 200 * K, 100 * K),
-    workload("timer_fire/1000000", Kind::TimerFire { live: M }, M, M),
+    workload("timer_fire/1000000", Kind::TimerFire { live: M }, M, 0),
     tcp_echo("tcp_echo/1x64", 1, 64, 50 * K).quick(),
     tcp_echo("tcp_echo/50x64", 50, 64, 300 * K).quick(),
     tcp_echo("tcp_echo/1000x64", 1000, 64, 300 * K),
@@ -139,6 +150,7 @@ pub const WORKLOADS: [Workload; 44] = [
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),
     workload("read_files/64", Kind::ReadFiles { in_flight: 64 }, 10 * K, 6_400).quick(),
+    workload("read_through", Kind::ReadThrough, K, 256).quick(),
     workload("start_stop", Kind::StartStop, K, 100),
     workload("cold_start", Kind::ColdStart, 1, 1).quick(),
     workload("binary_size", Kind::BinarySize, 1, 1),
@@ -146,10 +158,12 @@ pub const WORKLOADS: [Workload; 44] = [
     workload("idle_task", Kind::IdleTask, 100 * K, 20 * K).quick(),
     workload("idle_timer", Kind::IdleTimer, 100 * K, 20 * K),
     workload("idle_connection", Kind::IdleConnection, 8 * K, 2 * K).quick(),
+    workload("tcp_rate/50x20000", Kind::TcpRate { connections: 50, per_second: 20 * K }, 60 * K, 0),
     workload("tcp_rate/1000x20000", Kind::TcpRate { connections: 1000, per_second: 20 * K }, 100 * K, 0).quick(),
+    workload("tcp_rate/1000x50000", Kind::TcpRate { connections: 1000, per_second: 50 * K }, 150 * K, 0),
     workload("victim/alone", Kind::Alone, 500, 0),
     workload("victim/hog", Kind::Hog, 500, 0).quick(),
-    workload("victim/wake_storm", Kind::WakeStorm, 300, 0).quick(),
+    workload("victim/wake_storm", Kind::WakeStorm, 200, 0).quick(),
     workload("victim/completion_storm", Kind::CompletionStorm, 500, 0).quick(),
     workload("victim/accept_flood", Kind::AcceptFlood, 500, 0).quick(),
 ];
@@ -171,6 +185,10 @@ impl Workload {
     pub fn round_up(&self, n: u64) -> u64 {
         let batch = match self.kind {
             Kind::SelfWake { tasks } => tasks,
+            Kind::Immediates { at_once }
+            | Kind::NextTick { at_once }
+            | Kind::Microtasks { at_once } => at_once,
+            Kind::ReadThrough => BigFile::MEGABYTES,
             Kind::PingPong => 2,
             Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
             Kind::TcpEcho { connections, .. } | Kind::Http { connections } => connections,
@@ -181,6 +199,17 @@ impl Workload {
         n.max(1).next_multiple_of(batch)
     }
 
+    /// Enough operations to see that the cell comes to its end.
+    #[must_use]
+    pub fn few(&self) -> u64 {
+        let n = match self.topic() {
+            Topic::Process | Topic::Fairness => 5,
+            Topic::Memory | Topic::Latency => 2000,
+            _ => 100,
+        };
+        self.round_up(n.min(self.timed))
+    }
+
     #[must_use]
     pub fn topic(&self) -> Topic {
         match self.kind {
@@ -189,7 +218,11 @@ impl Workload {
             | Kind::Yield
             | Kind::PingPong
             | Kind::CrossThreadWake => Topic::Tasks,
-            Kind::Immediates | Kind::YieldImmediate | Kind::NextTick => Topic::Lanes,
+            Kind::Immediates { .. }
+            | Kind::YieldImmediate
+            | Kind::NextTick { .. }
+            | Kind::Microtasks { .. }
+            | Kind::SetTimeout => Topic::Lanes,
             Kind::TimerDrop { .. } | Kind::TimerDropAll { .. } | Kind::TimerFire { .. } => {
                 Topic::Timers
             }
@@ -197,7 +230,7 @@ impl Workload {
             | Kind::UdpEcho { .. }
             | Kind::UdpBatched { .. }
             | Kind::Http { .. } => Topic::Sockets,
-            Kind::Blocking { .. } | Kind::ReadFiles { .. } => Topic::Pool,
+            Kind::Blocking { .. } | Kind::ReadFiles { .. } | Kind::ReadThrough => Topic::Pool,
             Kind::StartStop | Kind::ColdStart | Kind::BinarySize | Kind::Idle => Topic::Process,
             Kind::IdleTask | Kind::IdleTimer | Kind::IdleConnection => Topic::Memory,
             Kind::TcpRate { .. } => Topic::Latency,

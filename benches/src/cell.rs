@@ -6,14 +6,16 @@ use std::process::ExitCode;
 
 use crate::affinity::{self, Side};
 use crate::catalogue::{Kind, RUNTIMES, Topic, WORKLOADS, Workload};
+use crate::client;
 use crate::meter::Reading;
-use crate::peer::raw_epoll;
+use crate::peer::{blocking, raw_epoll};
 #[cfg(feature = "monoio")]
 use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
 use crate::runtime::smol::Smol;
 use crate::runtime::tokio::Tokio;
 use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
+use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::{fairness, http, lanes, memory, pool, process, sockets, tasks, timers};
 
 /// After so many entries the lanes of `phaseloop-budget` let the phases go on.
@@ -23,6 +25,9 @@ const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("load", load)) = split_first(&arguments) {
+        return load_main(&load);
+    }
     match Cell::parse(&arguments).and_then(|cell| cell.run()) {
         Some(reading) => {
             reading.print();
@@ -30,9 +35,28 @@ pub fn main() -> ExitCode {
         }
         None => {
             eprintln!("usage: costs <workload> <runtime> <n> [slowdown]");
+            eprintln!(
+                "       costs load <address> <kind> <arguments>, the other end of a socket workload"
+            );
             let workloads = WORKLOADS.map(|workload| workload.name).join(" ");
             eprintln!("workloads: {workloads}");
             eprintln!("runtimes: {}", RUNTIMES.join(" "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn split_first(arguments: &[String]) -> Option<(&str, Vec<&str>)> {
+    let (first, rest) = arguments.split_first()?;
+    Some((first, rest.iter().map(String::as_str).collect()))
+}
+
+/// The process is the client of another.
+fn load_main(arguments: &[&str]) -> ExitCode {
+    match client::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("load: {error}");
             ExitCode::FAILURE
         }
     }
@@ -79,7 +103,7 @@ impl Cell {
             }),
             "tokio" => self.all(|| Tokio::LocalSet),
             "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
-            "tokio-threads" => self.tokio_threads(),
+            "tokio-threads" => tokio_threads::run(self.kind, self.n, self.slowdown),
             "smol" => self.all(Smol::new),
             #[cfg(feature = "monoio")]
             "monoio" => self.tasks(|| Monoio).or_else(|| self.sockets(Monoio)),
@@ -88,6 +112,7 @@ impl Cell {
             "raw-epoll" => self
                 .raw_epoll()
                 .map(|reading| reading.expect("it is served")),
+            "std" => self.std().map(|reading| reading.expect("it is read")),
             _ => None,
         }
     }
@@ -125,9 +150,11 @@ impl Cell {
 
     fn lanes(&self) -> Option<Reading> {
         Some(match self.kind {
-            Kind::Immediates => lanes::immediates(self.n),
+            Kind::Immediates { at_once } => lanes::closures::<Immediates>(at_once, self.n),
             Kind::YieldImmediate => lanes::yield_immediate(self.n),
-            Kind::NextTick => lanes::next_tick(self.n),
+            Kind::NextTick { at_once } => lanes::closures::<Ticks>(at_once, self.n),
+            Kind::Microtasks { at_once } => lanes::closures::<Microtasks>(at_once, self.n),
+            Kind::SetTimeout => lanes::set_timeout(self.n),
             Kind::UdpBatched { .. } => sockets::udp_batched(),
             _ => return None,
         })
@@ -156,19 +183,8 @@ impl Cell {
         Some(match self.kind {
             Kind::Blocking { in_flight } => pool::blocking(rt, in_flight, self.n),
             Kind::ReadFiles { in_flight } => pool::read_files(rt, in_flight, self.n),
+            Kind::ReadThrough => pool::read_through(rt, self.n),
             Kind::CompletionStorm => fairness::completion_storm(rt, self.n),
-            _ => return None,
-        })
-    }
-
-    fn tokio_threads(&self) -> Option<Reading> {
-        Some(match self.kind {
-            Kind::SpawnJoin => tokio_threads::spawn_join(self.n),
-            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
-                tokio_threads::tcp_echo(connections)
-            }
-            Kind::Http { connections } => tokio_threads::http(connections),
-            Kind::Blocking { in_flight } => tokio_threads::blocking(in_flight, self.n),
             _ => return None,
         })
     }
@@ -181,6 +197,14 @@ impl Cell {
             Kind::UdpEcho { .. } => raw_epoll::udp_echo(),
             Kind::UdpBatched { .. } => raw_epoll::udp_batched(),
             Kind::IdleConnection => raw_epoll::idle_connection(self.n),
+            _ => return None,
+        })
+    }
+
+    fn std(&self) -> Option<io::Result<Reading>> {
+        Some(match self.kind {
+            Kind::ReadFiles { .. } => blocking::read_files(self.n),
+            Kind::ReadThrough => blocking::read_through(self.n),
             _ => return None,
         })
     }

@@ -1,4 +1,13 @@
-//! The client of the socket workloads; see `load.rs`.
+//! The other end of the socket workloads: `costs load <address> <kind> <arguments>`, started by the driver.
+//!
+//! | kind | |
+//! |---|---|
+//! | `echo <connections> <bytes> <n>` | each connection has one message under way, until `n` are back |
+//! | `http <connections> <n>` | the same with GET requests |
+//! | `datagrams <clients> <bytes> <n>` | the same with datagrams, at the end an empty one |
+//! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, whatever became of those before |
+//! | `hold <connections>` | connects and waits until the server ends |
+//! | `flood` | connects and disconnects, in bursts, until the server ends |
 
 mod closed;
 mod datagrams;
@@ -18,7 +27,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// # Errors
 ///
 /// Arguments that make no sense, a server that goes away.
-pub fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
     affinity::die_in_time();
     affinity::pin(affinity::Side::Client);
     let (address, rest) = arguments.split_first().ok_or("which address?")?;
@@ -46,7 +55,7 @@ pub fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
             let _ = (&streams[0]).read(&mut [0]);
         }
         ["flood"] => flood::run(address),
-        _ => return Err("see load.rs for the arguments".into()),
+        _ => return Err("see client.rs for the arguments".into()),
     }
     Ok(())
 }

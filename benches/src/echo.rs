@@ -1,6 +1,7 @@
 //! The smallest server on each runtime: its size is that of the runtime. `examples/` has a program for each.
 
 use crate::peer;
+use crate::runtime;
 #[cfg(feature = "monoio")]
 use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
@@ -18,6 +19,15 @@ pub fn tokio() {
 
 pub fn tokio_local_rt() {
     sockets::tcp_echo(Tokio::LocalRuntime, 1);
+}
+
+pub fn tokio_threads() {
+    runtime::tokio_threads::tcp_echo(1);
+}
+
+#[cfg(feature = "libuv")]
+pub fn libuv() {
+    peer::libuv::tcp_echo(1);
 }
 
 pub fn smol() {

@@ -9,7 +9,7 @@
 //! | `runtime.rs`, `runtime/` | the runtimes with futures, behind a few traits |
 //! | `workload.rs`, `workload/` | what they do, written once over these traits |
 //! | `peer.rs`, `peer/` | peers without futures |
-//! | `client.rs`, `client/`, `load.rs` | the other end of the socket workloads |
+//! | `client.rs`, `client/` | the other end of the socket workloads |
 //! | `meter.rs`, `latency.rs` | what is read before and after |
 //! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; the last counts allocations |
 //! | `echo.rs`, `examples/` | the smallest programs, for their size |
@@ -18,7 +18,7 @@
 mod affinity;
 pub mod catalogue;
 pub mod cell;
-pub mod client;
+mod client;
 pub mod echo;
 pub mod latency;
 pub mod meter;

@@ -42,22 +42,15 @@ pub(crate) trait Sockets: Runtime {
 
     fn listener(self, bound: net::TcpListener) -> Self::Listener;
     fn accept(self, listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>>;
-    /// Reads once and writes back what came. How much that was; 0 at the stream's end.
-    fn echo(
-        self,
-        stream: &mut Self::Stream,
-        buffer: &mut Vec<u8>,
-    ) -> impl Future<Output = io::Result<usize>>;
+    /// Writes back what comes, until the stream's end: the loop that one writes by hand, with the runtime's own calls. A
+    /// trait with a read and a write would put a future of ours around each of theirs.
+    fn echo(self, stream: Self::Stream) -> impl Future<Output = io::Result<()>> + 'static;
     /// Reads one byte.
     fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<usize>>;
 
     fn datagrams(self, bound: net::UdpSocket) -> Self::Datagrams;
-    /// Receives a datagram and sends it back. How long it was.
-    fn echo_datagram(
-        self,
-        socket: &mut Self::Datagrams,
-        buffer: &mut Vec<u8>,
-    ) -> impl Future<Output = io::Result<usize>>;
+    /// Sends back what comes, until a datagram is empty.
+    fn echo_datagrams(self, socket: Self::Datagrams) -> impl Future<Output = io::Result<()>>;
 }
 
 /// A runtime that hyper runs on.
@@ -73,6 +66,8 @@ pub(crate) trait Pool: Runtime {
     /// Runs a job on the pool; the returned future waits for it.
     fn blocking(self, job: impl FnOnce() + Send + 'static) -> impl Future + 'static;
     fn read_file(self, path: PathBuf) -> impl Future<Output = io::Result<Vec<u8>>> + 'static;
+    /// Opens a file and reads it through, so many bytes at a time. How many there were.
+    fn read_through(self, path: PathBuf, at_once: usize) -> impl Future<Output = io::Result<u64>>;
 }
 
 /// The std socket is made non-blocking: what all `from_std` ask for.

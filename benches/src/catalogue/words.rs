@@ -7,7 +7,7 @@ impl Topic {
     pub fn title(self) -> &'static str {
         match self {
             Self::Tasks => "Tasks",
-            Self::Lanes => "Ticks and immediates",
+            Self::Lanes => "Ticks, immediates, Node's timers",
             Self::Timers => "Timers",
             Self::Sockets => "Sockets",
             Self::Pool => "Thread pool and files",
@@ -30,9 +30,15 @@ impl Workload {
             Kind::Yield => "let others run when there are none".into(),
             Kind::PingPong => "hand a value over to another task".into(),
             Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
-            Kind::Immediates => "a turn of the loop with one immediate".into(),
+            Kind::Immediates { at_once: 1 } => "a turn of the loop with one immediate".into(),
+            Kind::Immediates { at_once } => format!("one of {at_once} immediates of a turn"),
             Kind::YieldImmediate => "a task lets a whole turn pass".into(),
-            Kind::NextTick => "one tick".into(),
+            Kind::NextTick { at_once: 1 } => "one tick".into(),
+            Kind::NextTick { at_once } => format!("one of {at_once} ticks that wait"),
+            Kind::Microtasks { at_once } => {
+                format!("one of {at_once} closures that wait as microtasks")
+            }
+            Kind::SetTimeout => "set and clear one of Node's timers".into(),
             Kind::TimerDrop { live } => format!("arm and drop a timer, {live} others armed"),
             Kind::TimerDropAll { live } => format!("arm {live} timers, then drop all; each"),
             Kind::TimerFire { live } => {
@@ -59,6 +65,9 @@ impl Workload {
             Kind::Blocking { in_flight } => format!("an empty pool job, {in_flight} in flight"),
             Kind::ReadFiles { in_flight } => {
                 format!("read a file of 1 KiB whole, {in_flight} in flight")
+            }
+            Kind::ReadThrough => {
+                "a megabyte of a file of 256 that is read through, 64 KiB at a time".into()
             }
             Kind::StartStop => "start the runtime, run one task, end it".into(),
             Kind::ColdStart => "the whole process: start, run one task, end".into(),

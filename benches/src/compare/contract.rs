@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::figure::{ALLOCATIONS, Figure, INSTRUCTIONS, SYSCALLS};
-use crate::measure::count_one;
+use crate::measure::{count_at_once, count_one};
 use crate::process::Programs;
 use crate::progress::Progress;
 use phaseloop_benches::catalogue::{OURS, Workload};
@@ -46,9 +47,11 @@ pub(crate) enum Task {
 struct Contract {
     /// The compiler and machine of the figures.
     measured_with: String,
-    /// Per operation, by workload and figure.
-    costs: BTreeMap<String, BTreeMap<String, f64>>,
+    costs: Costs,
 }
+
+/// Per operation, by workload and figure.
+type Costs = BTreeMap<String, BTreeMap<String, f64>>;
 
 pub(crate) fn run(programs: &Programs, task: Task) -> Result<(), Failure> {
     let costs = count(programs)?;
@@ -68,25 +71,38 @@ pub(crate) fn run(programs: &Programs, task: Task) -> Result<(), Failure> {
     }
 }
 
-fn count(programs: &Programs) -> Result<BTreeMap<String, BTreeMap<String, f64>>, Failure> {
-    let progress = Progress::new("contract", WORKLOADS.len());
-    let mut costs = BTreeMap::new();
-    for name in WORKLOADS {
-        progress.step(name);
-        let workload = Workload::find(name).ok_or("no such workload")?;
-        let mut row = BTreeMap::new();
-        for figure in [INSTRUCTIONS, SYSCALLS, ALLOCATIONS] {
-            let counts = count_one(programs, figure, &workload, OURS, workload.counted)?;
-            for (figure, value) in counts.figures {
-                row.insert(figure.name.to_owned(), (value * 1000.0).round() / 1000.0);
+fn count(programs: &Programs) -> Result<Costs, Failure> {
+    let progress = Progress::new(WORKLOADS.len() as f64);
+    let costs = Mutex::new(Ok(Costs::new()));
+    count_at_once(&WORKLOADS, |name| {
+        progress.step(name, 1.0);
+        let row = count_row(programs, name);
+        let mut costs = costs.lock().expect("nobody panics under it");
+        match (costs.as_mut(), row) {
+            (Ok(costs), Ok(row)) => {
+                costs.insert((*name).to_owned(), row);
             }
+            (Ok(_), Err(failure)) => *costs = Err(failure),
+            (Err(_), _) => {}
         }
-        costs.insert(name.to_owned(), row);
-    }
-    Ok(costs)
+    });
+    progress.end();
+    costs.into_inner().expect("nobody panics under it")
 }
 
-fn check(costs: &BTreeMap<String, BTreeMap<String, f64>>) -> Result<(), Failure> {
+fn count_row(programs: &Programs, name: &str) -> Result<BTreeMap<String, f64>, Failure> {
+    let workload = Workload::find(name).ok_or("no such workload")?;
+    let mut row = BTreeMap::new();
+    for figure in [INSTRUCTIONS, SYSCALLS, ALLOCATIONS] {
+        let counts = count_one(programs, figure, &workload, OURS, workload.counted)?;
+        for (figure, value) in counts.figures {
+            row.insert(figure.name.to_owned(), (value * 1000.0).round() / 1000.0);
+        }
+    }
+    Ok(row)
+}
+
+fn check(costs: &Costs) -> Result<(), Failure> {
     let text = fs::read_to_string(Path::new(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let contract: Contract = serde_json::from_str(&text)?;
     let mut broken = 0;

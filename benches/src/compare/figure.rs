@@ -80,11 +80,13 @@ impl Figure {
     /// Whether this number says something about the workload.
     pub(crate) fn suits(&self, workload: &Workload) -> bool {
         let figures: &[Self] = match (workload.kind, workload.topic()) {
-            (Kind::CrossThreadWake, _) => &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, WALL],
+            (Kind::CrossThreadWake, _) => &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, WALL, SWITCHES],
             (Kind::ColdStart, _) => &[INSTRUCTIONS, SYSCALLS, WALL],
             (Kind::BinarySize, _) => &[SIZE],
             (Kind::Idle, _) => &[CPU, SWITCHES],
-            (_, Topic::Tasks | Topic::Lanes | Topic::Timers | Topic::Process) => {
+            (Kind::TimerFire { .. }, _) => &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU, SWITCHES],
+            (_, Topic::Lanes) => &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU, WALL],
+            (_, Topic::Tasks | Topic::Timers | Topic::Process) => {
                 &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU]
             }
             (_, Topic::Sockets | Topic::Pool) => {

@@ -9,7 +9,9 @@
 //! | `--count` | only instructions in user space, counted by callgrind |
 //! | `--syscalls` | only system calls, counted by strace |
 //! | `--allocs` | only allocations |
-//! | `--quick` | the most telling workloads and runtimes, in two minutes |
+//! | `--quick` | the most telling workloads with fewer operations, on all runtimes, in two minutes |
+//! | `--goals` | only the workloads with a goal (`goals.rs`), with what became of each at the end |
+//! | `--smoke` | no comparison: runs each cell once with few operations, and fails if one does not come to its end |
 //! | `--rounds <n>` | how often each cell is timed |
 //! | `--only <text>` | only workloads with this in their name; may be repeated |
 //! | `--on <runtime>` | only on this runtime; may be repeated |
@@ -24,7 +26,9 @@
 mod against;
 mod contract;
 mod environment;
+mod estimate;
 mod figure;
+mod goals;
 mod measure;
 mod options;
 mod process;
@@ -33,6 +37,7 @@ mod record;
 mod report;
 mod size;
 mod table;
+mod verdict;
 
 use std::error::Error;
 use std::fs;
@@ -49,7 +54,6 @@ fn main() -> ExitCode {
     let programs = Programs {
         costs: env!("CARGO_BIN_EXE_costs").into(),
         allocs: env!("CARGO_BIN_EXE_allocs").into(),
-        load: env!("CARGO_BIN_EXE_load").into(),
         node: Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/node.mjs"),
     };
     match compare(&programs) {
@@ -66,12 +70,16 @@ fn compare(programs: &Programs) -> Result<(), Failure> {
     if let Some(task) = options.contract {
         return contract::run(programs, task);
     }
+    if options.smoke {
+        return measure::smoke(programs, &options);
+    }
     let before = options.against.as_deref().map(Record::read).transpose()?;
     let record = match &options.show {
         Some(results) => Record::read(results)?,
         None => measure::all(programs, &options)?,
     };
     table::print(&record);
+    goals::print(&record);
     if let Some(before) = &before {
         against::print(before, &record);
     }

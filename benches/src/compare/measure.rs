@@ -7,13 +7,14 @@ use std::thread;
 
 use crate::Failure;
 use crate::environment::{Environment, node_version};
+use crate::estimate;
 use crate::figure::{
     ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, LIVE, MAX, P50, P99, P999, RESIDENT, SIZE,
     SWITCHES, SYSCALLS, WALL,
 };
 use crate::options::Options;
 use crate::process::{Output, Programs, Tool};
-use crate::progress::Progress;
+use crate::progress::{Progress, duration};
 use crate::record::Record;
 use crate::size;
 use phaseloop_benches::catalogue::{Kind, Topic, Workload};
@@ -27,30 +28,65 @@ type Pair = (Workload, &'static str);
 pub(crate) fn all(programs: &Programs, options: &Options) -> Result<Record, Failure> {
     let mut record = Record {
         environment: Environment::look(),
+        seconds: 0.0,
         failures: Vec::new(),
         cells: Vec::new(),
     };
-    let pairs = pairs(options);
+    let (sizes, processes): (Vec<_>, Vec<_>) = pairs(options)
+        .into_iter()
+        .partition(|(workload, _)| workload.kind == Kind::BinarySize);
     if options.count {
-        binary_sizes(&pairs, &mut record);
+        binary_sizes(&sizes, &mut record);
     }
-    let processes = pairs.into_iter();
-    let pairs: Vec<_> = processes
-        .filter(|(workload, _)| workload.kind != Kind::BinarySize)
-        .collect();
-    if options.time {
-        time(programs, options, pairs.clone(), &mut record);
+    let counted: Vec<_> = [
+        (options.count, INSTRUCTIONS),
+        (options.syscalls, SYSCALLS),
+        (options.allocs, ALLOCATIONS),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| *wanted)
+    .map(|(_, figure)| Counting::new(figure, options.quick, &processes))
+    .collect();
+    let timing = options.time.then(|| Timing::new(options, processes));
+    let expected = timing.as_ref().map_or(0.0, Timing::seconds)
+        + counted.iter().map(Counting::seconds).sum::<f64>();
+    eprintln!("about {}", duration(expected));
+    let progress = Progress::new(expected);
+    if let Some(timing) = timing {
+        timing.run(programs, &progress, &mut record);
     }
-    if options.count {
-        count(programs, options, INSTRUCTIONS, &pairs, &mut record);
+    for counting in counted {
+        counting.run(programs, &progress, &mut record);
     }
-    if options.syscalls {
-        count(programs, options, SYSCALLS, &pairs, &mut record);
-    }
-    if options.allocs {
-        count(programs, options, ALLOCATIONS, &pairs, &mut record);
-    }
+    record.seconds = progress.end();
     Ok(record)
+}
+
+/// Runs each cell once with few operations: does it come to its end?
+pub(crate) fn smoke(programs: &Programs, options: &Options) -> Result<(), Failure> {
+    let mut pairs = pairs(options);
+    pairs.retain(|(workload, _)| workload.kind != Kind::BinarySize);
+    let each = |workload: &Workload| estimate::timed(workload, workload.few());
+    let progress = Progress::new(pairs.iter().map(|(workload, _)| each(workload)).sum());
+    let mut failures = 0;
+    for (workload, runtime) in &pairs {
+        let name = format!("{} on {runtime}", workload.name);
+        progress.step(&name, each(workload));
+        if let Err(failure) = programs.run(Tool::Nothing, workload, runtime, workload.few()) {
+            eprintln!("\n{failure}");
+            failures += 1;
+        }
+    }
+    let seconds = progress.end();
+    println!(
+        "{} cells in {}, {failures} failed",
+        pairs.len(),
+        duration(seconds)
+    );
+    if failures > 0 {
+        return Err("not every cell came to its end".into());
+    }
+    Ok(())
 }
 
 /// Every workload with every runtime that has it.
@@ -67,38 +103,76 @@ fn pairs(options: &Options) -> Vec<Pair> {
 }
 
 fn binary_sizes(pairs: &[Pair], record: &mut Record) {
+    let runtimes: Vec<_> = pairs.iter().map(|(_, runtime)| *runtime).collect();
+    if runtimes.is_empty() {
+        return;
+    }
+    if let Err(failure) = size::build(&runtimes) {
+        record.note(Err(failure));
+        return;
+    }
     for (workload, runtime) in pairs {
-        if workload.kind == Kind::BinarySize {
-            let size = size::of_echo_server(runtime);
-            let kept = size.map(|size| record.cell_mut(workload.name, runtime).push(SIZE, size));
-            record.note(kept);
-        }
+        let size = size::of_echo_server(runtime);
+        let kept = size.map(|size| record.cell_mut(workload.name, runtime).push(SIZE, size));
+        record.note(kept);
     }
 }
 
-fn time(programs: &Programs, options: &Options, mut pairs: Vec<Pair>, record: &mut Record) {
-    let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
-    let progress = Progress::new("times", rounds * pairs.len());
-    let mut shuffle = Shuffle::new();
-    let mut latencies = BTreeMap::<_, Latencies>::new();
-    for _ in 0..rounds {
-        shuffle.apply(&mut pairs);
-        for (workload, runtime) in &pairs {
-            progress.step(&format!("{} on {runtime}", workload.name));
-            let n = operations(workload, options.quick);
-            let kept = programs
-                .run(Tool::Nothing, workload, runtime, n)
-                .and_then(|output| {
-                    let all = latencies.entry((workload.name, *runtime)).or_default();
-                    all.add(&output.latencies);
-                    keep_times(record, workload, runtime, n, &output)
-                });
-            record.note(kept);
+/// The cells that are timed, in several rounds.
+struct Timing {
+    rounds: usize,
+    quick: bool,
+    pairs: Vec<Pair>,
+}
+
+impl Timing {
+    fn new(options: &Options, pairs: Vec<Pair>) -> Self {
+        let rounds = if options.quick { 2 } else { 5 };
+        Self {
+            rounds: options.rounds.unwrap_or(rounds),
+            quick: options.quick,
+            pairs,
         }
     }
-    for ((workload, runtime), latencies) in latencies {
-        if latencies.count() > 0 {
-            record.cell_mut(workload, runtime).keep_curve(&latencies);
+
+    fn seconds(&self) -> f64 {
+        let each = self
+            .pairs
+            .iter()
+            .map(|(workload, _)| self.seconds_of(workload));
+        self.rounds as f64 * each.sum::<f64>()
+    }
+
+    fn seconds_of(&self, workload: &Workload) -> f64 {
+        estimate::timed(workload, operations(workload, self.quick))
+    }
+
+    fn run(mut self, programs: &Programs, progress: &Progress, record: &mut Record) {
+        let mut shuffle = Shuffle::new();
+        let mut latencies = BTreeMap::<_, Latencies>::new();
+        for round in 1..=self.rounds {
+            shuffle.apply(&mut self.pairs);
+            for (workload, runtime) in &self.pairs {
+                let name = format!(
+                    "round {round} of {}, {} on {runtime}",
+                    self.rounds, workload.name
+                );
+                progress.step(&name, self.seconds_of(workload));
+                let n = operations(workload, self.quick);
+                let kept = programs
+                    .run(Tool::Nothing, workload, runtime, n)
+                    .and_then(|output| {
+                        let all = latencies.entry((workload.name, *runtime)).or_default();
+                        all.add(&output.latencies);
+                        keep_times(record, workload, runtime, n, &output)
+                    });
+                record.note(kept);
+            }
+        }
+        for ((workload, runtime), latencies) in latencies {
+            if latencies.count() > 0 {
+                record.cell_mut(workload, runtime).keep_curve(&latencies);
+            }
         }
     }
 }
@@ -138,47 +212,72 @@ fn keep_times(
     Ok(())
 }
 
-fn count(
-    programs: &Programs,
-    options: &Options,
+/// The cells in which one figure is counted.
+struct Counting {
     figure: Figure,
-    pairs: &[Pair],
-    record: &mut Record,
-) {
-    // A traced system call is slow, and a few hundred tell as much as thousands.
-    let shorter = if options.quick && figure == SYSCALLS {
-        4
-    } else {
-        1
-    };
-    let countable = |(workload, runtime): &&Pair| is_counted(figure, workload, runtime);
-    let pairs: Vec<_> = pairs.iter().filter(countable).collect();
-    let progress = Progress::new(figure.name, pairs.len());
+    /// By how much fewer operations than usual are counted.
+    shorter: u64,
+    pairs: Vec<Pair>,
+}
+
+impl Counting {
+    fn new(figure: Figure, quick: bool, pairs: &[Pair]) -> Self {
+        let mut pairs = pairs.to_vec();
+        pairs.retain(|(workload, runtime)| is_counted(figure, workload, runtime));
+        Self {
+            figure,
+            shorter: if quick { 4 } else { 1 },
+            pairs,
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        let each = self
+            .pairs
+            .iter()
+            .map(|(workload, _)| self.seconds_of(workload));
+        each.sum()
+    }
+
+    /// Several run at once.
+    fn seconds_of(&self, workload: &Workload) -> f64 {
+        let n = workload.counted / self.shorter;
+        let seconds = match self.figure {
+            INSTRUCTIONS => estimate::under_callgrind(workload, n),
+            SYSCALLS => estimate::under_strace(workload, n),
+            _ => estimate::timed(workload, n),
+        };
+        seconds / COUNTED_AT_ONCE as f64
+    }
+
+    fn run(self, programs: &Programs, progress: &Progress, record: &mut Record) {
+        let record = Mutex::new(record);
+        count_at_once(&self.pairs, |(workload, runtime)| {
+            let name = format!("{}, {} on {runtime}", self.figure.name, workload.name);
+            progress.step(&name, self.seconds_of(workload));
+            let n = workload.counted / self.shorter;
+            let counts = count_one(programs, self.figure, workload, runtime, n);
+            let mut record = record.lock().expect("nobody panics under it");
+            let kept = counts.map(|counts| {
+                let cell = record.cell_mut(workload.name, runtime);
+                for (figure, value) in counts.figures {
+                    cell.push(figure, value);
+                }
+                cell.calls.extend(counts.calls);
+            });
+            record.note(kept);
+        });
+    }
+}
+
+/// Calls `count` for each item, several at once.
+pub(crate) fn count_at_once<T: Sync>(items: &[T], count: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
-    let record = Mutex::new(record);
     thread::scope(|scope| {
         for _ in 0..COUNTED_AT_ONCE {
             scope.spawn(|| {
-                while let Some((workload, runtime)) =
-                    pairs.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    progress.step(&format!("{} on {runtime}", workload.name));
-                    let counts = count_one(
-                        programs,
-                        figure,
-                        workload,
-                        runtime,
-                        workload.counted / shorter,
-                    );
-                    let mut record = record.lock().expect("nobody panics under it");
-                    let kept = counts.map(|counts| {
-                        let cell = record.cell_mut(workload.name, runtime);
-                        for (figure, value) in counts.figures {
-                            cell.push(figure, value);
-                        }
-                        cell.calls.extend(counts.calls);
-                    });
-                    record.note(kept);
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    count(item);
                 }
             });
         }
@@ -196,7 +295,7 @@ fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> bool {
         ALLOCATIONS => runtime == "node" || runtime == "libuv",
         _ => false,
     };
-    suits && !blind
+    suits && !blind && workload.counted > 0
 }
 
 /// What was counted per operation.

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use crate::Failure;
 use crate::contract;
+use crate::goals::GOALS;
 use phaseloop_benches::catalogue::{RUNTIMES, WORKLOADS, Workload};
-
-/// One of each kind.
-const QUICK_RUNTIMES: [&str; 6] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll", "node"];
 
 #[derive(Default)]
 pub(crate) struct Options {
@@ -16,6 +14,8 @@ pub(crate) struct Options {
     pub(crate) syscalls: bool,
     pub(crate) allocs: bool,
     pub(crate) quick: bool,
+    pub(crate) smoke: bool,
+    goals: bool,
     pub(crate) rounds: Option<usize>,
     only: Vec<String>,
     on: Vec<String>,
@@ -39,6 +39,8 @@ impl Options {
                 "--syscalls" => options.syscalls = true,
                 "--allocs" => options.allocs = true,
                 "--quick" => options.quick = true,
+                "--smoke" => options.smoke = true,
+                "--goals" => options.goals = true,
                 "--rounds" => options.rounds = Some(value()?.parse()?),
                 "--only" => options.only.push(value()?),
                 "--on" => options.on.push(value()?),
@@ -65,16 +67,18 @@ impl Options {
         let wanted = |name: &str| {
             self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
         };
+        let has_goal = |name| GOALS.iter().any(|goal| goal.workload == name);
         WORKLOADS
             .into_iter()
             .filter(|workload| wanted(workload.name))
+            .filter(|workload| has_goal(workload.name) || !self.goals)
             .filter(|workload| workload.quick || !self.quick)
             .collect()
     }
 
     pub(crate) fn runtimes(&self) -> Vec<&'static str> {
         let wanted = |runtime: &&str| match self.on.as_slice() {
-            [] => !self.quick || QUICK_RUNTIMES.contains(runtime),
+            [] => true,
             on => on.iter().any(|on| on == *runtime),
         };
         RUNTIMES.into_iter().filter(wanted).collect()

@@ -20,7 +20,6 @@ const SLOWDOWN: u32 = 12;
 pub(crate) struct Programs {
     pub(crate) costs: PathBuf,
     pub(crate) allocs: PathBuf,
-    pub(crate) load: PathBuf,
     /// The workloads for Node.
     pub(crate) node: PathBuf,
 }
@@ -118,7 +117,8 @@ impl Programs {
             let line = line?;
             match (line.strip_prefix("address "), workload.load(n)) {
                 (Some(address), Some(load)) => {
-                    let mut command = vec![self.load.clone().into(), address.into()];
+                    let mut command =
+                        vec![self.costs.clone().into(), "load".into(), address.into()];
                     command.extend(load.split(' ').map(OsString::from));
                     client = Some(Client::start(&command, &process)?);
                 }

@@ -4,57 +4,80 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// Where there is no terminal, a line is written at most so often.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// After so many expected seconds the pace of this machine is known.
+const PACE_AFTER: f64 = 5.0;
+
 pub(crate) struct Progress {
-    what: &'static str,
-    total: usize,
+    /// Seconds that all steps are expected to take.
+    expected: f64,
     state: Mutex<State>,
 }
 
 struct State {
-    done: usize,
     start: Instant,
+    /// Expected seconds of the steps that were begun before this one.
+    passed: f64,
+    /// Expected seconds of this one.
+    under_way: f64,
     said: Option<Instant>,
 }
 
 impl Progress {
-    pub(crate) fn new(what: &'static str, total: usize) -> Self {
+    pub(crate) fn new(expected: f64) -> Self {
         Self {
-            what,
-            total,
+            expected,
             state: Mutex::new(State {
-                done: 0,
                 start: Instant::now(),
+                passed: 0.0,
+                under_way: 0.0,
                 said: None,
             }),
         }
     }
 
-    /// One more is begun.
-    pub(crate) fn step(&self, name: &str) {
+    /// One more is begun, which is expected to take so many seconds.
+    pub(crate) fn step(&self, name: &str, seconds: f64) {
         let mut state = self.state.lock().expect("nobody panics under it");
-        let (what, total) = (self.what, self.total);
-        let left = match state.done {
-            0 => String::new(),
-            done => {
-                let left = state.start.elapsed() / done as u32 * (total - done) as u32;
-                format!(", {} s left", left.as_secs())
-            }
+        state.passed += state.under_way;
+        state.under_way = seconds;
+        let elapsed = state.start.elapsed().as_secs_f64();
+        let pace = if state.passed < PACE_AFTER {
+            1.0
+        } else {
+            elapsed / state.passed
         };
-        state.done += 1;
-        let line = format!("{what} {}/{total}{left}: {name}", state.done);
+        let left = pace * (self.expected - state.passed).max(0.0);
+        let percent = 100.0 * state.passed / self.expected.max(f64::MIN_POSITIVE);
+        let line = format!("{percent:3.0} %, {} left: {name}", duration(left));
         let mut stderr = io::stderr();
         // Nothing depends on what is shown here.
         if stderr.is_terminal() {
             let _ = write!(stderr, "\r\x1b[K{line}");
-            if state.done == total {
-                let _ = writeln!(stderr);
-            }
-        } else if state
-            .said
-            .is_none_or(|said| said.elapsed() > Duration::from_secs(10))
-        {
+        } else if state.said.is_none_or(|said| said.elapsed() > LINE_EVERY) {
             let _ = writeln!(stderr, "{line}");
             state.said = Some(Instant::now());
         }
+    }
+
+    /// All is done. How long it took.
+    pub(crate) fn end(self) -> f64 {
+        let mut stderr = io::stderr();
+        if stderr.is_terminal() {
+            let _ = write!(stderr, "\r\x1b[K");
+        }
+        let state = self.state.into_inner();
+        let state = state.unwrap_or_else(|poisoned| poisoned.into_inner());
+        state.start.elapsed().as_secs_f64()
+    }
+}
+
+/// In words, as exact as an estimate can be.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 100.0 => format!("{seconds:.0} s"),
+        seconds => format!("{:.0} min", seconds / 60.0),
     }
 }

@@ -16,6 +16,9 @@ use phaseloop_benches::latency::Latencies;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) environment: Environment,
+    /// How long it took to measure, the build apart.
+    #[serde(default)]
+    pub(crate) seconds: f64,
     /// What could not be measured, and why.
     #[serde(default)]
     pub(crate) failures: Vec<String>,

@@ -2,14 +2,13 @@
 
 mod plot;
 mod tables;
-mod verdict;
 
 use std::fmt::Write;
 
 use crate::figure::{FIGURES, Figure};
 use crate::record::Record;
-use phaseloop_benches::catalogue::{OURS, Topic, WORKLOADS, Workload};
-use verdict::{FLOOR, TOPICS, Verdict};
+use crate::verdict::{self, TOPICS, Verdict};
+use phaseloop_benches::catalogue::{Topic, WORKLOADS, Workload};
 
 const STYLE: &str = include_str!("report/style.css");
 
@@ -41,6 +40,7 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
     }
     html.push_str("</nav>");
     html.push_str(&tables::environment(record));
+    html.push_str(&tables::goals(record));
     html.push_str(&tables::scores(record));
     html.push_str(&tables::losses(record));
     if let Some(before) = before {
@@ -173,11 +173,6 @@ fn badge(record: &Record, workload: &Workload) -> String {
         return String::new();
     }
     r#"<span class="badge even">even</span>"#.to_owned()
-}
-
-/// Whether the runtime is compared with us: not ourselves, not the floor.
-fn is_peer(runtime: &str) -> bool {
-    !runtime.starts_with(OURS) && runtime != FLOOR
 }
 
 fn escape(text: &str) -> String {

@@ -6,10 +6,13 @@ use std::process::Command;
 
 use crate::Failure;
 
-/// Builds the runtime's echo server and strips it. Its size in bytes.
-pub(crate) fn of_echo_server(runtime: &str) -> Result<f64, Failure> {
-    let example = format!("echo_{}", runtime.replace('-', "_"));
-    eprintln!("building {example}");
+fn example(runtime: &str) -> String {
+    format!("echo_{}", runtime.replace('-', "_"))
+}
+
+/// Builds the echo servers of the runtimes.
+pub(crate) fn build(runtimes: &[&str]) -> Result<(), Failure> {
+    eprintln!("building {} echo servers for their size", runtimes.len());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--quiet", "--release", "--manifest-path", manifest]);
@@ -17,13 +20,20 @@ pub(crate) fn of_echo_server(runtime: &str) -> Result<f64, Failure> {
         // The same features as the suite's, so that nothing is built twice.
         cargo.args(["--features", "libuv"]);
     }
-    run(cargo.args(["--example", &example]))?;
+    for runtime in runtimes {
+        cargo.args(["--example", &example(runtime)]);
+    }
+    run(&mut cargo)
+}
+
+/// Strips the runtime's echo server. Its size in bytes.
+pub(crate) fn of_echo_server(runtime: &str) -> Result<f64, Failure> {
     let program = std::env::current_exe()?;
     let release = program.ancestors().nth(2).map(PathBuf::from);
     let built = release
         .ok_or("no target folder")?
         .join("examples")
-        .join(&example);
+        .join(example(runtime));
     let stripped = built.with_extension("stripped");
     run(Command::new("strip").arg("-o").arg(&stripped).arg(&built))?;
     Ok(fs::metadata(&stripped)?.len() as f64)

@@ -6,6 +6,7 @@
 mod files;
 mod sockets;
 mod timers;
+mod victims;
 mod wakes;
 
 use std::ffi::CStr;
@@ -20,9 +21,18 @@ pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
     // SAFETY: it has no requirements; nobody else uses the loop.
     let uv = unsafe { uv_default_loop() };
     Some(match kind {
-        Kind::Immediates => wakes::check_turns(uv, n),
+        Kind::Immediates { .. } => wakes::check_turns(uv, n),
         Kind::CrossThreadWake => wakes::cross_thread_wake(uv, n, slowdown),
         Kind::TimerDrop { live } => timers::start_stop(uv, live, n),
+        Kind::TimerDropAll { live } => timers::start_stop_all(uv, live, n),
+        Kind::TimerFire { live } => timers::fire(uv, live, n, slowdown),
+        Kind::StartStop => wakes::loops(n),
+        Kind::ColdStart => wakes::loops(1),
+        Kind::Idle => timers::rest(uv, n),
+        Kind::IdleTimer => timers::idle(uv, n),
+        Kind::Alone | Kind::Hog | Kind::CompletionStorm | Kind::AcceptFlood => {
+            victims::run(uv, kind, n)
+        }
         Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
             sockets::tcp_echo(uv, connections)
         }
@@ -32,6 +42,12 @@ pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
         Kind::ReadFiles { in_flight } => files::read_files(uv, in_flight, n),
         _ => return None,
     })
+}
+
+/// The smallest server.
+pub(crate) fn tcp_echo(connections: u64) -> Reading {
+    // SAFETY: as above.
+    sockets::tcp_echo(unsafe { uv_default_loop() }, connections)
 }
 
 /// Runs the loop until nothing is left to wait for.

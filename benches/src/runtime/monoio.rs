@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::mem;
 use std::net;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use monoio::net::{TcpListener, TcpStream};
 use monoio::{FusionDriver, RuntimeBuilder};
 
 use super::{Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
+use crate::workload::sockets::{BUFFER, DATAGRAM};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Monoio;
@@ -58,13 +58,18 @@ impl Sockets for Monoio {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        // A read fills the vector's capacity and makes it as long as what came.
-        let (read, bytes) = stream.read(mem::take(buffer)).await;
-        read?;
-        let (written, bytes) = stream.write_all(bytes).await;
-        *buffer = bytes;
-        written
+    async fn echo(self, mut stream: TcpStream) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            // A read fills the vector's capacity and makes it as long as what came.
+            let (read, bytes) = stream.read(buffer).await;
+            if read? == 0 {
+                return Ok(());
+            }
+            let (written, bytes) = stream.write_all(bytes).await;
+            written?;
+            buffer = bytes;
+        }
     }
 
     async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
@@ -75,15 +80,17 @@ impl Sockets for Monoio {
         UdpSocket::from_std(nonblocking_datagrams(bound)).expect("it is a socket")
     }
 
-    async fn echo_datagram(
-        self,
-        socket: &mut UdpSocket,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<usize> {
-        let (received, bytes) = socket.recv_from(mem::take(buffer)).await;
-        let (n, from) = received?;
-        let (sent, bytes) = socket.send_to(bytes, from).await;
-        *buffer = bytes;
-        sent.map(|_| n)
+    async fn echo_datagrams(self, socket: UdpSocket) -> io::Result<()> {
+        let mut buffer = vec![0; DATAGRAM];
+        loop {
+            let (received, bytes) = socket.recv_from(buffer).await;
+            let (n, from) = received?;
+            if n == 0 {
+                return Ok(());
+            }
+            let (sent, bytes) = socket.send_to(bytes, from).await;
+            sent?;
+            buffer = bytes;
+        }
     }
 }

@@ -11,6 +11,7 @@ use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::{Http, Pool, Runtime, Sockets};
+use crate::workload::sockets::{BUFFER, DATAGRAM};
 
 /// `phaseloop::block_on`; with a budget, a loop whose lanes let the phases go on after so many entries.
 #[derive(Clone, Copy, Default)]
@@ -66,10 +67,15 @@ impl Sockets for Phaseloop {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        let n = stream.read(buffer).await?;
-        stream.write_all(&buffer[..n]).await?;
-        Ok(n)
+    async fn echo(self, mut stream: TcpStream) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let n = stream.read(&mut buffer).await?;
+            if n == 0 {
+                return Ok(());
+            }
+            stream.write_all(&buffer[..n]).await?;
+        }
     }
 
     async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
@@ -80,13 +86,15 @@ impl Sockets for Phaseloop {
         UdpSocket::from_std(bound).expect("it is a socket")
     }
 
-    async fn echo_datagram(
-        self,
-        socket: &mut UdpSocket,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<usize> {
-        let (n, from) = socket.recv_from(buffer).await?;
-        socket.send_to(&buffer[..n], from).await
+    async fn echo_datagrams(self, socket: UdpSocket) -> io::Result<()> {
+        let mut buffer = vec![0; DATAGRAM];
+        loop {
+            let (n, from) = socket.recv_from(&mut buffer).await?;
+            if n == 0 {
+                return Ok(());
+            }
+            socket.send_to(&buffer[..n], from).await?;
+        }
     }
 }
 
@@ -106,5 +114,18 @@ impl Pool for Phaseloop {
 
     async fn read_file(self, path: PathBuf) -> io::Result<Vec<u8>> {
         phaseloop::fs::read(path).await
+    }
+
+    async fn read_through(self, path: PathBuf, at_once: usize) -> io::Result<u64> {
+        let mut file = phaseloop::fs::File::open(path).await?;
+        let mut buffer = vec![0; at_once];
+        let mut total = 0;
+        loop {
+            let n = file.read(&mut buffer).await?;
+            if n == 0 {
+                return Ok(total);
+            }
+            total += n as u64;
+        }
     }
 }

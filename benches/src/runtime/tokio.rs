@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::LocalSet;
 
 use super::{Http, Pool, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
+use crate::workload::sockets::{BUFFER, DATAGRAM};
 
 /// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a `LocalRuntime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,8 @@ impl Sockets for Tokio {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        echo(stream, buffer).await
+    fn echo(self, stream: TcpStream) -> impl Future<Output = io::Result<()>> + 'static {
+        echo(stream)
     }
 
     async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
@@ -86,20 +87,31 @@ impl Sockets for Tokio {
         UdpSocket::from_std(nonblocking_datagrams(bound)).expect("it is a socket")
     }
 
-    async fn echo_datagram(
-        self,
-        socket: &mut UdpSocket,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<usize> {
-        let (n, from) = socket.recv_from(buffer).await?;
-        socket.send_to(&buffer[..n], from).await
+    fn echo_datagrams(self, socket: UdpSocket) -> impl Future<Output = io::Result<()>> {
+        echo_datagrams(socket)
     }
 }
 
-pub(super) async fn echo(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
-    let n = stream.read(buffer).await?;
-    stream.write_all(&buffer[..n]).await?;
-    Ok(n)
+pub(super) async fn echo(mut stream: TcpStream) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let n = stream.read(&mut buffer).await?;
+        if n == 0 {
+            return Ok(());
+        }
+        stream.write_all(&buffer[..n]).await?;
+    }
+}
+
+pub(super) async fn echo_datagrams(socket: UdpSocket) -> io::Result<()> {
+    let mut buffer = vec![0; DATAGRAM];
+    loop {
+        let (n, from) = socket.recv_from(&mut buffer).await?;
+        if n == 0 {
+            return Ok(());
+        }
+        socket.send_to(&buffer[..n], from).await?;
+    }
 }
 
 impl Http for Tokio {
@@ -118,5 +130,18 @@ impl Pool for Tokio {
 
     async fn read_file(self, path: PathBuf) -> io::Result<Vec<u8>> {
         tokio::fs::read(path).await
+    }
+
+    async fn read_through(self, path: PathBuf, at_once: usize) -> io::Result<u64> {
+        let mut file = tokio::fs::File::open(path).await?;
+        let mut buffer = vec![0; at_once];
+        let mut total = 0;
+        loop {
+            let n = file.read(&mut buffer).await?;
+            if n == 0 {
+                return Ok(total);
+            }
+            total += n as u64;
+        }
     }
 }

@@ -12,15 +12,15 @@ use crate::meter::{Meter, Reading};
 use crate::runtime::{Pool, Runtime, Sockets};
 
 /// What the victim sleeps.
-const NAP: Duration = Duration::from_millis(1);
+pub(crate) const NAP: Duration = Duration::from_millis(1);
 /// What the hog computes before it lets others run, and how long it goes on so.
-const BITE: Duration = Duration::from_micros(20);
-const MEAL: Duration = Duration::from_millis(50);
+pub(crate) const BITE: Duration = Duration::from_micros(20);
+pub(crate) const MEAL: Duration = Duration::from_millis(50);
 /// How long a storm of wakes lasts, and how long the calm after it or after a meal.
-const STORM: Duration = Duration::from_millis(20);
-const CALM: Duration = Duration::from_millis(1);
+pub(crate) const STORM: Duration = Duration::from_millis(20);
+pub(crate) const CALM: Duration = Duration::from_millis(1);
 /// Blocking jobs in flight in a storm of completions.
-const JOBS: u64 = 1000;
+pub(crate) const JOBS: u64 = 1000;
 
 /// Tells the others that the victim has seen enough.
 type Over = Rc<Cell<bool>>;
@@ -47,7 +47,7 @@ pub(crate) fn hog<R: Runtime>(rt: R, naps: u64) -> Reading {
     })
 }
 
-fn compute(duration: Duration) {
+pub(crate) fn compute(duration: Duration) {
     let start = Instant::now();
     while start.elapsed() < duration {
         std::hint::spin_loop();

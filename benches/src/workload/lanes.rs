@@ -1,5 +1,6 @@
-//! What only a phase loop has: immediates and ticks.
+//! What only a phase loop has: immediates, ticks, microtasks that are closures, and Node's timers.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::tasks::Slot;
@@ -7,38 +8,71 @@ use crate::meter::{Meter, Reading};
 use crate::runtime::Runtime;
 use crate::runtime::phaseloop::Phaseloop;
 
-/// What does a whole turn of the loop cost that runs one immediate?
-pub(crate) fn immediates(n: u64) -> Reading {
-    fn again(left: u64, done: Rc<Slot>) {
-        if left == 0 {
-            done.send();
-        } else {
-            phaseloop::set_immediate(move || again(left - 1, done));
-        }
-    }
-    chain(n, again)
+/// Where a closure waits for its turn.
+pub(crate) trait Lane: 'static {
+    fn queue(closure: impl FnOnce() + 'static);
 }
 
-/// What does one tick cost?
-pub(crate) fn next_tick(n: u64) -> Reading {
-    fn again(left: u64, done: Rc<Slot>) {
-        if left == 0 {
-            done.send();
-        } else {
-            phaseloop::next_tick(move || again(left - 1, done));
-        }
+pub(crate) struct Immediates;
+pub(crate) struct Ticks;
+pub(crate) struct Microtasks;
+
+impl Lane for Immediates {
+    fn queue(closure: impl FnOnce() + 'static) {
+        phaseloop::set_immediate(closure);
     }
-    chain(n, again)
 }
 
-fn chain(n: u64, again: fn(u64, Rc<Slot>)) -> Reading {
+impl Lane for Ticks {
+    fn queue(closure: impl FnOnce() + 'static) {
+        phaseloop::next_tick(closure);
+    }
+}
+
+impl Lane for Microtasks {
+    fn queue(closure: impl FnOnce() + 'static) {
+        phaseloop::node::queue_microtask(closure);
+    }
+}
+
+/// What does a closure cost that is queued and runs? Each batch of `at_once` is queued by the last of the batch before;
+/// a batch of immediates is a turn of the loop.
+pub(crate) fn closures<L: Lane>(at_once: u64, n: u64) -> Reading {
     Phaseloop::default().run(async move {
         let meter = Meter::start();
-        let done = Rc::new(Slot::default());
-        again(n, done.clone());
-        done.receive().await;
+        let batches = Rc::new(Batches {
+            at_once,
+            left: Cell::new(n / at_once),
+            ran: Cell::new(0),
+            done: Slot::default(),
+        });
+        batches.clone().queue::<L>();
+        batches.done.receive().await;
+        assert_eq!(batches.ran.get(), n - n / at_once);
         meter.stop()
     })
+}
+
+struct Batches {
+    at_once: u64,
+    left: Cell<u64>,
+    /// Closures that ran and queued nothing.
+    ran: Cell<u64>,
+    done: Slot,
+}
+
+impl Batches {
+    fn queue<L: Lane>(self: Rc<Self>) {
+        if self.left.get() == 0 {
+            return self.done.send();
+        }
+        self.left.set(self.left.get() - 1);
+        for _ in 1..self.at_once {
+            let batches = self.clone();
+            L::queue(move || batches.ran.set(batches.ran.get() + 1));
+        }
+        L::queue(move || self.queue::<L>());
+    }
 }
 
 /// What does it cost to let a whole turn pass, as a task?
@@ -47,6 +81,17 @@ pub(crate) fn yield_immediate(n: u64) -> Reading {
         let meter = Meter::start();
         for _ in 0..n {
             phaseloop::task::yield_now_immediate().await;
+        }
+        meter.stop()
+    })
+}
+
+/// What does it cost to set one of Node's timers and to clear it?
+pub(crate) fn set_timeout(n: u64) -> Reading {
+    Phaseloop::default().run(async move {
+        let meter = Meter::start();
+        for _ in 0..n {
+            phaseloop::node::clear_timeout(&phaseloop::node::set_timeout(|_| (), 100));
         }
         meter.stop()
     })

@@ -1,6 +1,7 @@
 //! The thread pool, and files on it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 
 use crate::meter::{Meter, Reading};
@@ -29,33 +30,71 @@ pub(crate) fn blocking<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
 /// What does it cost to read a small file whole, with so many reads in flight?
 pub(crate) fn read_files<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
     let files = SmallFiles::create();
-    let reading = {
-        let paths = files.paths.clone();
-        rt.run(async move {
-            let meter = Meter::start();
-            let each = n / in_flight;
-            let tasks: Vec<_> = (0..in_flight)
-                .map(|task| {
-                    let first = task * each;
-                    let paths: Vec<_> = (first..first + each)
-                        .map(|i| paths[i as usize % paths.len()].clone())
-                        .collect();
-                    rt.spawn(async move {
-                        for path in paths {
-                            let bytes = rt.read_file(path).await.expect("it was written");
-                            assert_eq!(bytes.len(), SmallFiles::SIZE);
-                        }
-                    })
-                })
-                .collect();
-            for task in tasks {
-                task.await;
+    let shares = files.shares(in_flight, n);
+    rt.run(async move {
+        let meter = Meter::start();
+        let read = |share: Vec<PathBuf>| async move {
+            for path in share {
+                let bytes = rt.read_file(path).await.expect("it was written");
+                assert_eq!(bytes.len(), SmallFiles::SIZE);
             }
-            meter.stop()
-        })
-    };
-    drop(files);
-    reading
+        };
+        let tasks: Vec<_> = shares
+            .into_iter()
+            .map(|share| rt.spawn(read(share)))
+            .collect();
+        for task in tasks {
+            task.await;
+        }
+        meter.stop()
+    })
+}
+
+/// What one read of a file that is read through asks for.
+pub(crate) const AT_ONCE: usize = 64 * 1024;
+
+/// What does a megabyte cost of a file that is read from its start to its end?
+pub(crate) fn read_through<R: Pool>(rt: R, megabytes: u64) -> Reading {
+    let big = BigFile::create();
+    let path = big.path.clone();
+    rt.run(async move {
+        let meter = Meter::start();
+        for _ in 0..megabytes / BigFile::MEGABYTES {
+            let total = rt.read_through(path.clone(), AT_ONCE).await;
+            assert_eq!(total.expect("it was written"), BigFile::SIZE);
+        }
+        meter.stop()
+    })
+}
+
+/// A file that fits into the page cache and no other, removed when dropped.
+pub(crate) struct BigFile {
+    pub(crate) path: PathBuf,
+}
+
+impl BigFile {
+    pub(crate) const MEGABYTES: u64 = 256;
+    pub(crate) const SIZE: u64 = Self::MEGABYTES * 1024 * 1024;
+
+    pub(crate) fn create() -> Self {
+        let name = format!("phaseloop-big-{}", std::process::id());
+        let big = Self {
+            path: std::env::temp_dir().join(name),
+        };
+        let mut file = File::create(&big.path).expect("the temporary folder can be written to");
+        let megabyte = vec![b'x'; 1024 * 1024];
+        for _ in 0..Self::MEGABYTES {
+            file.write_all(&megabyte).expect("there is room");
+        }
+        big
+    }
+}
+
+impl Drop for BigFile {
+    fn drop(&mut self) {
+        // What is left behind lies in the temporary folder.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// A folder of small files, removed when dropped.
@@ -78,6 +117,15 @@ impl SmallFiles {
             fs::write(path, [b'x'; Self::SIZE]).expect("there is room");
         }
         Self { folder, paths }
+    }
+
+    /// The paths of `n` reads, in as many equal parts as are read at once.
+    pub(crate) fn shares(&self, in_flight: u64, n: u64) -> Vec<Vec<PathBuf>> {
+        let each = (n / in_flight) as usize;
+        let mut paths = self.paths.iter().cycle().cloned();
+        (0..in_flight)
+            .map(|_| paths.by_ref().take(each).collect())
+            .collect()
     }
 }
 

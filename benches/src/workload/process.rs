@@ -17,11 +17,13 @@ pub(crate) fn start_stop<R: Runtime>(new: impl Fn() -> R, n: u64) -> Reading {
     meter.stop()
 }
 
-/// What does a millisecond cost in which nothing happens, with `tasks` asleep?
+/// Tasks that are asleep while nothing happens.
+pub(crate) const IDLE_TASKS: u64 = 100;
+
+/// What does a millisecond cost in which nothing happens, with some tasks asleep?
 pub(crate) fn idle<R: Runtime>(rt: R, milliseconds: u64) -> Reading {
-    const TASKS: u64 = 100;
     rt.run(async move {
-        for _ in 0..TASKS {
+        for _ in 0..IDLE_TASKS {
             rt.detach(async move {
                 rt.sleep(Duration::from_secs(3600)).await;
             });

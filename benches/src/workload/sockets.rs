@@ -1,4 +1,5 @@
-//! Sockets: echo over TCP and UDP. The other end is the process `load`, started by the driver once it reads the address.
+//! Sockets: echo over TCP and UDP. The other end is a process that the driver starts once it reads the
+//! address.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -52,12 +53,8 @@ pub(crate) fn tcp_echo<R: Sockets>(rt: R, connections: u64) -> Reading {
         let listener = rt.listener(listener);
         let mut tasks = Vec::new();
         for _ in 0..connections {
-            let mut stream = rt.accept(&listener).await.expect("clients connect");
-            tasks.push(rt.spawn(async move {
-                let mut buffer = vec![0; BUFFER];
-                while rt.echo(&mut stream, &mut buffer).await? > 0 {}
-                Ok::<_, io::Error>(())
-            }));
+            let stream = rt.accept(&listener).await.expect("clients connect");
+            tasks.push(rt.spawn(rt.echo(stream)));
         }
         let meter = Meter::start();
         for task in tasks {
@@ -71,15 +68,10 @@ pub(crate) fn tcp_echo<R: Sockets>(rt: R, connections: u64) -> Reading {
 pub(crate) fn udp_echo<R: Sockets>(rt: R) -> Reading {
     let socket = announced_datagrams();
     rt.run(async move {
-        let mut socket = rt.datagrams(socket);
-        let mut buffer = vec![0; DATAGRAM];
+        let socket = rt.datagrams(socket);
         let meter = Meter::start();
-        while rt
-            .echo_datagram(&mut socket, &mut buffer)
-            .await
-            .expect("nobody closes it")
-            > 0
-        {}
+        let echoed = rt.echo_datagrams(socket).await;
+        echoed.expect("nobody closes it");
         meter.stop()
     })
 }

@@ -72,15 +72,13 @@ fn poll_once<T>(polled: Poll<T>) -> Poll<()> {
 ///
 /// All are armed before the first is due. `slowdown` says how much longer than usual that takes.
 pub(crate) fn timer_fire<R: Runtime>(rt: R, live: u64, n: u64, slowdown: u32) -> Reading {
-    let arming = (Duration::from_micros(2) * live as u32).max(Duration::from_millis(2)) * slowdown;
     rt.run(async move {
-        let mut random = Random::new();
+        let mut deadlines = Deadlines::new(live, slowdown);
         let meter = Meter::start();
         for _ in 0..n / live {
             let mut tasks = Vec::with_capacity(live as usize);
-            let first = Instant::now() + arming;
-            for _ in 0..live {
-                let sleep = rt.sleep_until(first + random.below(FIRE_WITHIN));
+            for deadline in deadlines.batch() {
+                let sleep = rt.sleep_until(deadline);
                 tasks.push(rt.spawn(async move {
                     sleep.await;
                 }));
@@ -91,6 +89,29 @@ pub(crate) fn timer_fire<R: Runtime>(rt: R, live: u64, n: u64, slowdown: u32) ->
         }
         meter.stop()
     })
+}
+
+/// Deadlines for batches of timers of which none is due before all are armed.
+pub(crate) struct Deadlines {
+    live: u64,
+    arming: Duration,
+    random: Random,
+}
+
+impl Deadlines {
+    pub(crate) fn new(live: u64, slowdown: u32) -> Self {
+        let arming = (Duration::from_micros(2) * live as u32).max(Duration::from_millis(2));
+        Self {
+            live,
+            arming: arming * slowdown,
+            random: Random::new(),
+        }
+    }
+
+    pub(crate) fn batch(&mut self) -> impl Iterator<Item = Instant> {
+        let first = Instant::now() + self.arming;
+        (0..self.live).map(move |_| first + self.random.below(FIRE_WITHIN))
+    }
 }
 
 /// Durations, the same in every run.

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use super::escape;
-use super::is_peer;
-use super::verdict::{self, Duel, TOPICS, Verdict};
 use crate::against;
 use crate::figure::{FIGURES, SYSCALLS};
+use crate::goals;
 use crate::record::Record;
 use crate::table;
+use crate::verdict::{self, Duel, TOPICS, Verdict, is_peer};
 use phaseloop_benches::catalogue::{OURS, RUNTIMES};
 
 pub(super) fn environment(record: &Record) -> String {
@@ -22,6 +22,41 @@ pub(super) fn environment(record: &Record) -> String {
         );
     }
     html.push_str("</table></details>");
+    html
+}
+
+/// What became of each goal.
+pub(super) fn goals(record: &Record) -> String {
+    let outcomes = goals::outcomes(record);
+    if outcomes.is_empty() {
+        return String::new();
+    }
+    let met = outcomes.iter().filter(|outcome| outcome.met == Some(true));
+    let mut html = format!(
+        "<h2 id=\"goals\">Goals</h2><details open><summary>{} of {} met</summary><div class=\"scroll\"><table>\
+         <tr><th>workload</th><th class=\"text\">figure</th><th>goal</th><th>phaseloop</th><th></th>\
+         <th class=\"text\">the others</th></tr>",
+        met.count(),
+        outcomes.len()
+    );
+    for outcome in outcomes {
+        let class = match outcome.met {
+            Some(true) => "good",
+            Some(false) => "bad",
+            None => "soft",
+        };
+        let _ = write!(
+            html,
+            r#"<tr><td>{}</td><td class="text">{}</td><td>{}</td><td class="ours">{}</td><td class="{class}">{}</td><td class="text">{}</td></tr>"#,
+            outcome.workload,
+            outcome.what,
+            outcome.wanted,
+            outcome.ours,
+            goals::word(outcome.met).to_lowercase(),
+            outcome.peers.join(" · ")
+        );
+    }
+    html.push_str("</table></div></details>");
     html
 }
 

@@ -45,7 +45,7 @@ impl Server {
             check(uv_tcp_init(uv, handle));
             (*handle).data = (&raw mut *server).cast();
             check(uv_tcp_open(handle, listener.into_raw_fd()));
-            check(uv_listen(handle.cast(), 1024, Some(connected)));
+            check(uv_listen(handle.cast(), 4096, Some(connected)));
         }
         server
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use libuv_sys2::{
     uv_async_init, uv_async_send, uv_async_t, uv_check_init, uv_check_start, uv_check_stop,
     uv_check_t, uv_close, uv_handle_t, uv_idle_init, uv_idle_start, uv_idle_stop, uv_idle_t,
-    uv_loop_t, uv_queue_work, uv_work_t,
+    uv_loop_close, uv_loop_init, uv_loop_t, uv_queue_work, uv_work_t,
 };
 
 use super::{check, run_loop};
@@ -50,6 +50,29 @@ pub(super) fn check_turns(uv: *mut uv_loop_t, n: u64) -> Reading {
         run_loop(uv);
         meter.stop()
     }
+}
+
+/// A loop is made, runs one callback and is closed.
+pub(super) fn loops(n: u64) -> Reading {
+    extern "C" fn once(handle: *mut uv_idle_t) {
+        // SAFETY: the handle is open, and outlives the run.
+        unsafe { uv_close(handle.cast(), None) };
+    }
+
+    let meter = Meter::start();
+    for _ in 0..n {
+        // SAFETY: loop and handle of zeroes are overwritten by their initialization; both outlive the run.
+        unsafe {
+            let mut uv: uv_loop_t = std::mem::zeroed();
+            let mut handle: uv_idle_t = std::mem::zeroed();
+            check(uv_loop_init(&raw mut uv));
+            check(uv_idle_init(&raw mut uv, &raw mut handle));
+            check(uv_idle_start(&raw mut handle, Some(once)));
+            run_loop(&raw mut uv);
+            check(uv_loop_close(&raw mut uv));
+        }
+    }
+    meter.stop()
 }
 
 struct Bell {

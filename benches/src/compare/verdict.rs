@@ -7,17 +7,22 @@ use phaseloop_benches::catalogue::{OURS, Topic, Workload};
 /// Medians closer than this are even; so are times whose spreads overlap.
 const EVEN: f64 = 0.05;
 
-/// The loop without a runtime is no peer but the floor under all.
-pub(super) const FLOOR: &str = "raw-epoll";
+/// What has no runtime is no peer but the floor under all.
+const FLOORS: [&str; 2] = ["raw-epoll", "std"];
+
+/// Whether the runtime is compared with us: not ourselves, not a floor.
+pub(crate) fn is_peer(runtime: &str) -> bool {
+    !runtime.starts_with(OURS) && !FLOORS.contains(&runtime)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Ahead,
     Even,
     Behind,
 }
 
-pub(super) fn verdict(figure: Figure, ours: Summary, theirs: Summary) -> Verdict {
+pub(crate) fn verdict(figure: Figure, ours: Summary, theirs: Summary) -> Verdict {
     let apart = (ours.median - theirs.median).abs();
     let close = apart <= (EVEN * ours.median.max(theirs.median)).max(figure.grain());
     let overlap = ours.least <= theirs.most && theirs.least <= ours.most;
@@ -31,24 +36,24 @@ pub(super) fn verdict(figure: Figure, ours: Summary, theirs: Summary) -> Verdict
 }
 
 /// One comparison with one peer.
-pub(super) struct Duel {
-    pub(super) workload: Workload,
-    pub(super) figure: Figure,
-    pub(super) peer: &'static str,
-    pub(super) ours: f64,
-    pub(super) theirs: f64,
-    pub(super) verdict: Verdict,
+pub(crate) struct Duel {
+    pub(crate) workload: Workload,
+    pub(crate) figure: Figure,
+    pub(crate) peer: &'static str,
+    pub(crate) ours: f64,
+    pub(crate) theirs: f64,
+    pub(crate) verdict: Verdict,
 }
 
 impl Duel {
     /// How many times theirs ours is; infinite if theirs is nothing.
-    pub(super) fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         self.ours / self.theirs
     }
 }
 
-/// Every figure of ours against every peer that has it, the floor left out.
-pub(super) fn duels(record: &Record) -> Vec<Duel> {
+/// Every figure of ours against every peer that has it, the floors left out.
+pub(crate) fn duels(record: &Record) -> Vec<Duel> {
     let mut duels = Vec::new();
     for figure in FIGURES {
         for workload in record.workloads_with(figure) {
@@ -56,7 +61,7 @@ pub(super) fn duels(record: &Record) -> Vec<Duel> {
                 continue;
             };
             for peer in record.runtimes_with(figure, &[workload]) {
-                if peer.starts_with(OURS) || peer == FLOOR {
+                if !is_peer(peer) {
                     continue;
                 }
                 if let Some(theirs) = record.summary(workload.name, peer, figure) {
@@ -76,7 +81,7 @@ pub(super) fn duels(record: &Record) -> Vec<Duel> {
 }
 
 /// How many of these were won, even and lost.
-pub(super) fn score<'a>(duels: impl Iterator<Item = &'a Duel>) -> [usize; 3] {
+pub(crate) fn score<'a>(duels: impl Iterator<Item = &'a Duel>) -> [usize; 3] {
     let mut score = [0; 3];
     for duel in duels {
         score[duel.verdict as usize] += 1;
@@ -84,7 +89,7 @@ pub(super) fn score<'a>(duels: impl Iterator<Item = &'a Duel>) -> [usize; 3] {
     score
 }
 
-pub(super) const TOPICS: [Topic; 9] = [
+pub(crate) const TOPICS: [Topic; 9] = [
     Topic::Tasks,
     Topic::Lanes,
     Topic::Timers,

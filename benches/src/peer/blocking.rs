@@ -1,0 +1,35 @@
+//! What `std`'s own calls cost, one after the other on one thread: the floor under the workloads with files.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+use crate::meter::{Meter, Reading};
+use crate::workload::pool::{AT_ONCE, BigFile, SmallFiles};
+
+pub(crate) fn read_files(n: u64) -> io::Result<Reading> {
+    let files = SmallFiles::create();
+    let meter = Meter::start();
+    for path in files.paths.iter().cycle().take(n as usize) {
+        assert_eq!(fs::read(path)?.len(), SmallFiles::SIZE);
+    }
+    Ok(meter.stop())
+}
+
+pub(crate) fn read_through(megabytes: u64) -> io::Result<Reading> {
+    let big = BigFile::create();
+    let mut buffer = vec![0; AT_ONCE];
+    let meter = Meter::start();
+    for _ in 0..megabytes / BigFile::MEGABYTES {
+        let mut file = File::open(&big.path)?;
+        let mut total = 0;
+        loop {
+            let n = file.read(&mut buffer)?;
+            if n == 0 {
+                break;
+            }
+            total += n as u64;
+        }
+        assert_eq!(total, BigFile::SIZE);
+    }
+    Ok(meter.stop())
+}
