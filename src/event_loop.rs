@@ -343,9 +343,7 @@ impl Core {
                 }
                 loop {
                     match header.next_to_tell() {
-                        Some(OnClose::Wake(waker)) => {
-                            self.dispatch(Phase::Closing, || waker.wake())
-                        }
+                        Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
                         Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
                         None => break,
                     }
@@ -369,7 +367,7 @@ impl Core {
             .begin_pass(self.clock.now(), |payload| self.count_timer(payload, false));
         while let Some(payload) = self.timers.pop_ready() {
             match payload {
-                Payload::Sleep { waker, .. } => self.dispatch(Phase::Timers, || waker.wake()),
+                Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
                 Payload::Timer(timer) => {
                     timer.armed.set(None);
                     // Armed again before the call, from the cached time: no catching up (R58).

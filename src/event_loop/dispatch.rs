@@ -1,11 +1,14 @@
 //! The only caller of user code, and the only place where the lanes are drained.
 
+use std::sync::Arc;
+use std::task::Waker;
+
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
 use crate::executor::lane::{Drain, Microtask};
-use crate::executor::spawn::Runnable;
+use crate::executor::spawn::{Meta, Runnable};
 use crate::kinds::Phase;
-use crate::sys::task::Outcome;
+use crate::sys::task::{Outcome, wake_for_caller};
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -21,9 +24,49 @@ impl Core {
         self.drain();
     }
 
+    /// Wakes somebody as a callback of a phase, then drains the lanes. `put` gets the waker before anything is polled.
+    ///
+    /// A task that finds the lanes empty would be the next to come out of them, so it does not go in.
+    #[inline(always)]
+    pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
+        if self.can_skip_lanes() {
+            let is_ours = |task: &Meta| Arc::ptr_eq(&task.shared, &self.shared);
+            if let Some(runnable) = wake_for_caller(&waker, is_ours) {
+                put(waker);
+                return self.dispatch_task(phase, runnable);
+            }
+        }
+        self.dispatch(phase, || {
+            waker.wake_by_ref();
+            put(waker);
+        });
+    }
+
+    /// Wakes somebody for whom the waker is done with then.
+    #[inline(never)]
+    pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
+        self.dispatch_wake(phase, waker, drop);
+    }
+
+    /// Polls a task that was woken as a callback of a phase, then drains the lanes.
+    #[inline(always)]
+    pub(super) fn dispatch_task(&self, phase: Phase, runnable: Runnable) {
+        let _span = self.probe.callback(phase);
+        self.run_task(runnable);
+        if !self.lane.is_empty() {
+            self.drain_rest();
+        }
+    }
+
+    /// Whether a task that is put into the lanes now is the first to come out.
+    #[inline]
+    pub(super) fn can_skip_lanes(&self) -> bool {
+        self.lane.is_empty() && !self.containment.is_on()
+    }
+
     pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
         match entry {
-            Entry::Wake(waker) => self.dispatch(phase, || waker.wake()),
+            Entry::Wake(waker) => self.dispatch_waker(phase, waker),
             Entry::Call(call) | Entry::Unref(call) => self.dispatch(phase, || call.call()),
         }
     }
@@ -59,26 +102,30 @@ impl Core {
         if self.containment.is_on() {
             self.drain_contained();
         } else {
-            self.drain_lanes(&mut Drain::default());
+            self.drain_lanes(&mut Drain::default(), self.options.lane_budget);
         }
+    }
+
+    /// The drain after a task that did not go through the lanes.
+    #[inline(never)]
+    fn drain_rest(&self) {
+        self.drain_lanes(&mut Drain::past_ticks(), self.options.lane_budget - 1);
     }
 
     #[inline]
-    pub(super) fn drain_lanes(&self, drain: &mut Drain) {
-        let mut budget = self.options.lane_budget;
-        while let Some(job) = self.lane.next(drain) {
-            match job {
-                Microtask::Task(runnable) => self.run_task(runnable),
-                Microtask::Call(call) => call.call(),
+    pub(super) fn drain_lanes(&self, drain: &mut Drain, mut budget: u64) {
+        while budget > 0 {
+            match self.lane.next(drain) {
+                Some(Microtask::Task(runnable)) => self.run_task(runnable),
+                Some(Microtask::Call(call)) => call.call(),
+                None => return,
             }
             budget -= 1;
-            if budget == 0 {
-                self.budget_hits.set(self.budget_hits.get() + 1);
-                break;
-            }
         }
+        self.budget_hits.set(self.budget_hits.get() + 1);
     }
 
+    #[inline(always)]
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
         let outcome = {

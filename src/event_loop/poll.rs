@@ -8,7 +8,7 @@ use super::sources::{Direction, SourceState, Waiters};
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
-use crate::sys::poller::{BATCH, Ready};
+use crate::sys::poller::{BATCH, Event, Ready};
 
 /// How many times one poll phase asks the kernel again because the last answer was full (R89).
 const FULL_BATCHES: usize = 48;
@@ -128,19 +128,16 @@ impl Core {
     /// Dispatches the events of the last wait; returns how many callbacks that made.
     fn run_events(&self) -> usize {
         let mut dispatched = 0;
-        loop {
-            let Some(event) = self.events.borrow_mut().pop() else {
-                return dispatched;
-            };
+        // Borrowed while user code runs, alone of all: the kernel is not asked again before its last answer is dealt with.
+        let events = self.events.borrow();
+        while let Some(Event { key, ready }) = events.next() {
             // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
-            let Some(source) = self.sources.get(event.key) else {
-                self.late.watches.note_event(event.key);
+            let Some(source) = self.sources.get(key) else {
+                self.late.watches.note_event(key);
+                events.advance();
                 continue;
             };
-            source.add_ready(event.ready);
-            // Not over before all who wait were woken: an edge is reported once.
-            let unfinished = Unfinished { core: self };
-            let ready = event.ready;
+            source.add_ready(ready);
             if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
                 dispatched += self.wake_waiters(source.waiters(Direction::Read));
             }
@@ -150,12 +147,14 @@ impl Core {
             if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
                 dispatched += self.wake_rare(&source, ready);
             }
-            std::mem::forget(unfinished);
+            // Not if a panic came between: an edge is reported once, and all who wait are to be woken.
+            events.advance();
             // Not before: who was woken has mostly begun to wait again.
             if !source.reads_only() && !self.late.children.report(&source) {
                 source.count_waits(self);
             }
         }
+        dispatched
     }
 
     #[cold]
@@ -168,18 +167,30 @@ impl Core {
     }
 
     /// Wakes those who wait for a direction that has become ready, one callback each.
+    #[inline(always)]
     fn wake_waiters(&self, waiters: &Waiters) -> usize {
+        let futures = if waiters.have_futures() {
+            waiters.limit()
+        } else {
+            0
+        };
         let mut dispatched = 0;
-        let limit = waiters.limit();
         if let Some(waker) = waiters.take_slot() {
-            self.dispatch(Phase::Poll, || {
-                waker.wake_by_ref();
-                waiters.keep(waker);
-            });
+            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.keep(waker));
             dispatched += 1;
         }
+        if futures > 0 {
+            dispatched += self.wake_futures(waiters, futures);
+        }
+        dispatched
+    }
+
+    /// Wakes the futures whose number is below `limit`.
+    #[inline(never)]
+    fn wake_futures(&self, waiters: &Waiters, limit: u64) -> usize {
+        let mut dispatched = 0;
         while let Some(waker) = waiters.next_before(limit) {
-            self.dispatch(Phase::Poll, || waker.wake());
+            self.dispatch_waker(Phase::Poll, waker);
             dispatched += 1;
         }
         dispatched
@@ -200,7 +211,12 @@ impl Core {
             let Some(message) = self.messages.borrow_mut().pop() else {
                 break;
             };
-            self.dispatch(Phase::Poll, || self.receive(message));
+            match message {
+                Message::Wake(runnable) if self.can_skip_lanes() => {
+                    self.dispatch_task(Phase::Poll, runnable);
+                }
+                message => self.dispatch(Phase::Poll, || self.receive(message)),
+            }
             dispatched += 1;
         }
         if !self.messages.borrow().is_empty() {
@@ -226,16 +242,5 @@ impl Core {
             Message::Call(call) => call(),
             Message::Arrival(arrival) => arrival.arrive(),
         }
-    }
-}
-
-/// Puts an event back if a panic ends its dispatch.
-struct Unfinished<'a> {
-    core: &'a Core,
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        self.core.events.borrow_mut().put_back();
     }
 }

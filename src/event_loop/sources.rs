@@ -129,7 +129,7 @@ impl SourceState {
     }
 
     /// Somebody waits for a direction now: counts that, unless it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
         let is_request = direction == Direction::Write && self.writes_are_requests.get();
         let counted = if is_request {
@@ -153,6 +153,7 @@ impl SourceState {
 
     /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken and had the time to
     /// wait again.
+    #[inline(never)]
     pub(crate) fn count_waits(&self, core: &Core) {
         if self.is_gone.get() {
             return;
@@ -185,10 +186,15 @@ pub(crate) struct Waiters {
     /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when that was woken: the same
     /// task will probably wait again, which costs a comparison then.
     slot: Cell<Option<Waker>>,
-    slot_waits: Cell<bool>,
-    futures_wait: Cell<bool>,
     futures: OnceCell<Box<Futures>>,
+    /// Who waits: [`SLOT`], [`FUTURES`], both or none.
+    waiting: Cell<u8>,
 }
+
+/// The waker in the slot waits.
+const SLOT: u8 = 1;
+/// Futures wait.
+const FUTURES: u8 = 2;
 
 /// The futures that wait for one direction, apart from the rest: a stream that is read through `poll_*` has none.
 #[derive(Default)]
@@ -201,28 +207,45 @@ struct Futures {
 impl Waiters {
     #[inline]
     pub(crate) fn any(&self) -> bool {
-        self.slot_waits.get() || self.futures_wait.get()
+        self.waiting.get() != 0
+    }
+
+    #[inline]
+    pub(crate) fn have_futures(&self) -> bool {
+        self.waiting.get() & FUTURES != 0
+    }
+
+    #[inline]
+    fn set_waiting(&self, who: u8, waits: bool) {
+        let others = self.waiting.get() & !who;
+        self.waiting.set(if waits { others | who } else { others });
     }
 
     /// Makes `waker` the one to be woken for the `poll_*` functions.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
-        let before = match self.slot.take() {
+        match self.slot.take() {
             Some(current) if current.will_wake(waker) => {
                 self.slot.set(Some(current));
-                return self.slot_waits.set(true);
+                self.set_waiting(SLOT, true);
             }
-            before => before,
-        };
+            before => self.change_slot(before, waker),
+        }
+    }
+
+    /// Another waker for the slot, which is empty now. Apart, since it is rare.
+    #[inline(never)]
+    fn change_slot(&self, before: Option<Waker>, waker: &Waker) {
         self.slot.set(Some(waker.clone()));
-        self.slot_waits.set(true);
+        self.set_waiting(SLOT, true);
         drop(before);
     }
 
     /// Takes the waker of the `poll_*` functions out, if it waits; [`keep`](Self::keep) takes it back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
-        if self.slot_waits.replace(false) {
+        if self.waiting.get() & SLOT != 0 {
+            self.set_waiting(SLOT, false);
             self.slot.take()
         } else {
             None
@@ -254,7 +277,7 @@ impl Waiters {
                 let id = futures.next_id.get();
                 futures.next_id.set(id + 1);
                 list.push((id, new));
-                self.futures_wait.set(true);
+                self.set_waiting(FUTURES, true);
                 (id, None)
             }
         };
@@ -272,7 +295,7 @@ impl Waiters {
         let mut list = futures.list.borrow_mut();
         let place = list.iter().position(|(known, _)| *known == id);
         let removed = place.map(|place| list.remove(place));
-        self.futures_wait.set(!list.is_empty());
+        self.set_waiting(FUTURES, !list.is_empty());
         drop(list);
         drop(removed);
     }
@@ -288,14 +311,11 @@ impl Waiters {
     /// Takes the next future out that has a lower number than `limit`.
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
-        if !self.futures_wait.get() {
-            return None;
-        }
         let mut list = self.futures.get()?.list.borrow_mut();
         match list.first() {
             Some((id, _)) if *id < limit => {
                 let (_, waker) = list.remove(0);
-                self.futures_wait.set(!list.is_empty());
+                self.set_waiting(FUTURES, !list.is_empty());
                 Some(waker)
             }
             _ => None,

@@ -7,10 +7,10 @@
 //!
 //! Pure data: [`Lane::next`] says what runs next, the caller runs it, and no borrow is held meanwhile.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use crate::sys::call::Call;
+use crate::sys::queue::Queue;
 
 /// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for for ever.
 const LARGE: usize = 1 << 16;
@@ -25,12 +25,8 @@ pub(crate) enum Microtask<R> {
 
 /// Both lanes of one loop; `R` is what polls a task.
 pub(crate) struct Lane<R> {
-    queues: RefCell<Queues<R>>,
-}
-
-struct Queues<R> {
-    ticks: VecDeque<Call>,
-    microtasks: VecDeque<Microtask<R>>,
+    ticks: Queue<Call>,
+    microtasks: Queue<Microtask<R>>,
 }
 
 /// How far a drain has come. It begins with the ticks.
@@ -41,6 +37,13 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
+    /// A drain whose first entry, a microtask, has been run without the lanes.
+    pub(crate) fn past_ticks() -> Self {
+        Self {
+            in_microtasks: true,
+        }
+    }
+
     /// Whether what was taken last was a microtask.
     pub(crate) fn is_in_microtasks(&self) -> bool {
         self.in_microtasks
@@ -50,58 +53,48 @@ impl Drain {
 impl<R> Lane<R> {
     pub(crate) fn new() -> Self {
         Self {
-            queues: RefCell::new(Queues {
-                ticks: VecDeque::new(),
-                microtasks: VecDeque::new(),
-            }),
+            ticks: Queue::new(),
+            microtasks: Queue::new(),
         }
     }
 
     #[inline]
     pub(crate) fn push_tick(&self, call: Call) {
-        self.queues.borrow_mut().ticks.push_back(call);
+        self.ticks.push(call);
     }
 
     #[inline(always)]
     pub(crate) fn push_microtask(&self, microtask: Microtask<R>) {
-        self.queues.borrow_mut().microtasks.push_back(microtask);
+        self.microtasks.push(microtask);
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        let queues = self.queues.borrow();
-        queues.ticks.is_empty() && queues.microtasks.is_empty()
+        self.ticks.is_empty() && self.microtasks.is_empty()
     }
 
     /// Takes everything out.
     pub(crate) fn take_all(&self) -> (VecDeque<Call>, VecDeque<Microtask<R>>) {
-        let queues = &mut *self.queues.borrow_mut();
-        (
-            std::mem::take(&mut queues.ticks),
-            std::mem::take(&mut queues.microtasks),
-        )
+        (self.ticks.take(), self.microtasks.take())
     }
 
     /// What the drain runs next, a tick like a queued closure; `None` ends it.
     #[inline]
     pub(crate) fn next(&self, drain: &mut Drain) -> Option<Microtask<R>> {
-        let queues = &mut *self.queues.borrow_mut();
         if drain.in_microtasks {
-            let microtask = queues.microtasks.pop_front();
+            let microtask = self.microtasks.pop();
             if microtask.is_some() {
                 return microtask;
             }
-            if queues.microtasks.capacity() > LARGE {
-                queues.microtasks.shrink_to(0);
-            }
+            self.microtasks.shrink(LARGE);
             drain.in_microtasks = false;
         }
         // Ticks that the microtasks have queued begin another round.
-        if let Some(tick) = queues.ticks.pop_front() {
+        if let Some(tick) = self.ticks.pop() {
             return Some(Microtask::Call(tick));
         }
         drain.in_microtasks = true;
-        queues.microtasks.pop_front()
+        self.microtasks.pop()
     }
 }
 

@@ -11,14 +11,14 @@ use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
 use crate::kinds::Kind;
-use crate::sys::poller::{AsSource, REPORTS_PRIORITY, Registration};
+use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -268,25 +268,22 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.state.is_ready(direction) {
             return Poll::Ready(Ok(()));
         }
-        self.poll_wait(direction, cx.waker())
-    }
-
-    /// Apart, to keep the way of a source that is ready short.
-    #[inline(never)]
-    fn poll_wait(&self, direction: Direction, waker: &Waker) -> Poll<io::Result<()>> {
-        self.state.waiters(direction).wait_in_slot(waker);
+        self.state.waiters(direction).wait_in_slot(cx.waker());
         Poll::Ready(Err(ready!(self.begin_wait(direction))))
     }
 
     /// Somebody waits now: the source is active, and where events come once only they are asked for again.
-    #[inline]
+    #[inline(always)]
     fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
         self.state.count_wait(self.core.handle.core(), direction);
+        if !NEEDS_REARM {
+            return Poll::Pending;
+        }
         let read = self.state.is_awaited(Direction::Read);
         let write = self.state.is_awaited(Direction::Write);
         match self.registration().rearm(read, write) {

@@ -47,6 +47,7 @@ pub(crate) mod os;
 pub(crate) mod poller;
 #[cfg(all(unix, feature = "process"))]
 pub(crate) mod process;
+pub(crate) mod queue;
 pub(crate) mod scoped;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signal;

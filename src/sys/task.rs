@@ -57,6 +57,8 @@ pub(crate) trait Metadata: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Called, at home, with a panic that nobody will see. A panic of its own goes nowhere.
     fn unseen(&self, payload: Payload);
+    /// A static made by [`waker_vtable`], always the same: by its address the wakers of such tasks are known.
+    fn waker_vtable() -> &'static RawWakerVTable;
 }
 
 /// The part of a task whose type does not depend on the future.
@@ -103,9 +105,16 @@ struct VTable<M: Metadata> {
     take: unsafe fn(NonNull<Header<M>>, *mut ()),
     /// Frees the memory. No other reference is left, the body is empty.
     free: unsafe fn(NonNull<Header<M>>),
-    /// The functions of the task's wakers; each takes the pointer of a live task, by the reference of the waker. They stand
-    /// here, and not in a constant, for the sake of one address: `will_wake` compares it, and a constant may have several.
-    waker: RawWakerVTable,
+}
+
+/// The functions of the wakers of tasks; each takes the pointer of a live task, by the reference of the waker.
+pub(crate) const fn waker_vtable<M: Metadata>() -> RawWakerVTable {
+    RawWakerVTable::new(
+        clone_waker::<M>,
+        wake::<M>,
+        wake_by_ref::<M>,
+        drop_waker::<M>,
+    )
 }
 
 impl<F: Future, M: Metadata> Task<F, M> {
@@ -114,12 +123,6 @@ impl<F: Future, M: Metadata> Task<F, M> {
         clear: Self::clear,
         take: Self::take,
         free: Self::free,
-        waker: RawWakerVTable::new(
-            clone_waker::<M>,
-            wake::<M>,
-            wake_by_ref::<M>,
-            drop_waker::<M>,
-        ),
     };
 
     /// # Safety
@@ -128,11 +131,10 @@ impl<F: Future, M: Metadata> Task<F, M> {
     unsafe fn poll(header: NonNull<Header<M>>) -> bool {
         // SAFETY: the caller passes a live task of this type; shared access only.
         let task = unsafe { header.cast::<Self>().as_ref() };
-        let vtable = &task.header.vtable.waker;
         // SAFETY: these functions treat the pointer as that of a live task, which it is until the poll is over. No reference
         // is counted for this waker, and `ManuallyDrop` gives none back; clones count for themselves.
         let waker = ManuallyDrop::new(unsafe {
-            Waker::from_raw(RawWaker::new(header.as_ptr().cast(), vtable))
+            Waker::from_raw(RawWaker::new(header.as_ptr().cast(), M::waker_vtable()))
         });
         let mut cx = Context::from_waker(&waker);
         task.header.busy.set(true);
@@ -392,6 +394,7 @@ impl<M: Metadata> Runnable<M> {
     /// [unseen](Metadata::unseen).
     ///
     /// Away from home, and for a task that is closed, it does nothing and says `Pending`.
+    #[inline(always)]
     pub(crate) fn run(self) -> Outcome {
         let pointer = self.0;
         // SAFETY: as in `metadata`.
@@ -508,30 +511,63 @@ fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
 
 /// # Safety
 ///
-/// As [`VTable::waker`].
+/// As [`waker_vtable`].
 unsafe fn clone_waker<M: Metadata>(pointer: *const ()) -> RawWaker {
     // SAFETY: live by the waker that is cloned, or, in a poll, by that.
     let header = unsafe { header_of::<M>(pointer).as_ref() };
     add_reference(&header.state);
-    RawWaker::new(pointer, &header.vtable.waker)
+    RawWaker::new(pointer, M::waker_vtable())
 }
 
 /// # Safety
 ///
-/// As [`VTable::waker`].
+/// As [`waker_vtable`].
 unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
-    let header = header_of::<M>(pointer);
     // SAFETY: live by the waker.
-    let state = unsafe { &header.as_ref().state };
+    if let Some(runnable) = unsafe { set_scheduled::<M>(header_of(pointer)) } {
+        M::schedule(runnable);
+    }
+}
+
+/// Marks the task scheduled. `None`: it was so already, or it is closed.
+///
+/// # Safety
+///
+/// The task is live.
+#[inline]
+unsafe fn set_scheduled<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Runnable<M>> {
+    // SAFETY: the caller's promise.
+    let state = unsafe { &pointer.as_ref().state };
     // `Release`: the poll sees what was done before the wake.
-    if state.fetch_or(SCHEDULED, Ordering::AcqRel) & (SCHEDULED | CLOSED) == 0 {
-        M::schedule(Runnable(header));
+    let before = state.fetch_or(SCHEDULED, Ordering::AcqRel);
+    (before & (SCHEDULED | CLOSED) == 0).then_some(Runnable(pointer))
+}
+
+/// Wakes the task that `waker` belongs to, and gives what would be [scheduled](Metadata::schedule) to the caller instead.
+///
+/// `None`: it is no task of this kind, or not one that `accepts`, and nothing was done; or it is woken already, or over.
+#[inline]
+pub(crate) fn wake_for_caller<M: Metadata>(
+    waker: &Waker,
+    accepts: impl FnOnce(&M) -> bool,
+) -> Option<Runnable<M>> {
+    if !std::ptr::eq(waker.vtable(), M::waker_vtable()) {
+        return None;
+    }
+    let pointer = header_of::<M>(waker.data());
+    // SAFETY: a waker with this table holds the pointer of a task of this kind, live by the waker, which is borrowed.
+    unsafe {
+        if accepts(&pointer.as_ref().metadata) {
+            set_scheduled(pointer)
+        } else {
+            None
+        }
     }
 }
 
 /// # Safety
 ///
-/// As [`VTable::waker`]; the waker's reference is given up.
+/// As [`waker_vtable`]; the waker's reference is given up.
 unsafe fn wake<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
     unsafe {
@@ -542,7 +578,7 @@ unsafe fn wake<M: Metadata>(pointer: *const ()) {
 
 /// # Safety
 ///
-/// As [`VTable::waker`]; the waker's reference is given up.
+/// As [`waker_vtable`]; the waker's reference is given up.
 unsafe fn drop_waker<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
     unsafe { release(header_of::<M>(pointer), 1) };

@@ -1,5 +1,6 @@
 //! Linux and Android: register through `polling`, wait on its epoll descriptor directly.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
 pub(crate) const REPORTS_END: bool = true;
+/// Whether an event that somebody waits for has to be asked for each time.
+pub(crate) const NEEDS_REARM: bool = false;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = true;
 
@@ -123,20 +126,20 @@ impl Notifier {
 /// The events of one wait, handed out one by one.
 pub(crate) struct Events {
     list: Vec<epoll::Event>,
-    next: usize,
+    next: Cell<usize>,
 }
 
 impl Events {
     pub(crate) fn new() -> Self {
         Self {
             list: Vec::with_capacity(BATCH),
-            next: 0,
+            next: Cell::new(0),
         }
     }
 
     fn clear(&mut self) {
         self.list.clear();
-        self.next = 0;
+        self.next.set(0);
     }
 
     /// How many events the wait returned, those of the notifier included.
@@ -144,28 +147,29 @@ impl Events {
         self.list.len()
     }
 
-    /// The next event of a source.
+    /// The next event of a source; the same until [`advance`](Self::advance).
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Event> {
+    pub(crate) fn next(&self) -> Option<Event> {
         loop {
-            let event = self.list.get(self.next)?;
-            self.next += 1;
+            let event = self.list.get(self.next.get())?;
             let key = event.data.u64() as usize;
             if key != NOTIFY_KEY {
                 let ready = translate(event.flags);
                 return Some(Event { key, ready });
             }
+            self.advance();
         }
     }
 
-    /// Takes the last `pop` back.
-    pub(crate) fn put_back(&mut self) {
-        self.next = self.next.saturating_sub(1);
+    /// The next event has been dealt with.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        self.next.set(self.next.get() + 1);
     }
 
-    /// Whether events wait to be popped.
+    /// Whether none is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.next == self.list.len()
+        self.next.get() >= self.list.len()
     }
 }
 

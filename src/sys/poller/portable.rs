@@ -1,5 +1,6 @@
 //! Everywhere but Linux: `polling`'s own wait and notify.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,8 @@ use super::{BackendFd, Event, NOTIFY_KEY, Ready};
 /// `polling` reports.
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) const REPORTS_END: bool = false;
+/// Whether an event that somebody waits for has to be asked for each time; some systems have no other way.
+pub(crate) const NEEDS_REARM: bool = true;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = false;
 
@@ -85,7 +88,7 @@ impl Poller {
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.list.clear();
-        events.next = 0;
+        events.next.set(0);
         self.poller
             .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
         events.list.extend(events.buffer.iter());
@@ -111,7 +114,7 @@ impl Notifier {
 pub(crate) struct Events {
     buffer: polling::Events,
     list: Vec<polling::Event>,
-    next: usize,
+    next: Cell<usize>,
 }
 
 impl Events {
@@ -121,7 +124,7 @@ impl Events {
                 super::BATCH.try_into().expect("a batch is not empty"),
             ),
             list: Vec::new(),
-            next: 0,
+            next: Cell::new(0),
         }
     }
 
@@ -129,9 +132,9 @@ impl Events {
         self.list.len()
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Event> {
-        let event = self.list.get(self.next)?;
-        self.next += 1;
+    /// The next event of a source; the same until [`advance`](Self::advance).
+    pub(crate) fn next(&self) -> Option<Event> {
+        let event = self.list.get(self.next.get())?;
         debug_assert_ne!(
             event.key, NOTIFY_KEY,
             "polling keeps its notifications to itself"
@@ -149,13 +152,13 @@ impl Events {
         })
     }
 
-    /// Takes the last `pop` back.
-    pub(crate) fn put_back(&mut self) {
-        self.next = self.next.saturating_sub(1);
+    /// The next event has been dealt with.
+    pub(crate) fn advance(&self) {
+        self.next.set(self.next.get() + 1);
     }
 
-    /// Whether events wait to be popped.
+    /// Whether none is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.next == self.list.len()
+        self.next.get() >= self.list.len()
     }
 }

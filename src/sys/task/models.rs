@@ -5,13 +5,13 @@
 use std::future::{Future, poll_fn, ready};
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Poll, RawWakerVTable, Waker};
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local};
+use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, waker_vtable};
 use crate::sys::thread::{ThreadToken, token};
 
 /// What the threads of a model share. The lock is not loom's: no order between the threads comes from it, so all there is
@@ -74,6 +74,11 @@ impl Meta {
 }
 
 impl Metadata for Meta {
+    fn waker_vtable() -> &'static RawWakerVTable {
+        static VTABLE: RawWakerVTable = waker_vtable::<Meta>();
+        &VTABLE
+    }
+
     fn schedule(runnable: Runnable<Self>) {
         runnable.metadata().touch();
         let world = runnable.metadata().world.clone();

@@ -11,10 +11,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, RawWakerVTable, Wake, Waker};
 use std::thread;
 
-use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local};
+use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, waker_vtable};
 use crate::sys::thread::{ThreadToken, token};
 
 /// Where the tasks of a test go, and what becomes of them.
@@ -34,6 +34,11 @@ struct World {
 struct Meta(Arc<World>);
 
 impl Metadata for Meta {
+    fn waker_vtable() -> &'static RawWakerVTable {
+        static VTABLE: RawWakerVTable = waker_vtable::<Meta>();
+        &VTABLE
+    }
+
     fn schedule(runnable: Runnable<Self>) {
         let world = runnable.metadata().0.clone();
         if world.refuses.load(Ordering::Relaxed) {
