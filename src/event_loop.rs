@@ -296,7 +296,7 @@ impl Core {
     }
 
     /// Idle, prepare and check: the hooks, then what waits for the phase once (for check, the immediates).
-    #[inline]
+    #[inline(always)]
     fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
         let _span = self.probe.phase(phase);
         if !hooked.hooks.is_empty() {
@@ -305,6 +305,7 @@ impl Core {
         self.run_queue(phase, &hooked.queue);
     }
 
+    #[inline(never)]
     fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
         hooks.begin_pass();
         while let Some(hook) = hooks.next() {
@@ -312,13 +313,14 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
         if !queue.is_empty() {
             self.run_queue_pass(phase, queue);
         }
     }
 
+    #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
         if self.containment.is_on() {
             return self.run_queue_contained(phase, queue);
@@ -334,26 +336,31 @@ impl Core {
     fn run_closing(&self) {
         let _span = self.probe.phase(Phase::Closing);
         if !self.closing.is_empty() {
-            self.closing.begin_pass();
-            while let Some(header) = self.closing.next() {
-                if header.stage.get() == Stage::Closing {
-                    self.liveness.remove(Kind::Closing);
-                    self.set_referenced(&header, false);
-                    self.handles.remove(&header);
-                }
-                loop {
-                    match header.next_to_tell() {
-                        Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
-                        Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
-                        None => break,
-                    }
-                }
-            }
+            self.run_closing_pass();
         }
         self.run_queue(Phase::Closing, &self.closing_queue);
     }
 
-    #[inline]
+    #[inline(never)]
+    fn run_closing_pass(&self) {
+        self.closing.begin_pass();
+        while let Some(header) = self.closing.next() {
+            if header.stage.get() == Stage::Closing {
+                self.liveness.remove(Kind::Closing);
+                self.set_referenced(&header, false);
+                self.handles.remove(&header);
+            }
+            loop {
+                match header.next_to_tell() {
+                    Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
+                    Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
+                    None => break,
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     fn run_timers(&self) {
         let _span = self.probe.phase(Phase::Timers);
         if !self.timers.is_empty() {
@@ -362,6 +369,7 @@ impl Core {
     }
 
     /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).
+    #[inline(never)]
     fn run_timer_pass(&self) {
         self.timers
             .begin_pass(self.clock.now(), |payload| self.count_timer(payload, false));

@@ -5,7 +5,9 @@ mod util;
 
 use phaseloop::task::yield_now;
 use phaseloop::time::{Timer, sleep};
-use phaseloop::{Builder, EventLoop, Handle, LoopHandle, next_tick, queue_microtask};
+use phaseloop::{
+    Builder, EventLoop, Handle, LoopHandle, next_tick, queue_microtask, set_immediate,
+};
 use util::{Trace, ZERO, finish, ms, turn};
 
 fn with_budget(entries: u64) -> (EventLoop, LoopHandle, Trace) {
@@ -103,6 +105,25 @@ fn the_rest_begins_with_ticks() {
     drop(handle.set_immediate(move || next_tick(log.call("tick"))));
     finish(&mut event_loop);
     assert_eq!(trace.take(), "micro1 tick micro2");
+}
+
+/// A task that a phase wakes is the first entry of its drain.
+#[test]
+fn a_task_woken_by_a_phase_counts() {
+    let (mut event_loop, handle, trace) = with_budget(3);
+    let log = trace.clone();
+    drop(handle.spawn(async move {
+        phaseloop::phase::check().await;
+        log.log("woken");
+        for label in ["1", "2", "3"] {
+            queue_microtask(log.call(label));
+        }
+    }));
+    let log = trace.clone();
+    drop(handle.spawn(async move { drop(set_immediate(log.call("next"))) }));
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "woken 1 2 next 3");
+    assert_eq!(handle.budget_hits(), 1);
 }
 
 /// What is left in the lanes is work: the poll phase does not sleep on it, and the run does not end.

@@ -299,6 +299,70 @@ fn a_task_woken_often_is_polled_once() {
     assert_eq!(trace.take(), "1 2");
 }
 
+/// A task that a phase wakes is the first microtask of its drain: what it queues follows as after any other, the microtasks
+/// before the ticks, and all of it before the next callback.
+#[test]
+fn n002_a_task_woken_by_a_phase_is_a_microtask() {
+    fn woken_by<F: Future<Output = ()> + 'static>(wait: impl Fn() -> F) -> String {
+        let (mut event_loop, handle, trace) = paused();
+        let tasks = [(); 2].map(|()| {
+            let (log, wait) = (trace.clone(), event_loop.enter(&wait));
+            handle.spawn(async move {
+                wait.await;
+                log.log("woken");
+                next_tick(log.call("tick"));
+                queue_microtask(log.call("micro"));
+                task(&log, "task");
+            })
+        });
+        event_loop.block_on(futures::future::join_all(tasks));
+        trace.take()
+    }
+
+    let expected = "woken micro task tick woken micro task tick";
+    assert_eq!(woken_by(|| sleep(ms(1))), expected);
+    assert_eq!(woken_by(phase::pending), expected);
+    assert_eq!(woken_by(phase::idle), expected);
+    assert_eq!(woken_by(phase::prepare), expected);
+    assert_eq!(woken_by(phase::poll), expected);
+    assert_eq!(woken_by(phase::closing), expected);
+    assert_eq!(woken_by(yield_now_immediate), expected);
+    let of_another_thread = || {
+        let mut is_woken = false;
+        std::future::poll_fn(move |cx| {
+            if std::mem::replace(&mut is_woken, true) {
+                return Poll::Ready(());
+            }
+            let waker = cx.waker().clone();
+            std::thread::spawn(move || waker.wake());
+            Poll::Pending
+        })
+    };
+    assert_eq!(woken_by(of_another_thread), expected);
+}
+
+/// The first of two tasks that one event wakes aborts the other, which was not polled for it.
+#[test]
+fn a_task_that_is_woken_and_aborted_before_its_turn_is_not_polled() {
+    let (mut event_loop, handle, trace) = paused();
+    let second = Rc::new(RefCell::new(None::<phaseloop::JoinHandle<()>>));
+    let (log, other) = (trace.clone(), second.clone());
+    drop(handle.spawn(async move {
+        sleep(ms(1)).await;
+        log.log("first");
+        other.borrow().as_ref().unwrap().abort();
+    }));
+    let log = trace.clone();
+    *second.borrow_mut() = Some(handle.spawn(async move {
+        sleep(ms(1)).await;
+        log.log("second");
+    }));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "first");
+    let aborted = second.borrow_mut().take().unwrap();
+    assert!(event_loop.block_on(aborted).unwrap_err().is_cancelled());
+}
+
 // Immediates.
 
 #[test]

@@ -73,7 +73,13 @@ impl ChildState {
     pub(crate) fn abandon(&self, core: &Core) {
         self.is_orphan.set(true);
         // The loop hands on itself those that it still has.
-        let is_ours = !core.late.children.list.borrow().contains_key(&self.place);
+        let is_ours = !core
+            .late
+            .parts()
+            .children
+            .list
+            .borrow()
+            .contains_key(&self.place);
         if core.is_closed() && is_ours && self.end.get().is_none() {
             process::reap_in_background(vec![self.process]);
         }
@@ -222,7 +228,7 @@ impl Children {
 impl Core {
     /// Takes in a child that was just started.
     pub(crate) fn add_child(&self, header: Rc<Header>, process: Process) -> Rc<ChildState> {
-        let children = &self.late.children;
+        let children = &self.late.parts().children;
         let place = children.next_place.get();
         children.next_place.set(place + 1);
         let child = Rc::new(ChildState {
@@ -256,7 +262,7 @@ impl Core {
             self.sources.remove(&source);
             return false;
         };
-        let by_source = &self.late.children.by_source;
+        let by_source = &self.late.parts().children.by_source;
         by_source.borrow_mut().insert(source.key, child.place);
         child.watched.replace(Some(Watched {
             registration,
@@ -266,7 +272,7 @@ impl Core {
     }
 
     fn watch_by_signal(&self, child: &ChildState) {
-        let (children, signals) = (&self.late.children, &self.late.signals);
+        let (children, signals) = (&self.late.parts().children, &self.late.parts().signals);
         if children.by_signal.borrow().is_empty() {
             // SIGCHLD can always be listened to.
             let held = signals.hold(&self.poller, SIGCHLD);
@@ -280,7 +286,7 @@ impl Core {
 
     /// Waits for all that have ended, in the order of start, before anybody is told (R255). Returns how many they are.
     pub(super) fn collect_children(&self) -> usize {
-        let children = &self.late.children;
+        let children = &self.late.parts().children;
         let mut places = children.reported.take();
         if children.ask.replace(false) {
             places.extend(children.by_signal.borrow().iter());
@@ -304,7 +310,7 @@ impl Core {
     /// Wakes those who wait for an end; returns how many.
     pub(super) fn run_exits(&self) -> usize {
         let mut dispatched = 0;
-        while let Some(waker) = self.late.children.next() {
+        while let Some(waker) = self.late.parts().children.next() {
             self.dispatch(Phase::Poll, || waker.wake());
             dispatched += 1;
         }
@@ -312,7 +318,7 @@ impl Core {
     }
 
     fn end_child(&self, child: Rc<ChildState>) {
-        let (children, signals) = (&self.late.children, &self.late.signals);
+        let (children, signals) = (&self.late.parts().children, &self.late.parts().signals);
         self.unwatch(&child);
         let was_by_signal = children.by_signal.borrow_mut().remove(&child.place);
         if was_by_signal && children.by_signal.borrow().is_empty() {
@@ -329,7 +335,7 @@ impl Core {
         let Some(watched) = child.watched.take() else {
             return false;
         };
-        let by_source = &self.late.children.by_source;
+        let by_source = &self.late.parts().children.by_source;
         by_source.borrow_mut().remove(&watched.source.key);
         self.sources.remove(&watched.source);
         true

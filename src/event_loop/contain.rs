@@ -128,7 +128,9 @@ impl Core {
         self.containment.resume();
         let mut drain = Drain::default();
         loop {
-            let drained = catch_unwind(AssertUnwindSafe(|| self.drain_lanes(&mut drain, self.options.lane_budget)));
+            let drained = catch_unwind(AssertUnwindSafe(|| {
+                self.drain_lanes(&mut drain, self.options.lane_budget)
+            }));
             match drained {
                 Ok(()) => return,
                 Err(payload) if drain.is_in_microtasks() => self.containment.handle(payload),

@@ -1,4 +1,5 @@
-//! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one.
+//! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one, but for that of the
+//! events, which nothing but the wait for them changes.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;

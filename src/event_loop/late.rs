@@ -1,36 +1,75 @@
 //! What the poll phase delivers after everything else of its batch (R95): changes of files, signals, then the ends of
 //! children.
 
+use std::cell::OnceCell;
+
 use super::children::Children;
 use super::core::Core;
 use super::signals::Signals;
+use super::sources::SourceState;
 use super::watches::Watches;
 
-/// The part of a loop that is looked at last.
+/// The part of a loop that is looked at last. Most loops have none, and pay for one look at that.
 #[derive(Default)]
 pub(crate) struct Late {
+    parts: OnceCell<Box<Parts>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Parts {
     pub(crate) watches: Watches,
     pub(crate) signals: Signals,
     pub(crate) children: Children,
 }
 
 impl Late {
+    /// The parts, made if there are none: for those who start to use one.
+    pub(crate) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(Box::default)
+    }
+
     /// Whether there is something to deliver.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        self.watches.any() || self.signals.any() || self.children.any()
+        self.parts.get().is_some_and(|parts| parts.any())
     }
 
     /// Whether a panic has left some who were not told.
     pub(super) fn has_rest(&self) -> bool {
-        self.watches.has_due() || self.signals.has_due() || self.children.has_due()
+        self.parts.get().is_some_and(|parts| {
+            parts.watches.has_due() || parts.signals.has_due() || parts.children.has_due()
+        })
+    }
+
+    /// An event for no source has come.
+    pub(super) fn note_event(&self, key: usize) {
+        if let Some(parts) = self.parts.get() {
+            parts.watches.note_event(key);
+        }
+    }
+
+    /// An event of a source has come; says whether it is one of a child.
+    #[inline]
+    pub(super) fn note_child(&self, source: &SourceState) -> bool {
+        self.parts
+            .get()
+            .is_some_and(|parts| parts.children.report(source))
     }
 
     /// The loop is gone: nothing is watched any more.
     pub(super) fn shut_down(&self) {
-        self.watches.drain();
-        self.children.drain();
-        self.signals.drain();
+        if let Some(parts) = self.parts.get() {
+            parts.watches.drain();
+            parts.children.drain();
+            parts.signals.drain();
+        }
+    }
+}
+
+impl Parts {
+    #[inline(never)]
+    fn any(&self) -> bool {
+        self.watches.any() || self.signals.any() || self.children.any()
     }
 }
 
@@ -38,11 +77,16 @@ impl Core {
     /// Delivers what comes last; returns how many events that were.
     #[inline]
     pub(super) fn run_late(&self) -> usize {
-        let Late {
+        if self.late.any() { self.run_parts() } else { 0 }
+    }
+
+    #[inline(never)]
+    fn run_parts(&self) -> usize {
+        let Parts {
             watches,
             signals,
             children,
-        } = &self.late;
+        } = self.late.parts();
         let watched = if watches.any() { self.run_watches() } else { 0 };
         if !signals.any() && !children.any() {
             return watched;

@@ -133,7 +133,7 @@ impl Core {
         while let Some(Event { key, ready }) = events.next() {
             // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
             let Some(source) = self.sources.get(key) else {
-                self.late.watches.note_event(key);
+                self.late.note_event(key);
                 events.advance();
                 continue;
             };
@@ -150,7 +150,7 @@ impl Core {
             // Not if a panic came between: an edge is reported once, and all who wait are to be woken.
             events.advance();
             // Not before: who was woken has mostly begun to wait again.
-            if !source.reads_only() && !self.late.children.report(&source) {
+            if !source.reads_only() && !self.late.note_child(&source) {
                 source.count_waits(self);
             }
         }

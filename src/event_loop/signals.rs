@@ -179,7 +179,7 @@ impl Core {
     /// Calls those whose turn it is; returns how many.
     pub(super) fn run_signals(&self) -> usize {
         let mut dispatched = 0;
-        while let Some((listener, once)) = self.late.signals.next() {
+        while let Some((listener, once)) = self.late.parts().signals.next() {
             if once {
                 self.set_active(&listener.header, false);
             }

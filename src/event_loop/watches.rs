@@ -222,7 +222,7 @@ fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
 impl Core {
     /// Tells watches what has happened; returns how many callbacks that made.
     pub(super) fn run_watches(&self) -> usize {
-        let watches = &self.late.watches;
+        let watches = &self.late.parts().watches;
         if watches.collect() {
             // The rest comes with the next turn, which does not sleep then.
             self.shared.inbox.signal();

@@ -136,7 +136,7 @@ impl Watcher {
             path,
         };
         let loop_core = handle.core();
-        let watches = &loop_core.late.watches;
+        let watches = &loop_core.late.parts().watches;
         watches
             .start(&loop_core.poller, &watcher.watch, &watcher.path)
             .map_err(|error| Error::wrap(error, "watch", Some(watcher.path.clone()), None))?;
@@ -179,7 +179,7 @@ impl Watcher {
 
     fn shut(&self) {
         let core = self.core.handle.core();
-        core.late.watches.stop(&self.watch);
+        core.late.parts().watches.stop(&self.watch);
         core.set_active(&self.core.header, false);
     }
 }

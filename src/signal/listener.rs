@@ -92,7 +92,7 @@ impl Signal {
     ) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
         let core = self.core.handle.core();
-        let signals = &core.late.signals;
+        let signals = &core.late.parts().signals;
         let started = signals.start(&core.poller, &self.state, kind.as_raw(), once);
         started.map_err(|error| kind.explain(error))?;
         // Weak: the callback lives in what it points to.
@@ -113,7 +113,7 @@ impl Signal {
     /// is not started.
     pub fn stop(&self) {
         let core = self.core.handle.core();
-        core.late.signals.stop(&self.state);
+        core.late.parts().signals.stop(&self.state);
         core.set_active(&self.core.header, false);
     }
 

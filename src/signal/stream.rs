@@ -99,7 +99,7 @@ impl Signals {
         let queue = self.queue.clone();
         let none = listener.callback.set(Box::new(move || queue.push(kind)));
         debug_assert!(none.is_none());
-        let signals = &core.late.signals;
+        let signals = &core.late.parts().signals;
         let started = signals.start(&core.poller, &listener, kind.as_raw(), false);
         started.map_err(|error| kind.explain(error))?;
         core.set_active(&self.core.header, true);
@@ -138,7 +138,7 @@ impl Signals {
     fn shut(&self) {
         let core = self.core.handle.core();
         for listener in &self.listeners {
-            core.late.signals.stop(listener);
+            core.late.parts().signals.stop(listener);
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | `os` | what the system tells of itself |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | `process` | children: how they begin, waiting for one without blocking |
+//! | `queue` | a queue that is used through shared references, without the price of a `RefCell` |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `signal` | what was caught for a loop, and the dispositions of the process |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |

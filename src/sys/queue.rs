@@ -90,7 +90,7 @@ mod tests {
     /// An item that comes back to its queue while it is dropped finds it in order.
     #[test]
     fn an_item_may_use_the_queue_when_it_is_dropped() {
-        struct Item(Rc<Queue<Item>>, u32);
+        struct Item(Rc<Queue<Self>>, u32);
         impl Drop for Item {
             fn drop(&mut self) {
                 if self.1 > 0 {

@@ -540,7 +540,8 @@ unsafe fn set_scheduled<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Runn
     let state = unsafe { &pointer.as_ref().state };
     // `Release`: the poll sees what was done before the wake.
     let before = state.fetch_or(SCHEDULED, Ordering::AcqRel);
-    (before & (SCHEDULED | CLOSED) == 0).then_some(Runnable(pointer))
+    // Made only then: a runnable that is dropped ends its task.
+    (before & (SCHEDULED | CLOSED) == 0).then(|| Runnable(pointer))
 }
 
 /// Wakes the task that `waker` belongs to, and gives what would be [scheduled](Metadata::schedule) to the caller instead.

@@ -37,8 +37,8 @@ use std::rc::Rc;
 
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
-pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
 pub(crate) use backend::{Events, Notifier, Poller};
+pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
 

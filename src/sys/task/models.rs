@@ -11,7 +11,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, waker_vtable};
+use super::{
+    Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, wake_for_caller,
+    waker_vtable,
+};
 use crate::sys::thread::{ThreadToken, token};
 
 /// What the threads of a model share. The lock is not loom's: no order between the threads comes from it, so all there is
@@ -185,6 +188,44 @@ fn loom_no_wake_is_lost_and_one_runnable_is_enough() {
         for waker in wakers {
             waker.join().unwrap();
         }
+        if let Some(runnable) = world.pop() {
+            runnable.run();
+        }
+        assert!(output.is_finished(), "a wake was lost");
+        let cx = std::task::Context::from_waker(Waker::noop());
+        assert!(matches!(output.poll(&cx), Poll::Ready(Some(Ok(())))));
+        drop((task, output));
+        world.assert_over();
+    });
+}
+
+/// The home thread takes its wake itself while another one wakes: one of them has the runnable, and nothing is lost.
+#[test]
+fn loom_a_wake_for_the_caller_races_with_another() {
+    loom::model(|| {
+        let world = World::new();
+        let events = loom::sync::Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let seen = events.clone();
+        let (task, mut output, waker) = spawn(
+            &world,
+            poll_fn(move |_| {
+                let all = seen.iter().all(|event| event.load(Ordering::Relaxed) == 1);
+                if all { Poll::Ready(()) } else { Poll::Pending }
+            }),
+        );
+        let remote = {
+            let (events, waker) = (events.clone(), waker.clone());
+            thread::spawn(move || {
+                events[0].store(1, Ordering::Relaxed);
+                waker.wake();
+            })
+        };
+        events[1].store(1, Ordering::Relaxed);
+        if let Some(runnable) = wake_for_caller::<Meta>(&waker, |_| true) {
+            runnable.run();
+        }
+        drop(waker);
+        remote.join().unwrap();
         if let Some(runnable) = world.pop() {
             runnable.run();
         }
