@@ -63,14 +63,15 @@ pub(crate) async fn serve(listener: TcpListener) -> io::Result<()> {
                 }
             }
         });
-        drop(spawn(async move {
+        spawn(async move {
             let connection = http1::Builder::new()
                 .timer(HyperTimer)
                 .serve_connection(HyperIo::new(stream), service);
             if let Err(error) = connection.await {
                 eprintln!("connection: {error}");
             }
-        }));
+        })
+        .detach();
     }
 }
 

@@ -43,7 +43,7 @@ async fn serve(listener: TcpListener) -> io::Result<()> {
     let room = Room::default();
     for number in 1.. {
         let (stream, _) = listener.accept().await?;
-        drop(spawn(client(number, stream, room.clone())));
+        spawn(client(number, stream, room.clone())).detach();
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ mod cluster {
         while let Some(mut message) = channel.recv().await? {
             let descriptor = message.descriptors.pop().expect("a connection came along");
             let stream = TcpStream::from_std(net::TcpStream::from(descriptor))?;
-            drop(spawn(serve(stream)));
+            spawn(serve(stream)).detach();
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ async fn create_server(
     loop {
         let (stream, _) = listener.accept().await?;
         let handler = handler.clone();
-        drop(spawn(async move { connection(&stream, &*handler).await }));
+        spawn(async move { connection(&stream, &*handler).await }).detach();
     }
 }
 

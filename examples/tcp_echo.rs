@@ -26,12 +26,13 @@ fn main() -> io::Result<()> {
 async fn serve(listener: TcpListener) -> io::Result<()> {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => drop(spawn(async move {
+            Ok((stream, peer)) => spawn(async move {
                 match phaseloop::io::copy(&stream, &stream).await {
                     Ok(bytes) => println!("{peer}: echoed {bytes} bytes"),
                     Err(error) => eprintln!("{peer}: {error}"),
                 }
-            })),
+            })
+            .detach(),
             // Out of descriptors, or a connection that went away: the listener goes on.
             Err(error) => eprintln!("accept: {error}"),
         }

@@ -40,11 +40,12 @@ fn lanes() -> Result<(), Box<dyn std::error::Error>> {
                 println!("  6  tick queued by a microtask: after all microtasks")
             });
         });
-        drop(phaseloop::spawn(async {
+        phaseloop::spawn(async {
             println!("  4  spawned task: its first poll is a microtask");
             phaseloop::task::yield_now().await;
             println!("  5  the same task after yield_now: the back of the same lane");
-        }));
+        })
+        .detach();
         phaseloop::next_tick(|| println!("  2  tick: queued last, yet before all microtasks"));
         println!("  1  timer callback: it queues all the others");
     })?;

@@ -11,7 +11,7 @@ use crate::event_loop::asyncs::{AsyncState, Sent};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::executor::spawn::Shared;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 
 /// Calls back in the poll phase when one of its [senders](AsyncHandle::sender) has sent, from whatever thread or signal
 /// handler.
@@ -47,14 +47,20 @@ impl AsyncHandle {
     ///
     /// When the loop is gone.
     #[track_caller]
-    pub fn new(
+    pub fn new(handle: &LoopHandle, callback: impl FnMut(&Self) + 'static) -> Result<Self, Error> {
+        Self::new_at(handle, Location::caller(), callback)
+    }
+
+    /// The same for the line `site`.
+    pub(crate) fn new_at(
         handle: &LoopHandle,
+        site: Site,
         mut callback: impl FnMut(&Self) + 'static,
     ) -> Result<Self, Error> {
         if handle.is_closed() {
             return Err(Error::LOOP_CLOSED);
         }
-        let core = handle.open(Kind::Async, Location::caller());
+        let core = handle.open(Kind::Async, site);
         let loop_core = handle.core();
         let state = Rc::new_cyclic(|weak: &std::rc::Weak<AsyncState>| {
             let weak = weak.clone();

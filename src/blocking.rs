@@ -22,10 +22,10 @@ use std::task::{Context, Poll};
 use self::job::{Awaited, Home, Job};
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::jobs::{JobKey, Purpose};
 use crate::event_loop::remote::Remote;
 use crate::executor::join::JoinHandle;
 use crate::executor::spawn::Arrival;
-use crate::kinds::Kind;
 use crate::pool::Class;
 
 /// Runs a closure that blocks or computes for long on the thread pool.
@@ -75,8 +75,10 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let handle = LoopHandle::current();
-    let work = Work::submit(&handle, class, job);
+    let (handle, site) = (LoopHandle::current(), Location::caller());
+    let purpose = Purpose::new(class, "spawn_blocking").at(site);
+    let work = Work::submit(&handle, purpose, job);
+    let key = work.as_ref().ok().map(|work| work.key);
     let task = async move {
         match work {
             // A panic goes on here, where the join handle expects it.
@@ -87,7 +89,11 @@ where
             ))),
         }
     };
-    handle.core().spawn(task, Location::caller(), None)
+    let task = handle.core().spawn(task, site, None);
+    if let (Some(key), Some(id)) = (key, task.id()) {
+        handle.core().hand_job_to(key, id);
+    }
+    task
 }
 
 /// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
@@ -100,21 +106,28 @@ where
 /// Dropping it cancels the job if no thread has taken it.
 pub(crate) struct Work<T> {
     handle: LoopHandle,
+    key: JobKey,
     job: Arc<dyn Awaited<T>>,
 }
 
+/// The loop that a job belongs to.
+struct HomeLoop {
+    remote: Remote,
+    key: JobKey,
+}
+
 /// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
-impl Home for Remote {
+impl Home for HomeLoop {
     fn send(&self, ended: Arc<dyn Arrival>) -> bool {
-        Self::send(self, ended)
+        self.remote.send(ended)
     }
 
     fn is_gone(&self) -> bool {
-        self.is_closed()
+        self.remote.is_closed()
     }
 
     fn arrived(&self) {
-        LoopHandle::current().core().liveness.remove(Kind::Work);
+        LoopHandle::current().core().end_job(self.key);
     }
 }
 
@@ -124,17 +137,24 @@ impl<T: Send + 'static> Work<T> {
     /// When the loop is gone; when the pool has no thread and none can be started.
     pub(crate) fn submit(
         handle: &LoopHandle,
-        class: Class,
+        purpose: Purpose,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Self> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let job = Job::new(handle.remote(), job);
-        handle.core().pool().submit(class, job.clone())?;
-        handle.core().liveness.add(Kind::Work);
+        let core = handle.core();
+        let key = core.begin_job(purpose);
+        let home = HomeLoop {
+            remote: handle.remote(),
+            key,
+        };
+        let job = Job::new(home, job);
+        let submitted = core.pool().submit(purpose.class, job.clone());
+        submitted.inspect_err(|_| core.end_job(key))?;
         Ok(Self {
             handle: handle.clone(),
+            key,
             job,
         })
     }
@@ -155,7 +175,7 @@ impl<T> Drop for Work<T> {
     fn drop(&mut self) {
         let has_arrived = self.job.cancel();
         if !has_arrived && !self.handle.is_closed() {
-            self.handle.core().liveness.remove(Kind::Work);
+            self.handle.core().end_job(self.key);
         }
     }
 }

@@ -1,6 +1,12 @@
 //! The loop's own refusals. What the system refuses stays an [`io::Error`](std::io::Error).
 
+#[cfg(any(feature = "fs", feature = "net"))]
+pub(crate) mod os;
+
 use std::fmt;
+
+#[cfg(any(feature = "fs", feature = "net"))]
+pub use os::{OsError, os_error};
 
 /// Why the loop refused.
 ///
@@ -8,9 +14,11 @@ use std::fmt;
 /// may change.
 pub struct Error {
     kind: Kind,
+    /// What was still pending, of reasons that have to do with it.
+    pending: Option<Box<str>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     LoopClosed,
     HandleClosed,
@@ -20,19 +28,30 @@ enum Kind {
 }
 
 impl Error {
-    pub(crate) const LOOP_CLOSED: Self = Self {
-        kind: Kind::LoopClosed,
-    };
-    pub(crate) const HANDLE_CLOSED: Self = Self {
-        kind: Kind::HandleClosed,
-    };
-    pub(crate) const NEVER_STARTED: Self = Self {
-        kind: Kind::NeverStarted,
-    };
-    pub(crate) const RAN_DRY: Self = Self { kind: Kind::RanDry };
-    pub(crate) const STOPPED: Self = Self {
-        kind: Kind::Stopped,
-    };
+    pub(crate) const LOOP_CLOSED: Self = Self::new(Kind::LoopClosed);
+    pub(crate) const HANDLE_CLOSED: Self = Self::new(Kind::HandleClosed);
+    pub(crate) const NEVER_STARTED: Self = Self::new(Kind::NeverStarted);
+
+    const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            pending: None,
+        }
+    }
+
+    pub(crate) fn ran_dry(pending: Box<str>) -> Self {
+        Self {
+            kind: Kind::RanDry,
+            pending: Some(pending),
+        }
+    }
+
+    pub(crate) fn stopped(pending: Box<str>) -> Self {
+        Self {
+            kind: Kind::Stopped,
+            pending: Some(pending),
+        }
+    }
 
     /// The loop has been dropped.
     #[must_use]
@@ -67,29 +86,33 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            Kind::LoopClosed => "the event loop has been dropped",
-            Kind::HandleClosed => "the handle is closed; make a new one to start again",
-            Kind::NeverStarted => "the timer was never started; call `start` before `again`",
-            Kind::RanDry => {
-                "the main future is still pending, but nothing is left on the loop that could wake it \
-                 (use `block_on` if another thread will)"
+        let pending = self.pending.as_deref().unwrap_or("something");
+        match self.kind {
+            Kind::LoopClosed => f.write_str("the event loop has been dropped"),
+            Kind::HandleClosed => {
+                f.write_str("the handle is closed; make a new one to start again")
             }
-            Kind::Stopped => "the loop was stopped while the main future was still pending",
-        })
+            Kind::NeverStarted => {
+                f.write_str("the timer was never started; call `start` before `again`")
+            }
+            Kind::RanDry => write!(
+                f,
+                "nothing is left on the loop that could wake what is still pending: {pending}; a future that waits for \
+                 no timer, no I/O and no job of the pool, but for a channel, another task or something unref'd, does not \
+                 keep the loop alive (if another thread is to wake it, use `block_on`, which waits for that)"
+            ),
+            Kind::Stopped => write!(
+                f,
+                "the loop was stopped, by `LoopHandle::stop` or `Remote::stop`, while this was still pending: {pending}"
+            ),
+        }
     }
 }
 
+/// The reason and the text of [`Display`](fmt::Display): it is what a `main` prints that returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::LoopClosed => "LoopClosed",
-            Kind::HandleClosed => "HandleClosed",
-            Kind::NeverStarted => "NeverStarted",
-            Kind::RanDry => "RanDry",
-            Kind::Stopped => "Stopped",
-        };
-        f.debug_tuple("Error").field(&kind).finish()
+        write!(f, "{:?}: {self}", self.kind)
     }
 }
 

@@ -29,11 +29,13 @@ pub(crate) mod handle;
 pub(crate) mod handles;
 pub(crate) mod heap;
 pub(crate) mod hooks;
+pub(crate) mod jobs;
 pub(crate) mod late;
 pub(crate) mod liveness;
 mod poll;
 pub(crate) mod queue;
 pub(crate) mod remote;
+pub(crate) mod report;
 pub(crate) mod root;
 pub(crate) mod shutdown;
 #[cfg(all(unix, feature = "signal"))]
@@ -165,6 +167,7 @@ impl EventLoop {
     ///
     /// When called while a loop runs on this thread. A panic of a callback comes out here; the rest of its phase
     /// runs with the next call.
+    #[track_caller]
     pub fn run(&mut self, mode: RunMode) -> io::Result<bool> {
         self.core.run(mode)
     }
@@ -180,6 +183,7 @@ impl EventLoop {
     /// # Panics
     ///
     /// As [`run`](Self::run).
+    #[track_caller]
     pub fn turn(&mut self, max_wait: Option<Duration>) -> io::Result<bool> {
         self.core.run_turn(max_wait)
     }
@@ -220,6 +224,7 @@ impl Core {
         Ok(())
     }
 
+    #[track_caller]
     pub(crate) fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
         self.running(|| {
             if self.begin_run() {
@@ -239,6 +244,7 @@ impl Core {
         })
     }
 
+    #[track_caller]
     fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> io::Result<bool> {
         self.running(|| {
             if self.begin_run() {

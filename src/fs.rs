@@ -9,13 +9,12 @@
 //!
 //! [`watch`] tells what happens to files and directories, [`watch_poll`] finds it out by looking.
 //!
-//! Errors are those of the system, with the operation and the path in their text and, as a value, in [`Error`].
+//! Errors are those of the system, with the operation and the path in their text and, as a value, in [`OsError`](crate::OsError).
 //!
 //! All functions panic when they are polled and no loop runs on this thread.
 
 mod copy;
 mod dir;
-mod error;
 mod file;
 mod job;
 mod open_options;
@@ -31,7 +30,6 @@ mod watch_poll;
 
 pub use copy::{CopyOptions, Reflink, copy};
 pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
-pub use error::Error;
 pub use file::File;
 pub use open_options::OpenOptions;
 pub use ops::{

@@ -22,12 +22,12 @@
 //!             let text = format!("request {}\n", requests.get());
 //!             async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(text)))) }
 //!         });
-//!         drop(spawn(async move {
+//!         spawn(async move {
 //!             http1::Builder::new()
 //!                 .timer(HyperTimer)
 //!                 .serve_connection(HyperIo::new(stream), service)
 //!                 .await
-//!         }));
+//!         }).detach();
 //!     }
 //! })
 //! # }

@@ -1,6 +1,10 @@
 //! The loop's vocabulary: its phases, and the kinds of things that keep it alive.
 
 use std::fmt;
+use std::panic::Location;
+
+/// A line of a program: the one that made a handle, spawned a task, or waits for something.
+pub(crate) type Site = &'static Location<'static>;
 
 /// A phase of the loop. The order of the variants is the order of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

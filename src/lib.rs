@@ -45,10 +45,13 @@ mod tokio_io;
 pub use async_handle::{AsyncHandle, AsyncSender};
 pub use blocking::{spawn_blocking, spawn_blocking_as};
 pub use error::Error;
+#[cfg(any(feature = "fs", feature = "net"))]
+pub use error::{OsError, os_error};
 pub use event_loop::builder::Builder;
 pub use event_loop::handle::{Immediate, LoopHandle};
 pub use event_loop::handles::{Close, Handle, HandleInfo};
 pub use event_loop::remote::{Remote, RemoteJoinHandle};
+pub use event_loop::report::Report;
 pub use event_loop::root::{block_on, run};
 pub use event_loop::shutdown::Busy;
 pub use event_loop::{EventLoop, RunMode};

@@ -23,6 +23,7 @@ use std::io;
 
 use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::jobs::Purpose;
 use crate::pool::Class;
 
 pub use crate::sys::interfaces::{Interface, network_interfaces};
@@ -74,5 +75,6 @@ pub async fn random(length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         fill_random(&mut bytes).map(|()| bytes)
     };
-    Work::submit(&LoopHandle::current(), Class::Cpu, job)?.await
+    let purpose = Purpose::new(Class::Cpu, "random");
+    Work::submit(&LoopHandle::current(), purpose, job)?.await
 }

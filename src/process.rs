@@ -37,7 +37,6 @@
 mod channel;
 mod child;
 mod command;
-mod error;
 
 use std::io;
 
@@ -47,7 +46,6 @@ use crate::sys;
 pub use channel::{Channel, Message};
 pub use child::{Child, ChildStderr, ChildStdin, ChildStdout, Exited};
 pub use command::Command;
-pub use error::Error;
 pub use std::process::{ExitStatus, Output, Stdio};
 
 /// Sends a signal to a process of whatever parent; number 0 only asks whether it could be sent.

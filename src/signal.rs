@@ -55,6 +55,12 @@ pub use kind::SignalKind;
 pub use listener::Signal;
 pub use stream::Signals;
 
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+
+use crate::event_loop::handle::LoopHandle;
+
 /// Waits for the next SIGINT, which a terminal sends for ctrl-c.
 ///
 /// Listens from the first poll until the future is done or dropped. From then on ctrl-c ends the program again, so that
@@ -70,8 +76,13 @@ pub use stream::Signals;
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
-pub async fn ctrl_c() -> std::io::Result<()> {
-    Signals::new([SignalKind::INT])?.recv().await;
-    Ok(())
+/// When it is awaited where no loop runs.
+#[track_caller]
+pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {
+    let site = Location::caller();
+    async move {
+        let mut signals = Signals::new_at(&LoopHandle::current_for(site), [SignalKind::INT], site)?;
+        signals.recv().await;
+        Ok(())
+    }
 }

@@ -20,6 +20,8 @@ mod virtual_clock;
 use std::time::Instant;
 
 pub use interval::{Interval, MissedTicks, interval, interval_at};
+#[cfg(feature = "net")]
+pub(crate) use sleep::sleep_at;
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timer::Timer;
@@ -34,6 +36,7 @@ use crate::event_loop::handle::LoopHandle;
 ///
 /// When no loop runs on this thread.
 #[must_use]
+#[track_caller]
 pub fn now() -> Instant {
     let handle = LoopHandle::current();
     let clock = &handle.core().clock;

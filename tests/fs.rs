@@ -23,7 +23,7 @@ use futures::future::join_all;
 use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, StreamExt, TryStreamExt, poll};
 use phaseloop::fs::{self, Access, CopyOptions, File, FileTimes, OpenOptions, Reflink};
 use phaseloop::time::Timer;
-use phaseloop::{LoopHandle, block_on, next_tick, set_immediate, spawn};
+use phaseloop::{LoopHandle, OsError, block_on, next_tick, set_immediate, spawn};
 use rustix::io::{Errno, FdFlags, fcntl_getfd};
 use util::files::{Directory, Hold, poll_and_drop, with_threads};
 
@@ -31,7 +31,7 @@ use util::files::{Directory, Hold, poll_and_drop, with_threads};
 #[track_caller]
 fn number_of<T>(result: io::Result<T>) -> Errno {
     let error = result.err().expect("it fails");
-    let inner = fs::Error::of(&error).expect("errors of files say what was done");
+    let inner = OsError::of(&error).expect("errors of files say what was done");
     Errno::from_raw_os_error(inner.raw_os_error().expect("the system was asked"))
 }
 
@@ -39,7 +39,7 @@ fn number_of<T>(result: io::Result<T>) -> Errno {
 #[track_caller]
 fn kind_of<T>(result: io::Result<T>, operation: &str, path: impl AsRef<Path>) -> ErrorKind {
     let error = result.err().expect("it fails");
-    let inner = fs::Error::of(&error).expect("errors of files say what was done");
+    let inner = OsError::of(&error).expect("errors of files say what was done");
     assert_eq!(inner.operation(), operation);
     assert_eq!(inner.path(), Some(path.as_ref()));
     let text = error.to_string();
@@ -273,10 +273,10 @@ fn libuv_fs_get_system_error_two_paths_are_both_named() {
     let error = block_on(fs::rename(&from, &to)).unwrap_err();
     let text = format!("rename {from:?} to {to:?}: No such file or directory (os error 2)");
     assert_eq!(error.to_string(), text);
-    let inner = fs::Error::of(&error).unwrap();
+    let inner = OsError::of(&error).unwrap();
     assert_eq!((inner.path(), inner.target()), (Some(&*from), Some(&*to)));
     assert_eq!(inner.raw_os_error(), Some(2));
-    assert!(fs::Error::of(&io::Error::from(ErrorKind::NotFound)).is_none());
+    assert!(OsError::of(&io::Error::from(ErrorKind::NotFound)).is_none());
 }
 
 #[test]

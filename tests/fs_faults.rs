@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 
 use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, poll};
 use phaseloop::fs::{self, Access, File, FileTimes, OpenOptions};
-use phaseloop::{block_on, spawn, spawn_blocking};
+use phaseloop::{OsError, block_on, spawn, spawn_blocking};
 use util::files::{Directory, Hold, poll_and_drop, with_threads};
 use util::in_child;
 
@@ -143,7 +143,7 @@ fn out_of_descriptors_a_file_cannot_be_opened_and_later_it_can() {
                 error.to_string().starts_with("open \"/dev/null\": "),
                 "{error}"
             );
-            assert_eq!(fs::Error::of(&error).unwrap().raw_os_error(), Some(24));
+            assert_eq!(OsError::of(&error).unwrap().raw_os_error(), Some(24));
             files.pop();
             File::open("/dev/null").await.unwrap();
         });
@@ -389,7 +389,7 @@ fn names_need_not_be_text() {
         assert!(made.starts_with(b"\xff-") && made.len() == 8);
         fs::remove_file(&path).await.unwrap();
         let error = fs::read(&path).await.unwrap_err();
-        let inner = fs::Error::of(&error).unwrap();
+        let inner = OsError::of(&error).unwrap();
         assert_eq!(
             inner.path(),
             Some(&*path),

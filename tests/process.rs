@@ -13,10 +13,12 @@ use std::task::{Context, Waker};
 use futures::future::{join_all, select};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::Source;
-use phaseloop::process::{self, Child, Command, Error, Stdio};
+use phaseloop::process::{self, Child, Command, Stdio};
 use phaseloop::signal::{Signal, SignalKind};
 use phaseloop::time::{Timer, sleep, timeout};
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn};
+use phaseloop::{
+    EventLoop, Handle, Kind, LoopHandle, OsError, RunMode, block_on, phase, run, spawn,
+};
 use util::wakers::on_clone;
 use util::{Trace, ZERO, finish, in_child, ms, panic_of};
 
@@ -77,8 +79,8 @@ fn r252_r253_libuv_spawn_fails() {
     block_on(async {
         let error = Command::new("/no/such/program").spawn().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        let detail = Error::of(&error).unwrap();
-        assert_eq!(detail.program(), "/no/such/program");
+        let detail = OsError::of(&error).unwrap();
+        assert_eq!(detail.path(), Some("/no/such/program".as_ref()));
         assert_eq!((detail.directory(), detail.is_directory()), (None, false));
         assert_eq!(detail.raw_os_error(), Some(2));
         let error = Command::new("/etc/passwd").spawn().unwrap_err();
@@ -104,7 +106,7 @@ fn a_bad_directory_is_told_from_a_bad_program() {
             let error = Command::new(program).current_dir(directory).spawn();
             let error = error.unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
-            let detail = Error::of(&error).unwrap();
+            let detail = OsError::of(&error).unwrap();
             assert_eq!(detail.is_directory(), is_directory, "{error}");
             let text = error.to_string();
             assert!(text.contains(program) && text.contains(directory), "{text}");

@@ -19,10 +19,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use futures::{FutureExt, StreamExt};
-use phaseloop::fs::{self as loop_fs, WatchEvent, WatchKind, Watcher, watch};
+use phaseloop::fs::{WatchEvent, WatchKind, Watcher, watch};
 use phaseloop::phase::Check;
 use phaseloop::task::AbortHandle;
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, queue_microtask};
+use phaseloop::{EventLoop, Handle, Kind, LoopHandle, OsError, queue_microtask};
 use util::{Trace, finish, in_child, ms, panic_of, paused, turn};
 use watch_util::Dir;
 
@@ -361,7 +361,7 @@ fn r304_libuv_fs_event_watch_invalid_path() {
     ] {
         let error = Watcher::new_on(&handle, path).unwrap_err();
         assert_eq!(error.kind(), kind, "{path:?}");
-        let inner = loop_fs::Error::of(&error).unwrap();
+        let inner = OsError::of(&error).unwrap();
         assert_eq!(
             (inner.operation(), inner.path()),
             ("watch", Some(Path::new(path)))
@@ -386,7 +386,7 @@ fn without_a_descriptor_there_is_an_error_and_later_a_watcher() {
             let (mut event_loop, handle, trace) = paused();
             let taken: Vec<_> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
             let error = Watcher::new_on(&handle, dir.path()).unwrap_err();
-            let inner = loop_fs::Error::of(&error).unwrap();
+            let inner = OsError::of(&error).unwrap();
             assert_eq!(
                 inner.raw_os_error(),
                 Some(rustix::io::Errno::MFILE.raw_os_error())

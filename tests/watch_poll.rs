@@ -16,10 +16,10 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use futures::{FutureExt, StreamExt};
-use phaseloop::fs::{self as loop_fs, PollEvent, PollWatcher, watch_poll};
+use phaseloop::fs::{PollEvent, PollWatcher, watch_poll};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::sleep;
-use phaseloop::{Builder, EventLoop, Handle, Kind, LoopHandle, spawn_blocking_as};
+use phaseloop::{Builder, EventLoop, Handle, Kind, LoopHandle, OsError, spawn_blocking_as};
 use util::{Trace, ZERO, busy, finish, ms, panic_of, turn};
 use watch_util::Dir;
 
@@ -133,7 +133,7 @@ fn the_error_names_the_path() {
         let event = event_loop.block_on(watcher.recv()).unwrap();
         let error = event.current.unwrap_err();
         assert_eq!(error.kind(), kind);
-        let inner = loop_fs::Error::of(&error).unwrap();
+        let inner = OsError::of(&error).unwrap();
         assert_eq!(inner.operation(), "watch_poll");
         assert_eq!(inner.path(), Some(path.as_ref()));
     }

@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::jobs::{JobKey, Purpose};
 use crate::event_loop::remote::Remote;
 use crate::executor::spawn::Arrival;
-use crate::kinds::Kind;
 use crate::pool::{Class, Pool, Run};
 
 /// What is done, step by step.
@@ -27,23 +27,29 @@ pub(crate) trait Steps: Send + Sync + 'static {
 /// # Errors
 ///
 /// When the pool has no thread and none can be started; this is the end, too.
-pub(crate) fn start(handle: &LoopHandle, class: Class, steps: Arc<impl Steps>) -> io::Result<()> {
-    let pool = handle.core().pool();
+pub(crate) fn start(
+    handle: &LoopHandle,
+    purpose: Purpose,
+    steps: Arc<impl Steps>,
+) -> io::Result<()> {
+    let (core, class) = (handle.core(), purpose.class);
+    let (pool, key) = (core.pool(), core.begin_job(purpose));
     let course = Arc::new(Course {
         steps,
         class,
+        key,
         pool: pool.clone(),
         remote: handle.remote(),
     });
-    pool.submit(class, course)?;
-    handle.core().liveness.add(Kind::Work);
-    Ok(())
+    pool.submit(class, course)
+        .inspect_err(|_| core.end_job(key))
 }
 
 /// The way of the steps: owned by the queue, then by a thread, in the end by the loop's inbox. Whoever drops it ends it.
 struct Course<S: Steps> {
     steps: Arc<S>,
     class: Class,
+    key: JobKey,
     pool: Pool,
     remote: Remote,
 }
@@ -65,7 +71,7 @@ impl<S: Steps> Run for Course<S> {
 
 impl<S: Steps> Arrival for Course<S> {
     fn arrive(self: Arc<Self>) {
-        LoopHandle::current().core().liveness.remove(Kind::Work);
+        LoopHandle::current().core().end_job(self.key);
     }
 }
 

@@ -14,9 +14,11 @@ use super::closing::Closing;
 use super::contain::Containment;
 use super::handles::{Handles, Header, Stage};
 use super::hooks::Hooks;
+use super::jobs::Jobs;
 use super::late::Late;
 use super::liveness::Liveness;
 use super::queue::{Entry, PhaseQueue, QueueKey};
+use super::root::Main;
 use super::sources::Sources;
 use super::timers::Timers;
 use crate::executor::join::JoinHandle;
@@ -33,6 +35,9 @@ use crate::sys::scoped::ScopedCall;
 /// No slot of the registry: there are never so many tasks.
 pub(super) const NO_TASK: u32 = u32::MAX;
 
+/// The root future, as something that is being polled.
+pub(super) const MAIN: u32 = u32::MAX - 1;
+
 pub(crate) struct Core {
     // What other threads reach, and where it arrives.
     pub(crate) shared: Arc<Shared>,
@@ -42,7 +47,9 @@ pub(crate) struct Core {
     pub(crate) lane: Lane<Runnable>,
     pub(crate) tasks: Registry,
     pub(crate) root: ScopedCall,
-    /// The slot of the task that is being polled, or [`NO_TASK`].
+    /// What is known of the root future, while there is one.
+    pub(super) main: Cell<Option<Main>>,
+    /// The slot of the task that is being polled, or [`NO_TASK`], or [`MAIN`].
     pub(super) polled: Cell<u32>,
 
     // Phases.
@@ -66,6 +73,7 @@ pub(crate) struct Core {
     // The loop itself.
     pub(crate) handles: Handles,
     pub(crate) liveness: Liveness,
+    pub(super) jobs: Jobs,
     pub(crate) probe: Probe,
     pub(super) options: Options,
     pub(crate) containment: Containment,
@@ -110,6 +118,7 @@ impl Core {
             lane: Lane::new(),
             tasks: Registry::new(),
             root: ScopedCall::new(),
+            main: Cell::new(None),
             polled: Cell::new(NO_TASK),
             clock: Clock::new(paused),
             timers: Timers::new(),
@@ -127,6 +136,7 @@ impl Core {
             late: Late::default(),
             handles: Handles::new(),
             liveness: Liveness::default(),
+            jobs: Jobs::default(),
             probe,
             options,
             containment: Containment::default(),

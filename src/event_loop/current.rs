@@ -18,11 +18,26 @@ thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The check of everything that runs a loop.
+///
+/// # Panics
+///
+/// If one runs on this thread already.
+#[track_caller]
+pub(crate) fn refuse_inside_a_run() {
+    assert!(
+        !RUNNING.get(),
+        "cannot run an event loop from inside one that runs on this thread: `.await` the future, `spawn` it on the running \
+         loop, or run the loop on another thread"
+    );
+}
+
 /// Calls `body` as the run of a loop on this thread.
 ///
 /// # Panics
 ///
 /// If one runs already.
+#[track_caller]
 pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     struct Stopped;
     impl Drop for Stopped {
@@ -31,11 +46,8 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
         }
     }
 
-    assert!(
-        !RUNNING.replace(true),
-        "cannot run an event loop from inside one that runs on this thread: await the future, or `spawn` it on the \
-         running loop"
-    );
+    refuse_inside_a_run();
+    RUNNING.set(true);
     let _stopped = Stopped;
     enter(core, body)
 }

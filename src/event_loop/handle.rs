@@ -12,7 +12,7 @@ use super::{current, queue};
 use crate::executor::Info;
 use crate::executor::join::JoinHandle;
 use crate::executor::lane::Microtask;
-use crate::kinds::{Kind, Phase};
+use crate::kinds::{Kind, Phase, Site};
 use crate::sys::call::Call;
 
 /// A handle to a loop, for its own thread; cheap to clone.
@@ -47,6 +47,16 @@ impl LoopHandle {
         }
     }
 
+    /// The loop that runs on this thread, for what the line `site` has begun and somebody polls now.
+    ///
+    /// # Panics
+    ///
+    /// When there is none, with that line.
+    #[cfg(any(feature = "net", feature = "signal"))]
+    pub(crate) fn current_for(site: Site) -> Self {
+        Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {site})"))
+    }
+
     /// The loop that runs on this thread, if there is one.
     #[must_use]
     pub fn try_current() -> Option<Self> {
@@ -71,10 +81,7 @@ impl LoopHandle {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub(crate) fn spawn_current<F>(
-        future: F,
-        site: &'static Location<'static>,
-    ) -> JoinHandle<F::Output>
+    pub(crate) fn spawn_current<F>(future: F, site: Site) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
@@ -106,10 +113,10 @@ impl LoopHandle {
     #[track_caller]
     pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
         let tick = Call::new(tick);
-        current::with(|core| match core {
-            Some(core) => core.lane.push_tick(tick),
-            None => no_loop(),
-        });
+        let is_queued = current::with(|core| core.map(|core| core.lane.push_tick(tick)));
+        if is_queued.is_none() {
+            no_loop();
+        }
     }
 
     /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
@@ -129,10 +136,10 @@ impl LoopHandle {
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
         let call = Microtask::Call(Call::new(microtask));
-        current::with(|core| match core {
-            Some(core) => core.lane.push_microtask(call),
-            None => no_loop(),
-        });
+        let is_queued = current::with(|core| core.map(|core| core.lane.push_microtask(call)));
+        if is_queued.is_none() {
+            no_loop();
+        }
     }
 
     /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
@@ -231,7 +238,7 @@ impl LoopHandle {
         self.core.tasks.list()
     }
 
-    pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> HandleCore {
+    pub(crate) fn open(&self, kind: Kind, site: Site) -> HandleCore {
         HandleCore::owner(self.clone(), self.core.handles.open(kind, site))
     }
 }
@@ -239,11 +246,11 @@ impl LoopHandle {
 #[cold]
 #[track_caller]
 fn no_loop() -> ! {
-    panic!(
-        "no event loop runs on this thread: call this inside `phaseloop::block_on(async {{ .. }})` or `EventLoop::enter`, or \
-         use the methods of a `LoopHandle`"
-    )
+    panic!("{NO_LOOP}")
 }
+
+const NO_LOOP: &str = "no event loop runs on this thread: call this inside `phaseloop::block_on(async { .. })` or \
+                       `EventLoop::enter`, or use the methods of a `LoopHandle`";
 
 impl std::fmt::Debug for LoopHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

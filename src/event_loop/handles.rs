@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
@@ -18,12 +19,12 @@ use slab::Slab;
 use super::callback::CallbackSlot;
 use super::handle::LoopHandle;
 use crate::error::Error;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 
 /// The flags of one handle, shared between the handle and the loop.
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    site: &'static Location<'static>,
+    site: Site,
     /// Order of creation, over all kinds.
     id: u64,
     slot: Cell<u32>,
@@ -67,7 +68,7 @@ impl Handles {
         }
     }
 
-    pub(crate) fn open(&self, kind: Kind, site: &'static Location<'static>) -> Rc<Header> {
+    pub(crate) fn open(&self, kind: Kind, site: Site) -> Rc<Header> {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         let header = Rc::new(Header::new(kind, site, id));
@@ -103,9 +104,14 @@ impl Handles {
 
     /// All handles in the order of their creation.
     pub(crate) fn list(&self) -> Vec<HandleInfo> {
+        self.headers().iter().map(|header| header.info()).collect()
+    }
+
+    /// The same as the loop sees them.
+    pub(super) fn headers(&self) -> Vec<Rc<Header>> {
         let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
         headers.sort_unstable_by_key(|header| header.id);
-        headers.iter().map(|header| header.info()).collect()
+        headers
     }
 }
 
@@ -139,11 +145,11 @@ impl Header {
 
     /// The flags of something that counts as a handle and is on no list: it has no owner who could close it.
     #[cfg(feature = "node")]
-    pub(crate) fn unlisted(kind: Kind, site: &'static Location<'static>) -> Rc<Self> {
+    pub(crate) fn unlisted(kind: Kind, site: Site) -> Rc<Self> {
         Rc::new(Self::new(kind, site, u64::MAX))
     }
 
-    fn new(kind: Kind, site: &'static Location<'static>, id: u64) -> Self {
+    fn new(kind: Kind, site: Site, id: u64) -> Self {
         Self {
             kind,
             site,
@@ -163,7 +169,12 @@ impl Header {
         debug_assert!(known.is_ok(), "a handle has one owner");
     }
 
-    fn info(&self) -> HandleInfo {
+    /// The line that made the handle.
+    pub(crate) fn site(&self) -> Site {
+        self.site
+    }
+
+    pub(super) fn info(&self) -> HandleInfo {
         HandleInfo {
             kind: self.kind,
             created_at: self.site,
@@ -175,6 +186,8 @@ impl Header {
 }
 
 /// One handle of a loop, as [`LoopHandle::handles`] lists it.
+///
+/// Prints as `I/O source (src/main.rs:12:24), active`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandleInfo {
@@ -190,6 +203,18 @@ pub struct HandleInfo {
     pub closing: bool,
 }
 
+impl fmt::Display for HandleInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.kind, self.created_at)?;
+        f.write_str(match (self.closing, self.active) {
+            (true, _) => ", closing",
+            (false, true) => ", active",
+            (false, false) => ", not active",
+        })?;
+        f.write_str(if self.referenced { "" } else { ", unref'd" })
+    }
+}
+
 /// The way from a public handle to what all handles share.
 #[expect(unnameable_types, reason = "an internal of the sealed trait `Handle`")]
 pub struct HandleCore {
@@ -199,8 +224,8 @@ pub struct HandleCore {
     is_owner: bool,
 }
 
-impl std::fmt::Debug for HandleCore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for HandleCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.header.info().fmt(f)
     }
 }
@@ -348,8 +373,8 @@ impl Future for Close {
     }
 }
 
-impl std::fmt::Debug for Close {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Close {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Close")
             .field("stage", &self.header.stage.get())
             .finish()

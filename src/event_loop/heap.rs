@@ -138,6 +138,15 @@ impl<P> TimerHeap<P> {
         Some((first.deadline, &self.slots[first.slot as usize].payload))
     }
 
+    /// Everything, due or not, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
+        let all = self.heap.iter().chain(&self.ready);
+        all.filter_map(|entry| {
+            let slot = self.slots.get(entry.slot as usize)?;
+            (slot.sequence == entry.sequence).then_some((entry.deadline, &slot.payload))
+        })
+    }
+
     /// Moves everything with a deadline up to `now` to the ready list, in order.
     pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P)) {
         while let Some(&entry) = self.heap.first() {

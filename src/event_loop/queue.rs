@@ -76,6 +76,10 @@ impl PhaseQueue {
         self.len.get() == 0
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len.get()
+    }
+
     #[inline]
     pub(crate) fn push(&self, entry: Entry) -> QueueKey {
         let queue = &mut *self.queue.borrow_mut();

@@ -1,18 +1,20 @@
 //! The root future: `block_on` and `run`.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::core::Core;
+use super::core::{Core, MAIN};
 use super::{EventLoop, RunMode, current};
 use crate::error::Error;
 use crate::executor::lane::Microtask;
+use crate::executor::registry::Info;
 use crate::executor::spawn::Shared;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 use crate::sys::call::Call;
 
 /// Wakes the root future.
@@ -48,9 +50,11 @@ impl EventLoop {
     ///
     /// When called while a loop runs on this thread, when the system's event queue fails, and with the panic of
     /// the future or of a callback.
+    #[track_caller]
     pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
+        current::refuse_inside_a_run();
         let core = &self.core;
-        let (output, ()) = with_root(core, future, |is_done| {
+        let (output, ()) = with_root(core, future, Location::caller(), |is_done| {
             core.push_root();
             let _alive = RootCounted::new(core);
             while !is_done() {
@@ -70,23 +74,28 @@ impl EventLoop {
     /// # Errors
     ///
     /// When the loop ran dry under a pending `main` ([`is_ran_dry`](Error::is_ran_dry)), or was stopped before
-    /// `main` returned ([`is_stopped`](Error::is_stopped)).
+    /// `main` returned ([`is_stopped`](Error::is_stopped)). The text names the tasks that were still pending.
     ///
     /// # Panics
     ///
     /// As [`block_on`](Self::block_on).
+    #[track_caller]
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
-        let core = &self.core;
-        let (output, ()) = with_root(core, main, |_| {
+        current::refuse_inside_a_run();
+        let (core, site) = (&self.core, Location::caller());
+        let (output, ()) = with_root(core, main, site, |_| {
             core.push_root();
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("the event queue of the loop failed: {error}");
             }
         });
-        output.ok_or(if core.was_stopped.get() {
-            Error::STOPPED
-        } else {
-            Error::RAN_DRY
+        output.ok_or_else(|| {
+            let pending = describe_pending(site, &core.tasks.list());
+            if core.was_stopped.get() {
+                Error::stopped(pending)
+            } else {
+                Error::ran_dry(pending)
+            }
         })
     }
 }
@@ -95,6 +104,7 @@ impl EventLoop {
 pub(crate) fn with_root<F: Future, R>(
     core: &Rc<Core>,
     future: F,
+    site: Site,
     run: impl FnOnce(&dyn Fn() -> bool) -> R,
 ) -> (Option<F::Output>, R) {
     let mut future = pin!(future);
@@ -112,7 +122,10 @@ pub(crate) fn with_root<F: Future, R>(
         }
         // Done as well if it panics: it must not be polled again.
         is_done.set(true);
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        let polled = Polled::new(core);
+        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
+        drop(polled);
+        match poll {
             Poll::Pending => is_done.set(false),
             Poll::Ready(value) => {
                 output = Some(value);
@@ -122,8 +135,71 @@ pub(crate) fn with_root<F: Future, R>(
             }
         }
     };
+    let known = Known::new(core, site, &waker);
     let result = core.root.with(&mut poll_root, || run(&|| is_done.get()));
+    drop(known);
     (output, result)
+}
+
+/// What is known of the root future.
+#[derive(Clone, Copy)]
+pub(crate) struct Main {
+    /// The line that runs it.
+    pub(crate) site: Site,
+    /// What its wakers point to.
+    pub(crate) waker: *const (),
+}
+
+/// The time in which a future is the root.
+struct Known<'a> {
+    core: &'a Core,
+    before: Option<Main>,
+}
+
+impl<'a> Known<'a> {
+    fn new(core: &'a Core, site: Site, waker: &Waker) -> Self {
+        let waker = waker.data();
+        let before = core.main.replace(Some(Main { site, waker }));
+        Self { core, before }
+    }
+}
+
+impl Drop for Known<'_> {
+    fn drop(&mut self) {
+        self.core.main.set(self.before);
+    }
+}
+
+/// The time in which the root is polled.
+struct Polled<'a> {
+    core: &'a Core,
+    before: u32,
+}
+
+impl<'a> Polled<'a> {
+    fn new(core: &'a Core) -> Self {
+        let before = core.polled.replace(MAIN);
+        Self { core, before }
+    }
+}
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.core.polled.set(self.before);
+    }
+}
+
+/// Names what was pending when a run ended: the main future and its line, and the oldest tasks.
+fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
+    const MOST: usize = 8;
+    let mut text = format!("the main future ({main})");
+    for task in tasks.iter().take(MOST) {
+        text += &format!(", {task}");
+    }
+    if tasks.len() > MOST {
+        text += &format!(" and {} more tasks", tasks.len() - MOST);
+    }
+    text.into()
 }
 
 impl Core {
@@ -179,6 +255,7 @@ impl Drop for RootCounted<'_> {
 /// });
 /// assert_eq!(answer, 42);
 /// ```
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     new_loop().block_on(future)
 }
@@ -205,10 +282,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// let mark = late.clone();
 /// phaseloop::run(async move {
 ///     // Nobody awaits this; `run` waits for it all the same.
-///     drop(spawn(async move {
+///     spawn(async move {
 ///         sleep(Duration::from_millis(1)).await;
 ///         mark.set(true);
-///     }));
+///     }).detach();
 /// })?;
 /// assert!(late.get());
 ///
@@ -216,10 +293,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// assert!(stuck.unwrap_err().is_ran_dry());
 /// # Ok::<(), phaseloop::Error>(())
 /// ```
+#[track_caller]
 pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {
     new_loop().run_until_done(main)
 }
 
+#[track_caller]
 fn new_loop() -> EventLoop {
     match EventLoop::new() {
         Ok(event_loop) => event_loop,

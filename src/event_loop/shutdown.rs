@@ -14,6 +14,7 @@ impl Core {
     /// # Panics
     ///
     /// If a loop runs on this thread already.
+    #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
             self.shared.inbox.resume();
@@ -77,6 +78,7 @@ impl Core {
         drop(self.lane.take_all());
         // What the drops have counted once more is of no consequence: nothing will happen here.
         self.liveness.clear();
+        self.jobs.clear();
     }
 }
 

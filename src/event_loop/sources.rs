@@ -170,6 +170,21 @@ impl SourceState {
         }
     }
 
+    /// Whether a wait keeps the loop alive although the handle is unref'd.
+    pub(super) fn has_request(&self) -> bool {
+        self.request_counted.get()
+    }
+
+    /// The directions that somebody waits for, and what the wakers of those point to.
+    pub(super) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
+        use Direction::{HangUp, Priority, Read, Write};
+        [Read, Write, Priority, HangUp]
+            .into_iter()
+            .filter(|direction| self.is_awaited(*direction))
+            .map(|direction| (direction, self.waiters(direction).wakers()))
+            .collect()
+    }
+
     /// The source is gone: nobody waits for it any more.
     pub(crate) fn end_waits(&self, core: &Core) {
         self.is_gone.set(true);
@@ -300,6 +315,19 @@ impl Waiters {
         drop(removed);
     }
 
+    /// What the wakers of those who wait point to.
+    fn wakers(&self) -> Vec<*const ()> {
+        let slot = self.slot.take();
+        let in_slot = slot.as_ref().filter(|_| self.waiting.get() & SLOT != 0);
+        let mut wakers: Vec<_> = in_slot.map(Waker::data).into_iter().collect();
+        self.slot.set(slot);
+        if let Some(futures) = self.futures.get() {
+            let list = futures.list.borrow();
+            wakers.extend(list.iter().map(|(_, waker)| waker.data()));
+        }
+        wakers
+    }
+
     /// The number that the next future gets: one with a lower number waits already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
@@ -372,6 +400,11 @@ impl Sources {
         if self.get(state.key).is_some() {
             self.slots.borrow_mut().remove(state.key & SLOT_MASK);
         }
+    }
+
+    pub(super) fn list(&self) -> Vec<Rc<SourceState>> {
+        let slots = self.slots.borrow();
+        slots.iter().map(|(_, state)| state.clone()).collect()
     }
 
     pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {

@@ -8,6 +8,7 @@ use super::callback::CallbackSlot;
 use super::clock::NEVER;
 use super::handles::{HasCallback, Header};
 use super::heap::{Removed, TimerHeap, TimerKey};
+use crate::kinds::Site;
 
 /// What a timer handle and the loop share.
 pub(crate) struct TimerState {
@@ -50,7 +51,12 @@ impl HasCallback for TimerState {
 
 /// What fires.
 pub(crate) enum Payload {
-    Sleep { waker: Waker, referenced: bool },
+    Sleep {
+        waker: Waker,
+        /// The line that sleeps.
+        site: Site,
+        referenced: bool,
+    },
     Timer(Rc<TimerState>),
 }
 
@@ -133,6 +139,13 @@ impl Timers {
                 Payload::Timer(timer) => timer.drains.get(),
             },
         })
+    }
+
+    /// Calls `f`, which must not come back here, with all that is armed and when it is due.
+    pub(super) fn each(&self, mut f: impl FnMut(u64, &Payload)) {
+        for (deadline, payload) in self.heap.borrow().iter() {
+            f(deadline, payload);
+        }
     }
 
     /// A pass begins: everything due by `now` becomes ready (R53).

@@ -5,10 +5,14 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::core::Core;
+use super::report::Waiting;
 
 /// What the layer above keeps for a loop.
 pub(crate) trait Upper: Any {
     fn as_any(&self) -> &dyn Any;
+
+    /// Adds what of it waits, to a report of the loop.
+    fn report(&self, found: &mut Vec<Waiting>);
 
     /// The loop is being dropped: lets go of all callbacks, which may own handles to the loop.
     fn shut_down(&self);

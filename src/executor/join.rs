@@ -29,7 +29,7 @@ use crate::sys::task::Payload;
 ///     assert_eq!(task.await.unwrap() * 2, 42);
 /// });
 /// ```
-#[must_use = "dropping the handle detaches the task; `drop(handle)` says so explicitly"]
+#[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
 pub struct JoinHandle<T> {
     /// `None`: the loop was gone when the task was spawned.
     output: Option<Output<T>>,
@@ -44,6 +44,20 @@ impl<T> JoinHandle<T> {
 
     pub(crate) fn never_started() -> Self {
         Self { output: None }
+    }
+
+    /// Lets the task go on without anybody who awaits it: the same as dropping the handle, said aloud.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// phaseloop::run(async {
+    ///     phaseloop::spawn(async { println!("nobody waits for this") }).detach();
+    /// })?;
+    /// # Ok::<(), phaseloop::Error>(())
+    /// ```
+    pub fn detach(self) {
+        drop(self);
     }
 
     /// Ends the task: its future is dropped when its turn in the microtask lane comes, and awaiting the

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::spawn::{Meta, TaskRef};
+use crate::sys::task::TaskState;
 
 /// Names a task among all tasks its loop ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,6 +118,12 @@ impl Registry {
         self.tasks.borrow().len()
     }
 
+    /// The number of the task in a slot.
+    pub(crate) fn id(&self, slot: u32) -> Option<Id> {
+        let tasks = self.tasks.borrow();
+        tasks.get(slot as usize).map(|task| task.metadata().id)
+    }
+
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
         let tasks = self.tasks.borrow();
         tasks.get(slot as usize).map(|task| self.info_of(task))
@@ -127,6 +134,17 @@ impl Registry {
         let tasks = self.tasks.borrow();
         let mut list: Vec<_> = tasks.iter().map(|(_, task)| self.info_of(task)).collect();
         list.sort_unstable_by_key(Info::id);
+        list
+    }
+
+    /// Every task with what is known of its state, oldest first.
+    pub(crate) fn states(&self) -> Vec<(Info, TaskState)> {
+        let tasks = self.tasks.borrow();
+        let mut list: Vec<_> = tasks
+            .iter()
+            .map(|(_, task)| (self.info_of(task), task.state()))
+            .collect();
+        list.sort_unstable_by_key(|(info, _)| info.id());
         list
     }
 

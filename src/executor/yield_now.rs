@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 /// let log = Rc::new(RefCell::new(Vec::new()));
 /// let other = log.clone();
 /// phaseloop::block_on(async {
-///     drop(spawn(async move { other.borrow_mut().push("other") }));
+///     spawn(async move { other.borrow_mut().push("other") }).detach();
 ///     log.borrow_mut().push("before");
 ///     yield_now().await;
 ///     log.borrow_mut().push("after");

@@ -13,9 +13,9 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::error::Error;
 use super::job;
 use crate::blocking::Work;
+use crate::error::OsError;
 
 /// How many entries the first job of a directory takes, and how many a later one at most.
 const FIRST_BATCH: usize = 64;
@@ -47,7 +47,7 @@ const LARGEST_BATCH: usize = 1024;
 pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     let path: Arc<Path> = path.as_ref().into();
     let root = path.clone();
-    let batch = job::run(move || match fs::read_dir(&root) {
+    let batch = job::run("read_dir", move || match fs::read_dir(&root) {
         Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
         Err(error) => Err(wrap("read_dir", error, &root)),
     })
@@ -120,7 +120,8 @@ impl Stream for ReadDir {
                     self.batch = (self.batch * 2).min(LARGEST_BATCH);
                     let (most, root) = (self.batch, self.path.clone());
                     let room = std::mem::take(&mut self.entries);
-                    let work = job::submit(move || Batch::take(rest, most, room, &root))?;
+                    let work =
+                        job::submit("read_dir", move || Batch::take(rest, most, room, &root))?;
                     self.rest = Some(Rest::Coming(work));
                 }
                 Some(Rest::Coming(mut work)) => {
@@ -175,7 +176,7 @@ impl Batch {
 }
 
 fn wrap(operation: &'static str, error: io::Error, path: &Path) -> io::Error {
-    Error::wrap(error, operation, Some(path.to_owned()), None)
+    OsError::wrap(error, operation, path.to_owned())
 }
 
 /// What is in a directory: a name and a type.

@@ -178,7 +178,7 @@ impl File {
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
         let closed = match Arc::try_unwrap(self.shared) {
-            Ok(shared) => job::run(move || shared.close()).await,
+            Ok(shared) => job::run("close", move || shared.close()).await,
             // Closed by the job that has it still.
             Err(_) => Ok(()),
         };
@@ -292,7 +292,10 @@ impl File {
         job: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let shared = self.shared.clone();
-        job::run(move || job(shared.file()).map_err(|error| shared.wrap(error, operation))).await
+        job::run(operation, move || {
+            job(shared.file()).map_err(|error| shared.wrap(error, operation))
+        })
+        .await
     }
 
     /// What a job needs of a second file.

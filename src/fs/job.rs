@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::Error;
 use crate::blocking::Work;
 use crate::blocking::steps::{self, Steps};
+use crate::error::OsError;
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::jobs::Purpose;
 use crate::pool::Class;
 
 /// Hands an operation to the pool.
@@ -16,9 +17,11 @@ use crate::pool::Class;
 ///
 /// When the pool has no thread and none can be started.
 pub(super) fn submit<T: Send + 'static>(
+    operation: &'static str,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
-    Work::submit(&LoopHandle::current(), Class::Fs, job)
+    let purpose = Purpose::new(Class::Fs, operation);
+    Work::submit(&LoopHandle::current(), purpose, job)
 }
 
 /// Hands steps to the pool that nobody awaits and nothing cancels.
@@ -26,15 +29,17 @@ pub(super) fn submit<T: Send + 'static>(
 /// # Errors
 ///
 /// As [`submit`].
-pub(super) fn start(steps: Arc<impl Steps>) -> io::Result<()> {
-    steps::start(&LoopHandle::current(), Class::Fs, steps)
+pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
+    let purpose = Purpose::new(Class::Fs, operation);
+    steps::start(&LoopHandle::current(), purpose, steps)
 }
 
 /// Runs an operation on the pool: one hop, whatever it does there.
 pub(super) async fn run<T: Send + 'static>(
+    operation: &'static str,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    submit(job)?.await
+    submit(operation, job)?.await
 }
 
 /// The same for an operation on a path; its error names both.
@@ -44,7 +49,10 @@ pub(super) async fn on_path<T: Send + 'static>(
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let path = path.to_owned();
-    run(move || job(&path).map_err(|error| Error::wrap(error, operation, Some(path), None))).await
+    run(operation, move || {
+        job(&path).map_err(|error| OsError::wrap(error, operation, path))
+    })
+    .await
 }
 
 /// The same for an operation on two paths.
@@ -55,8 +63,8 @@ pub(super) async fn on_paths<T: Send + 'static>(
     job: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (path, target) = (path.to_owned(), target.to_owned());
-    run(move || {
-        job(&path, &target).map_err(|error| Error::wrap(error, operation, Some(path), Some(target)))
+    run(operation, move || {
+        job(&path, &target).map_err(|error| OsError::wrap(error, operation, (path, target)))
     })
     .await
 }

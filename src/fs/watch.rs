@@ -17,8 +17,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::error::Error;
-use crate::error::Error as Refusal;
+use crate::error::{Error as Refusal, OsError};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::watches::Watch;
@@ -139,7 +138,7 @@ impl Watcher {
         let watches = &loop_core.late.parts().watches;
         watches
             .start(&loop_core.poller, &watcher.watch, &watcher.path)
-            .map_err(|error| Error::wrap(error, "watch", Some(watcher.path.clone()), None))?;
+            .map_err(|error| OsError::wrap(error, "watch", watcher.path.clone()))?;
         loop_core.set_active(&watcher.core.header, true);
         Ok(watcher)
     }

@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use futures_core::Stream;
 
-use super::error::Error;
 use crate::blocking::Work;
+use crate::error::OsError;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::kinds::Kind;
+use crate::event_loop::jobs::Purpose;
+use crate::kinds::{Kind, Site};
 use crate::pool::Class;
 use crate::sys;
 use crate::time::Sleep;
@@ -139,8 +140,9 @@ impl PollWatcher {
     ) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let now = handle.core().clock.read();
-        let state = State::Looking(now, look(handle, &path)?);
-        let core = handle.open(Kind::Watch, Location::caller());
+        let site = Location::caller();
+        let state = State::Looking(now, look(handle, &path, site)?);
+        let core = handle.open(Kind::Watch, site);
         handle.core().set_active(&core.header, true);
         Ok(Self {
             core,
@@ -176,7 +178,7 @@ impl PollWatcher {
                 State::Resting(sleep) => {
                     ready!(Pin::new(sleep).poll(cx));
                     let now = handle.core().clock.now();
-                    match look(&handle, &self.path) {
+                    match look(&handle, &self.path, self.created_at()) {
                         Ok(work) => {
                             self.state = State::Looking(now, work);
                             continue;
@@ -186,7 +188,8 @@ impl PollWatcher {
                 }
             };
             let next = next_point(since, self.interval, handle.core().clock.now());
-            self.state = State::Resting(Sleep::new(handle.clone(), next).unref());
+            self.state =
+                State::Resting(Sleep::new(handle.clone(), next, self.created_at()).unref());
             if let Some(event) = self.compare(found) {
                 return Poll::Ready(Some(event));
             }
@@ -214,8 +217,7 @@ impl PollWatcher {
         }
         is_new.then(|| PollEvent {
             previous,
-            current: found
-                .map_err(|error| Error::wrap(error, "watch_poll", Some(self.path.clone()), None)),
+            current: found.map_err(|error| OsError::wrap(error, "watch_poll", self.path.clone())),
         })
     }
 
@@ -232,9 +234,10 @@ impl PollWatcher {
 }
 
 /// Begins a look at a path.
-fn look(handle: &LoopHandle, path: &Path) -> io::Result<Work<io::Result<Metadata>>> {
+fn look(handle: &LoopHandle, path: &Path, site: Site) -> io::Result<Work<io::Result<Metadata>>> {
     let path = path.to_owned();
-    Work::submit(handle, Class::Fs, move || std::fs::metadata(path))
+    let purpose = Purpose::new(Class::Fs, "watch_poll").at(site);
+    Work::submit(handle, purpose, move || std::fs::metadata(path))
 }
 
 /// The first point after `now` of the grid that begins at `start` (R314).

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use super::source::Source;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::sources::Direction;
+use crate::kinds::Site;
 use crate::sys::poller::{AsSource, Ready};
 
 /// Implements `futures`' [`AsyncRead`](futures_io::AsyncRead) for a stream with a field `source`, and for references to it.
@@ -94,9 +95,13 @@ impl<T: AsSource> Source<T> {
     /// Registers a stream or a socket, whose writes and connects keep the loop alive whether it is unref'd or not.
     ///
     /// One that `can_write` is tried without waiting for an event that says so (R143).
-    #[track_caller]
-    pub(crate) fn new_stream(handle: &LoopHandle, source: T, can_write: bool) -> io::Result<Self> {
-        let mut source = Self::new(handle, source)?;
+    pub(crate) fn new_stream(
+        handle: &LoopHandle,
+        source: T,
+        can_write: bool,
+        site: Site,
+    ) -> io::Result<Self> {
+        let mut source = Self::new_at(handle, source, site)?;
         source.short_means_drained = true;
         source.state.writes_are_requests.set(true);
         if can_write {

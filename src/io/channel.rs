@@ -3,6 +3,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -29,9 +30,9 @@ impl Channel {
         kind: StdioKind,
         leftover: Arc<Leftover>,
     ) -> io::Result<Self> {
-        let handle = LoopHandle::current();
+        let (handle, site) = (LoopHandle::current(), Location::caller());
         let direct = Unblocked::new(descriptor, kind)
-            .and_then(|unblocked| Source::new_stream(&handle, unblocked, true));
+            .and_then(|unblocked| Source::new_stream(&handle, unblocked, true, site));
         if let Ok(mut source) = direct {
             // A terminal returns a line at a time, a socket may return a datagram, and a named pipe that was opened again
             // after its last writer had gone does not report the end: only an attempt tells.
@@ -40,7 +41,7 @@ impl Channel {
             return Ok(Self::Direct(source));
         }
         let can_wait = !matches!(kind, StdioKind::File | StdioKind::Unknown);
-        let pooled = Pooled::new(&handle, descriptor, can_wait, leftover)?;
+        let pooled = Pooled::new(&handle, descriptor, can_wait, leftover, site)?;
         Ok(Self::Pooled(pooled))
     }
 

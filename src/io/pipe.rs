@@ -4,11 +4,13 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::Location;
 
 use super::bytes::{impl_async_read, impl_async_write};
 use super::source::{Readiness, Source};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::kinds::Site;
 use crate::sys::descriptor;
 use crate::sys::poller::Ready;
 
@@ -41,14 +43,15 @@ use crate::sys::poller::Ready;
 /// ```
 #[track_caller]
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let site = Location::caller();
     let (reader, writer) = descriptor::pipe()?;
     let blocks = true;
     let reader = PipeReader {
-        source: register(reader)?,
+        source: register(reader, site)?,
         blocks,
     };
     let writer = PipeWriter {
-        source: register(writer)?,
+        source: register(writer, site)?,
         blocks,
     };
     Ok((reader, writer))
@@ -56,9 +59,9 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 
 /// Puts a descriptor that does not block on the running loop.
 #[track_caller]
-fn register(end: OwnedFd) -> io::Result<Source<File>> {
+fn register(end: OwnedFd, site: Site) -> io::Result<Source<File>> {
     let is_pipe = descriptor::is_pipe(&end)?;
-    let mut source = Source::new_stream(&LoopHandle::current(), File::from(end), true)?;
+    let mut source = Source::new_stream(&LoopHandle::current(), File::from(end), true, site)?;
     source.short_means_drained = is_pipe;
     Ok(source)
 }
@@ -67,6 +70,7 @@ fn register(end: OwnedFd) -> io::Result<Source<File>> {
 #[track_caller]
 fn adopt(
     end: OwnedFd,
+    site: Site,
     fits: impl FnOnce(&descriptor::Access) -> bool,
 ) -> io::Result<(Source<File>, bool)> {
     let access = descriptor::access(&end)?;
@@ -75,7 +79,7 @@ fn adopt(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     // Asked first: a descriptor that cannot be watched keeps its mode.
-    let source = register(end)?;
+    let source = register(end, site)?;
     if !access.is_nonblocking {
         descriptor::set_nonblocking(source.get_ref(), true)?;
     }
@@ -156,7 +160,13 @@ impl PipeReader {
     /// ```
     #[track_caller]
     pub fn from_fd(end: impl Into<OwnedFd>) -> io::Result<Self> {
-        let (source, blocks) = adopt(end.into(), |access| access.can_read)?;
+        Self::from_fd_at(end.into(), Location::caller())
+    }
+
+    /// The same, made by the line `site`.
+    #[track_caller]
+    pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
+        let (source, blocks) = adopt(end, site, |access| access.can_read)?;
         Ok(Self { source, blocks })
     }
 
@@ -231,7 +241,13 @@ impl PipeWriter {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_fd(end: impl Into<OwnedFd>) -> io::Result<Self> {
-        let (source, blocks) = adopt(end.into(), |access| access.can_write)?;
+        Self::from_fd_at(end.into(), Location::caller())
+    }
+
+    /// The same, made by the line `site`.
+    #[track_caller]
+    pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
+        let (source, blocks) = adopt(end, site, |access| access.can_write)?;
         Ok(Self { source, blocks })
     }
 

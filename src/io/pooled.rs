@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -21,8 +20,9 @@ use super::source::Source;
 use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, HandleCore, sealed};
+use crate::event_loop::jobs::Purpose;
 use crate::event_loop::sources::Direction;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 use crate::pool::Class;
 use crate::sys::stdio::{self, Wanted};
 
@@ -103,19 +103,19 @@ struct Writing {
 
 impl Pooled {
     /// `can_wait`: it may be something that is not ready at any time, to be watched if that is possible.
-    #[track_caller]
     pub(super) fn new(
         handle: &LoopHandle,
         descriptor: BorrowedFd<'_>,
         can_wait: bool,
         leftover: Arc<Leftover>,
+        site: Site,
     ) -> io::Result<Self> {
         let descriptor = Arc::new(descriptor.try_clone_to_owned()?);
-        let watched = can_wait.then(|| Source::new(handle, descriptor.clone()).ok());
+        let watched = can_wait.then(|| Source::new_at(handle, descriptor.clone(), site).ok());
         let handle = match watched.flatten() {
             Some(source) => PooledHandle::Watched(source),
             None => PooledHandle::Unwatched(Unwatched {
-                core: handle.open(Kind::Io, Location::caller()),
+                core: handle.open(Kind::Io, site),
             }),
         };
         Ok(Self {
@@ -145,7 +145,7 @@ impl Pooled {
                     ready!(self.poll_ready(Direction::Read, Wanted::Read, cx))?;
                     let (descriptor, leftover) = (self.descriptor.clone(), self.leftover.clone());
                     let most = buffer.len().min(MOST);
-                    self.submit(move || leftover.fill(&descriptor, most))?
+                    self.submit("read", move || leftover.fill(&descriptor, most))?
                 }
             };
             match Pin::new(&mut work).poll(cx) {
@@ -176,7 +176,7 @@ impl Pooled {
                     ready!(self.poll_ready(Direction::Write, Wanted::Write, cx))?;
                     let bytes: Arc<[u8]> = buffer.into();
                     let (descriptor, sent) = (self.descriptor.clone(), bytes.clone());
-                    let work = self.submit(move || stdio::write(&descriptor, &sent))?;
+                    let work = self.submit("write", move || stdio::write(&descriptor, &sent))?;
                     Writing { work, bytes }
                 }
             };
@@ -234,9 +234,12 @@ impl Pooled {
 
     fn submit<T: Send + 'static>(
         &self,
+        operation: &'static str,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Work<T>> {
-        Work::submit(&self.handle_core().handle, Class::Fs, job)
+        let core = self.handle_core();
+        let purpose = Purpose::new(Class::Fs, operation).at(core.header.site());
+        Work::submit(&core.handle, purpose, job)
     }
 
     pub(super) fn handle_core(&self) -> &HandleCore {
@@ -269,7 +272,8 @@ mod tests {
     use crate::sys::descriptor;
     use futures::FutureExt;
     use std::future::poll_fn;
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::panic::Location;
     use std::sync::Arc;
 
     /// A pipe that blocks, as standard input is where it cannot be opened again.
@@ -280,12 +284,13 @@ mod tests {
         (reader, writer)
     }
 
-    fn leftover() -> Arc<Leftover> {
-        Arc::new(Leftover::new())
+    fn pooled_at(handle: &LoopHandle, end: BorrowedFd<'_>, can_wait: bool) -> Pooled {
+        let leftover = Arc::new(Leftover::new());
+        Pooled::new(handle, end, can_wait, leftover, Location::caller()).unwrap()
     }
 
     fn pooled(end: &OwnedFd) -> Pooled {
-        Pooled::new(&LoopHandle::current(), end.as_fd(), true, leftover()).unwrap()
+        pooled_at(&LoopHandle::current(), end.as_fd(), true)
     }
 
     #[test]
@@ -339,11 +344,11 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut event_loop = EventLoop::new().unwrap();
         let handle = event_loop.handle();
-        let pooled = Pooled::new(&handle, file.as_fd(), true, leftover()).unwrap();
+        let pooled = pooled_at(&handle, file.as_fd(), true);
         assert_eq!(handle.handles().len(), 1);
         drop(pooled);
         assert_eq!(handle.handles().len(), 0);
-        let pooled = Pooled::new(&handle, file.as_fd(), false, leftover()).unwrap();
+        let pooled = pooled_at(&handle, file.as_fd(), false);
         let close = pooled.close();
         event_loop.block_on(close);
         assert_eq!(handle.handles().len(), 0);

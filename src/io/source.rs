@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
@@ -72,10 +72,15 @@ impl<T: AsSource> Source<T> {
     /// dropped then. The loop's own refusal, when it is gone.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
+        Self::new_at(handle, source, Location::caller())
+    }
+
+    /// The same, made by the line `site`.
+    pub(crate) fn new_at(handle: &LoopHandle, source: T, site: Site) -> io::Result<Self> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let core = handle.open(Kind::Io, Location::caller());
+        let core = handle.open(Kind::Io, site);
         let loop_core = handle.core();
         let state = loop_core.sources.insert(core.header.clone());
         match Registration::new(loop_core.poller.clone(), source, state.key) {
@@ -103,7 +108,7 @@ impl<T: AsSource> Source<T> {
     #[must_use]
     pub fn into_inner(mut self) -> T {
         let registration = self.registration.take();
-        registration.expect("present until the end").into_inner()
+        registration.expect(CLOSED).into_inner()
     }
 
     /// Closes the source at once and has that reported in the closing phase; see [`Close`].
@@ -316,7 +321,7 @@ impl<T: AsSource> Source<T> {
     }
 
     fn registration(&self) -> &Registration<T> {
-        self.registration.as_ref().expect("present until the end")
+        self.registration.as_ref().expect(CLOSED)
     }
 
     /// Brings the loop's books in line with who waits.
@@ -330,6 +335,10 @@ impl<T: AsSource> Source<T> {
         self.state.end_waits(core);
     }
 }
+
+/// Only a stream that was closed while its handle is left is without its descriptor.
+const CLOSED: &str =
+    "the stream was closed through `AsyncWrite` and has no descriptor any more: take it before";
 
 impl<T: AsSource> Handle for Source<T> {}
 

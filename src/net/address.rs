@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 
 use super::idna;
 use crate::blocking::Work;
+use crate::error::OsError;
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::jobs::Purpose;
 use crate::pool::Class;
 use crate::sys;
 
@@ -135,7 +137,7 @@ impl<T: Resolve + ?Sized> Resolve for &T {
 }
 
 /// The addresses behind a target; at least one.
-pub(super) async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
+async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
     let addresses = match target.to_target() {
         Target::Known(addresses) => addresses,
         Target::Name(host, port) => lookup(host, port).await?,
@@ -155,10 +157,28 @@ pub(super) async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAd
     Ok(addresses)
 }
 
+/// Tries the addresses behind a target, one after the other, and returns what the first that works gives, or the error of
+/// the last, which names it and the operation.
+pub(super) async fn first_of<T>(
+    operation: &'static str,
+    target: impl ToAddresses,
+    mut attempt: impl AsyncFnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = None;
+    for address in resolve(target).await? {
+        match attempt(address).await {
+            Ok(made) => return Ok(made),
+            Err(error) => last = Some(OsError::wrap(error, operation, address)),
+        }
+    }
+    Err(last.expect("there is at least one address"))
+}
+
 async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     let question = check_host(&host)?;
     let handle = LoopHandle::current();
-    let work = Work::submit(&handle, Class::Dns, move || {
+    let purpose = Purpose::new(Class::Dns, "lookup_host");
+    let work = Work::submit(&handle, purpose, move || {
         (question.as_str(), port)
             .to_socket_addrs()
             .map(Vec::from_iter)
@@ -224,7 +244,8 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
 /// As [`lookup_host`].
 pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
     let handle = LoopHandle::current();
-    let work = Work::submit(&handle, Class::Dns, move || sys::names::name_of(&address))?;
+    let purpose = Purpose::new(Class::Dns, "lookup_addr");
+    let work = Work::submit(&handle, purpose, move || sys::names::name_of(&address))?;
     let answer = work.await;
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {address}: {error}")))
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::net::{self, SocketAddr};
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,15 +12,16 @@ use std::time::Duration;
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Type};
 
-use super::address::{ToAddresses, resolve};
+use super::address::{ToAddresses, first_of};
 use super::stream::TcpStream;
 use super::tcp_socket::TcpSocket;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{AsSource, Source};
+use crate::kinds::Site;
 use crate::phase;
 use crate::sys;
-use crate::time::sleep;
+use crate::time::sleep_at;
 
 /// How many connections wait for [`TcpListener::accept`], unless told otherwise.
 pub(super) const BACKLOG: u32 = 1024;
@@ -50,40 +52,41 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// That of the last address that was tried: [`AddrInUse`](io::ErrorKind::AddrInUse),
+    /// That of the last address that was tried, which it names: [`AddrInUse`](io::ErrorKind::AddrInUse),
     /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable), [`PermissionDenied`](io::ErrorKind::PermissionDenied);
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no address.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no address. [`os_error`](crate::os_error) finds
+    /// the system's number.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
-    pub async fn bind(target: impl ToAddresses) -> io::Result<Self> {
-        let mut last = None;
-        for address in resolve(target).await? {
-            match Self::bind_to(address) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.expect("there is at least one address"))
+    /// When it is awaited where no loop runs.
+    #[track_caller]
+    pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
+        let site = Location::caller();
+        first_of("bind", target, async move |address| {
+            Self::bind_to(address, site)
+        })
     }
 
-    fn bind_to(address: SocketAddr) -> io::Result<Self> {
+    fn bind_to(address: SocketAddr, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(
             Domain::for_address(address),
             Type::STREAM,
             Some(Protocol::TCP),
         )?;
         let socket = TcpSocket::from_socket(socket);
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
+        socket.bind_plainly(address)?;
+        socket.listen_on(&LoopHandle::current_for(site), BACKLOG, site)
     }
 
-    #[track_caller]
-    pub(super) fn register(handle: &LoopHandle, listener: net::TcpListener) -> io::Result<Self> {
+    pub(super) fn register(
+        handle: &LoopHandle,
+        listener: net::TcpListener,
+        site: Site,
+    ) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
-            source: Source::new(handle, listener)?,
+            source: Source::new_at(handle, listener, site)?,
             last_accept: Cell::new(None),
         })
     }
@@ -100,7 +103,7 @@ impl TcpListener {
     #[track_caller]
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), listener)
+        Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
     /// Takes the listener off the loop. It stays non-blocking.
@@ -119,17 +122,25 @@ impl TcpListener {
     /// # Cancel safety
     ///
     /// No connection is lost.
-    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+    #[track_caller]
+    pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
+        self.accept_at(Location::caller())
+    }
+
+    /// The same for the line `site`.
+    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
         let (stream, peer) =
-            accept_one(&self.source, &self.last_accept, sys::socket::accept).await?;
-        Ok((TcpStream::register(&handle, stream)?, peer))
+            accept_one(&self.source, &self.last_accept, site, sys::socket::accept).await?;
+        Ok((TcpStream::register(&handle, stream, site)?, peer))
     }
 
     /// The connections as a stream that never ends.
+    #[track_caller]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {
             listener: self,
+            site: Location::caller(),
             accept: None,
         }
     }
@@ -177,6 +188,7 @@ impl TcpListener {
 pub(super) async fn accept_one<L: AsSource, C>(
     listener: &Source<L>,
     last_accept: &Cell<Option<u64>>,
+    site: Site,
     accept: impl Fn(&L) -> io::Result<C>,
 ) -> io::Result<C> {
     let handle = listener.event_loop();
@@ -204,7 +216,7 @@ pub(super) async fn accept_one<L: AsSource, C>(
                 while listener.try_with(&accept).is_ok() {}
             });
             if turned_away.is_none() {
-                sleep(REST).await;
+                sleep_at(REST, site).await;
             }
         }
         Err(_) => {}
@@ -234,6 +246,8 @@ type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)
 /// error.
 pub struct Incoming<'a> {
     listener: &'a TcpListener,
+    /// The line that made it, and so the connections.
+    site: Site,
     accept: Option<Accept<'a>>,
 }
 
@@ -241,10 +255,10 @@ impl Stream for Incoming<'_> {
     type Item = io::Result<TcpStream>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let listener = self.listener;
+        let (listener, site) = (self.listener, self.site);
         let accept = self
             .accept
-            .get_or_insert_with(|| Box::pin(listener.accept()));
+            .get_or_insert_with(|| Box::pin(listener.accept_at(site)));
         let accepted = std::task::ready!(accept.as_mut().poll(cx));
         self.accept = None;
         Poll::Ready(Some(accepted.map(|(stream, _)| stream)))

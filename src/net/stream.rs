@@ -1,17 +1,20 @@
 //! TCP connections.
 
 use std::fmt;
+use std::future::Future;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{self, Shutdown, SocketAddr};
+use std::panic::Location;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
-use super::address::{ToAddresses, resolve};
+use super::address::{ToAddresses, first_of};
 use super::options::{Keepalive, set_keepalive};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Duplex, Readiness, Source};
+use crate::kinds::Site;
 use crate::phase;
 use crate::sys;
 
@@ -67,7 +70,8 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// That of the last address that was tried; [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no
+    /// That of the last address that was tried, which it names; [`os_error`](crate::os_error) finds the system's number.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no
     /// address; what looking up a name reports.
     ///
     /// # Cancel safety
@@ -76,33 +80,29 @@ impl TcpStream {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
-    pub async fn connect(target: impl ToAddresses) -> io::Result<Self> {
-        let mut last = None;
-        for address in resolve(target).await? {
-            match Self::connect_to(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.expect("there is at least one address"))
+    /// When it is awaited where no loop runs.
+    #[track_caller]
+    pub fn connect(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
+        Self::connect_at(target, Location::caller())
     }
 
-    async fn connect_to(address: SocketAddr) -> io::Result<Self> {
-        let socket = sys::socket::socket(
-            Domain::for_address(address),
-            Type::STREAM,
-            Some(Protocol::TCP),
-        )?;
-        Self::connect_socket(&LoopHandle::current(), socket, address).await
+    /// The same for the line `site`.
+    pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
+        first_of("connect", target, async move |address| {
+            let domain = Domain::for_address(address);
+            let socket = sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP))?;
+            Self::connect_socket(socket, address, site).await
+        })
+        .await
     }
 
     /// Connects a socket that was made before.
     pub(super) async fn connect_socket(
-        handle: &LoopHandle,
         socket: Socket,
         address: SocketAddr,
+        site: Site,
     ) -> io::Result<Self> {
+        let handle = LoopHandle::current_for(site);
         let address = sys::socket::fill_scope(address);
         let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
             Ok(at_once) => at_once,
@@ -114,7 +114,7 @@ impl TcpStream {
             Err(error) => return Err(error),
         };
         // A socket that is not connected yet is writable only when the next event says so.
-        let source = Source::new_stream(handle, socket.into(), at_once)?;
+        let source = Source::new_stream(&handle, socket.into(), at_once, site)?;
         let stream = Self { source };
         if !at_once {
             stream.source.writable().await?;
@@ -125,9 +125,12 @@ impl TcpStream {
         Ok(stream)
     }
 
-    #[track_caller]
-    pub(super) fn register(handle: &LoopHandle, stream: net::TcpStream) -> io::Result<Self> {
-        let source = Source::new_stream(handle, stream, true)?;
+    pub(super) fn register(
+        handle: &LoopHandle,
+        stream: net::TcpStream,
+        site: Site,
+    ) -> io::Result<Self> {
+        let source = Source::new_stream(handle, stream, true, site)?;
         Ok(Self { source })
     }
 
@@ -143,7 +146,7 @@ impl TcpStream {
     #[track_caller]
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), stream)
+        Self::register(&LoopHandle::current(), stream, Location::caller())
     }
 
     /// Takes the stream off the loop. It stays non-blocking.

@@ -1,15 +1,19 @@
 //! A TCP socket before it connects or listens.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::Location;
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::listener::TcpListener;
 use super::options::{Keepalive, set_keepalive};
 use super::stream::TcpStream;
+use crate::error::OsError;
 use crate::event_loop::handle::LoopHandle;
+use crate::kinds::Site;
 use crate::sys;
 
 /// A TCP socket on which options are set before it connects or listens.
@@ -62,8 +66,15 @@ impl TcpSocket {
     /// # Errors
     ///
     /// [`AddrInUse`](io::ErrorKind::AddrInUse), [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable),
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other family; the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other family; the system's. They name
+    /// the address.
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        self.bind_plainly(address)
+            .map_err(|error| OsError::wrap(error, "bind", address))
+    }
+
+    /// The same with the system's error as it is.
+    pub(super) fn bind_plainly(&self, address: SocketAddr) -> io::Result<()> {
         sys::socket::allow_lingering_address(&self.socket)?;
         self.socket.bind(&SockAddr::from(address))
     }
@@ -81,8 +92,14 @@ impl TcpSocket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
-    pub async fn connect(self, address: SocketAddr) -> io::Result<TcpStream> {
-        TcpStream::connect_socket(&LoopHandle::current(), self.socket, address).await
+    #[track_caller]
+    pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
+        let site = Location::caller();
+        async move {
+            TcpStream::connect_socket(self.socket, address, site)
+                .await
+                .map_err(|error| OsError::wrap(error, "connect", address))
+        }
     }
 
     /// Listens, with room for `backlog` connections that wait to be accepted; the system may have a lower limit. A socket
@@ -97,9 +114,19 @@ impl TcpSocket {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        self.listen_on(&LoopHandle::current(), backlog, Location::caller())
+    }
+
+    /// The same for the line `site`.
+    pub(crate) fn listen_on(
+        self,
+        handle: &LoopHandle,
+        backlog: u32,
+        site: Site,
+    ) -> io::Result<TcpListener> {
         self.socket
             .listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
-        TcpListener::register(&LoopHandle::current(), self.socket.into())
+        TcpListener::register(handle, self.socket.into(), site)
     }
 
     /// Lets several sockets listen on one address; the system spreads the connections.

@@ -1,16 +1,20 @@
 //! UDP sockets.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::panic::Location;
 use std::task::{Context, Poll};
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 
-use super::address::{ToAddresses, resolve};
+use super::address::{ToAddresses, first_of};
+use crate::error::OsError;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Readiness, Source};
+use crate::kinds::Site;
 use crate::sys;
 
 /// A UDP socket.
@@ -52,23 +56,21 @@ impl UdpSocket {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
-    pub async fn bind(target: impl ToAddresses) -> io::Result<Self> {
-        let mut last = None;
-        for address in resolve(target).await? {
-            match Self::bind_with(address, UdpOptions::new()) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.expect("there is at least one address"))
+    /// When it is awaited where no loop runs.
+    #[track_caller]
+    pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
+        let site = Location::caller();
+        first_of("bind", target, async move |address| {
+            let handle = LoopHandle::current_for(site);
+            Self::bind_to(&handle, address, UdpOptions::new(), site)
+        })
     }
 
     /// Makes a socket with options that must be set before it is bound.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's, with the address.
     ///
     /// # Panics
     ///
@@ -93,6 +95,26 @@ impl UdpSocket {
     /// ```
     #[track_caller]
     pub fn bind_with(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {
+        Self::bind_at(address, options, Location::caller())
+    }
+
+    /// The same for the line `site`.
+    #[track_caller]
+    pub(crate) fn bind_at(
+        address: SocketAddr,
+        options: UdpOptions,
+        site: Site,
+    ) -> io::Result<Self> {
+        Self::bind_to(&LoopHandle::current(), address, options, site)
+            .map_err(|error| OsError::wrap(error, "bind", address))
+    }
+
+    fn bind_to(
+        handle: &LoopHandle,
+        address: SocketAddr,
+        options: UdpOptions,
+        site: Site,
+    ) -> io::Result<Self> {
         let socket = sys::socket::socket(
             Domain::for_address(address),
             Type::DGRAM,
@@ -108,12 +130,11 @@ impl UdpSocket {
             socket.set_only_v6(only)?;
         }
         socket.bind(&SockAddr::from(address))?;
-        Self::register(&LoopHandle::current(), socket.into())
+        Self::register(handle, socket.into(), site)
     }
 
-    #[track_caller]
-    fn register(handle: &LoopHandle, socket: net::UdpSocket) -> io::Result<Self> {
-        let source = Source::new_stream(handle, socket, true)?;
+    fn register(handle: &LoopHandle, socket: net::UdpSocket, site: Site) -> io::Result<Self> {
+        let source = Source::new_stream(handle, socket, true, site)?;
         Ok(Self { source })
     }
 
@@ -129,7 +150,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), socket)
+        Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
     /// Takes the socket off the loop. It stays non-blocking.
@@ -143,16 +164,10 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// The system's; as [`TcpListener::bind`](super::TcpListener::bind) for the target.
+    /// The system's, with the address; as [`TcpListener::bind`](super::TcpListener::bind) for the target.
     pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
-        let mut last = None;
-        for address in resolve(target).await? {
-            match self.get_ref().connect(address) {
-                Ok(()) => return Ok(()),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.expect("there is at least one address"))
+        let socket = self.get_ref();
+        first_of("connect", target, async |address| socket.connect(address)).await
     }
 
     /// Sends a datagram to the peer.
@@ -169,10 +184,10 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's, with the address; [`os_error`](crate::os_error) finds the number.
     pub async fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
         self.source
-            .write_with(|socket| socket.send_to(datagram, address))
+            .write_with(|socket| send_to(socket, datagram, address))
             .await
     }
 
@@ -222,7 +237,7 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`send_to`](Self::send_to).
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
-        self.get_ref().send_to(datagram, address)
+        send_to(self.get_ref(), datagram, address)
     }
 
     /// Receives a datagram that waits.
@@ -260,7 +275,7 @@ impl UdpSocket {
         address: SocketAddr,
     ) -> Poll<io::Result<usize>> {
         self.source
-            .poll_write_with(cx, |socket| socket.send_to(datagram, address))
+            .poll_write_with(cx, |socket| send_to(socket, datagram, address))
     }
 
     /// Waits until a datagram or an error has come.
@@ -478,6 +493,17 @@ impl UdpOptions {
         self.only_v6 = Some(only);
         self
     }
+}
+
+/// Sends; the error names the address, unless the call is about to be made again.
+fn send_to(socket: &net::UdpSocket, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    socket
+        .send_to(datagram, address)
+        .map_err(|error| match error.kind() {
+            Interrupted | WouldBlock => error,
+            _ => OsError::wrap(error, "send_to", address),
+        })
 }
 
 fn check_range(value: u32, least: u32, what: &str) -> io::Result<()> {

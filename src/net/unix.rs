@@ -3,19 +3,24 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Type};
 
 use super::listener::BACKLOG;
+use crate::error::OsError;
+use crate::error::os::About;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Readiness, Source};
+use crate::kinds::Site;
 use crate::phase;
 use crate::sys;
 
@@ -57,6 +62,11 @@ impl SocketName {
         }
     }
 
+    /// Adds the name and what was tried with it to an error.
+    pub(super) fn explain(&self, error: io::Error, operation: &'static str) -> io::Error {
+        OsError::wrap(error, operation, self.clone())
+    }
+
     fn of(address: &net::SocketAddr) -> Option<Self> {
         let path = address
             .as_pathname()
@@ -70,6 +80,18 @@ impl SocketName {
 impl<P: AsRef<Path>> From<P> for SocketName {
     fn from(path: P) -> Self {
         Self::Path(path.as_ref().to_owned())
+    }
+}
+
+impl From<SocketName> for About {
+    fn from(name: SocketName) -> Self {
+        match name {
+            SocketName::Path(path) => path.into(),
+            SocketName::Abstract(name) => Self {
+                name: Some(name),
+                ..Self::default()
+            },
+        }
     }
 }
 
@@ -125,7 +147,8 @@ impl UnixStream {
     /// [`NotFound`](io::ErrorKind::NotFound), [`ConnectionRefused`](io::ErrorKind::ConnectionRefused),
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) and others of the system;
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) when the listener's queue is full;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one. They say the name;
+    /// [`os_error`](crate::os_error) finds the system's number.
     ///
     /// # Cancel safety
     ///
@@ -133,22 +156,30 @@ impl UnixStream {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
-    pub async fn connect(name: impl Into<SocketName>) -> io::Result<Self> {
-        match Self::connect_to(&name.into()) {
+    /// When it is awaited where no loop runs.
+    #[track_caller]
+    pub fn connect(name: impl Into<SocketName>) -> impl Future<Output = io::Result<Self>> {
+        Self::connect_at(name, Location::caller())
+    }
+
+    /// The same for the line `site`.
+    pub(crate) async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+        let name = name.into();
+        match Self::connect_to(&name, site) {
             Ok(stream) => Ok(stream),
             Err(error) => {
                 phase::pending().await;
-                Err(error)
+                Err(name.explain(error, "connect"))
             }
         }
     }
 
-    fn connect_to(name: &SocketName) -> io::Result<Self> {
+    fn connect_to(name: &SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         // Local: connected at once or not at all.
         socket.connect(&name.address()?)?;
-        Self::register(&LoopHandle::current(), OwnedFd::from(socket).into())
+        let handle = LoopHandle::current_for(site);
+        Self::register(&handle, OwnedFd::from(socket).into(), site)
     }
 
     /// Two connected streams.
@@ -166,9 +197,8 @@ impl UnixStream {
         Ok((Self::from_std(one)?, Self::from_std(other)?))
     }
 
-    #[track_caller]
-    fn register(handle: &LoopHandle, stream: net::UnixStream) -> io::Result<Self> {
-        let source = Source::new_stream(handle, stream, true)?;
+    fn register(handle: &LoopHandle, stream: net::UnixStream, site: Site) -> io::Result<Self> {
+        let source = Source::new_stream(handle, stream, true, site)?;
         Ok(Self { source })
     }
 
@@ -184,7 +214,7 @@ impl UnixStream {
     #[track_caller]
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), stream)
+        Self::register(&LoopHandle::current(), stream, Location::caller())
     }
 
     /// Takes the stream off the loop. It stays non-blocking.
@@ -376,29 +406,38 @@ impl UnixListener {
     ///
     /// [`AddrInUse`](io::ErrorKind::AddrInUse) for a path that exists, whatever it is;
     /// [`NotFound`](io::ErrorKind::NotFound) for a directory that does not;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one; the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one; the system's. They say the name.
     ///
     /// # Panics
     ///
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
-        let name = name.into();
+        Self::bind_at(name, Location::caller())
+    }
+
+    /// The same for the line `site`.
+    #[track_caller]
+    pub(crate) fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+        let (name, handle) = (name.into(), LoopHandle::current());
+        Self::bind_to(&handle, name.clone(), site).map_err(|error| name.explain(error, "bind"))
+    }
+
+    fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&name.address()?)?;
         // From here on the path is ours to remove.
         let path = RemoveOnDrop::of(name);
         socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
-        let mut listener = Self::register(&LoopHandle::current(), OwnedFd::from(socket).into())?;
+        let mut listener = Self::register(handle, OwnedFd::from(socket).into(), site)?;
         listener.path = path;
         Ok(listener)
     }
 
-    #[track_caller]
-    fn register(handle: &LoopHandle, listener: net::UnixListener) -> io::Result<Self> {
+    fn register(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
-            source: Source::new(handle, listener)?,
+            source: Source::new_at(handle, listener, site)?,
             path: RemoveOnDrop(None),
             last_accept: Cell::new(None),
         })
@@ -416,7 +455,7 @@ impl UnixListener {
     #[track_caller]
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), listener)
+        Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
     /// Waits for a connection, in the poll phase.
@@ -428,15 +467,22 @@ impl UnixListener {
     /// # Cancel safety
     ///
     /// No connection is lost.
-    pub async fn accept(&self) -> io::Result<UnixStream> {
+    #[track_caller]
+    pub fn accept(&self) -> impl Future<Output = io::Result<UnixStream>> {
+        self.accept_at(Location::caller())
+    }
+
+    /// The same for the line `site`.
+    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
         let handle = self.event_loop();
         let accept = |listener: &net::UnixListener| {
             let (stream, _) = listener.accept()?;
             stream.set_nonblocking(true)?;
             Ok(stream)
         };
-        let stream = super::listener::accept_one(&self.source, &self.last_accept, accept).await?;
-        UnixStream::register(&handle, stream)
+        let stream =
+            super::listener::accept_one(&self.source, &self.last_accept, site, accept).await?;
+        UnixStream::register(&handle, stream, site)
     }
 
     /// The name that is listened on; `None` if it has none.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
+use std::panic::Location;
 
 use socket2::{Domain, Socket, Type};
 
@@ -11,6 +12,7 @@ use super::unix::{RemoveOnDrop, SocketName, name_of};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::{Readiness, Source};
+use crate::kinds::Site;
 use crate::sys;
 
 /// A Unix socket for datagrams: each send is one receive, nothing is lost and nothing reordered.
@@ -56,12 +58,17 @@ impl UnixDatagram {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
-        let name = name.into();
+        let (name, handle) = (name.into(), LoopHandle::current());
+        Self::bind_to(&handle, name.clone(), Location::caller())
+            .map_err(|error| name.explain(error, "bind"))
+    }
+
+    fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
         socket.bind(&name.address()?)?;
         // From here on the path is ours to remove.
         let path = RemoveOnDrop::of(name);
-        let mut datagram = Self::register(socket)?;
+        let mut datagram = Self::register(handle, socket, site)?;
         datagram.path = path;
         Ok(datagram)
     }
@@ -77,7 +84,8 @@ impl UnixDatagram {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn unbound() -> io::Result<Self> {
-        Self::register(sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?)
+        let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
+        Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
     /// Two connected sockets.
@@ -107,14 +115,14 @@ impl UnixDatagram {
     #[track_caller]
     pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Self::register(OwnedFd::from(socket).into())
+        let socket = OwnedFd::from(socket).into();
+        Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
-    #[track_caller]
-    fn register(socket: Socket) -> io::Result<Self> {
+    fn register(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
         let socket = net::UnixDatagram::from(OwnedFd::from(socket));
         Ok(Self {
-            source: Source::new_stream(&LoopHandle::current(), socket, true)?,
+            source: Source::new_stream(handle, socket, true, site)?,
             path: RemoveOnDrop(None),
         })
     }
@@ -124,10 +132,12 @@ impl UnixDatagram {
     /// # Errors
     ///
     /// The system's, such as [`NotFound`](io::ErrorKind::NotFound) and
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused).
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). They say the name.
     pub fn connect(&self, name: impl Into<SocketName>) -> io::Result<()> {
-        let address = name.into().address()?;
-        socket2::SockRef::from(self.get_ref()).connect(&address)
+        let name = name.into();
+        let socket = socket2::SockRef::from(self.get_ref());
+        let connected = name.address().and_then(|address| socket.connect(&address));
+        connected.map_err(|error| name.explain(error, "connect"))
     }
 
     /// Sends a datagram to the peer.
@@ -143,12 +153,14 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's, with the name.
     pub async fn send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
-        let address = name.into().address()?;
+        let name = name.into();
+        let explain = |error| name.explain(error, "send_to");
+        let address = name.address().map_err(explain)?;
         let send =
             |socket: &net::UnixDatagram| socket2::SockRef::from(socket).send_to(datagram, &address);
-        self.source.write_with(send).await
+        self.source.write_with(send).await.map_err(explain)
     }
 
     /// Receives a datagram. What does not fit into the buffer is lost.

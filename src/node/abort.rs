@@ -136,6 +136,7 @@ impl AbortSignal {
     ///
     /// When no loop runs on this thread.
     #[must_use]
+    #[track_caller]
     pub fn timeout(delay: impl Into<Delay>) -> Self {
         let signal = Self::default();
         let weak = signal.downgrade();

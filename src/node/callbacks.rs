@@ -44,6 +44,7 @@ use crate::sys::call::Call;
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
     let node = Node::current();
     let Some(core) = node.core() else { return };

@@ -51,6 +51,7 @@ pub struct Exit {
 ///     child.on(EXIT, |exit| assert_eq!(exit.code, Some(0)));
 /// });
 /// ```
+#[track_caller]
 pub fn spawn(
     program: impl AsRef<OsStr>,
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -68,6 +69,7 @@ pub fn spawn(
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn spawn_command(command: &mut Command) -> ChildProcess {
     ChildProcess::start(command)
 }
@@ -107,6 +109,7 @@ impl Drop for Kept {
 }
 
 impl ChildProcess {
+    #[track_caller]
     fn start(command: &mut Command) -> Self {
         match command.spawn() {
             Ok(child) => Self::watch(child),

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::Location;
 use std::rc::Rc;
 
 use super::abort::AbortController;
@@ -12,6 +13,7 @@ use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use super::net::LISTENING;
 use super::stream::CLOSE;
+use crate::kinds::Site;
 use crate::net::{UdpOptions, UdpSocket};
 use crate::phase;
 use crate::task::next_tick;
@@ -83,9 +85,10 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn bind(&self, address: SocketAddr) {
-        let this = self.clone();
-        next_tick(move || match this.bind_now(address) {
+        let (this, site) = (self.clone(), Location::caller());
+        next_tick(move || match this.bind_now(address, site) {
             Ok(()) => {
                 this.inner.emitter.emit(LISTENING, &());
             }
@@ -100,13 +103,15 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn bind_with(&self, address: SocketAddr, callback: impl Fn() + 'static) {
         self.once(LISTENING, move |()| callback());
         self.bind(address);
     }
 
-    fn bind_now(&self, address: SocketAddr) -> io::Result<()> {
-        let socket = Rc::new(UdpSocket::bind_with(address, UdpOptions::default())?);
+    fn bind_now(&self, address: SocketAddr, site: Site) -> io::Result<()> {
+        let socket = UdpSocket::bind_at(address, UdpOptions::default(), site)?;
+        let socket = Rc::new(socket);
         let controller = AbortController::new();
         let signal = controller.signal();
         self.inner.bound.replace(Some(Bound {
@@ -148,6 +153,7 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
         let this = self.clone();
         self.send_with(bytes, to, move |result| {
@@ -162,26 +168,27 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn send_with(
         &self,
         bytes: &[u8],
         to: SocketAddr,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) {
-        let (this, bytes) = (self.clone(), bytes.to_vec());
+        let (this, bytes, site) = (self.clone(), bytes.to_vec(), Location::caller());
         next_tick(move || {
             in_callbacks(async move {
-                let sent = this.send_now(&bytes, to).await;
+                let sent = this.send_now(&bytes, to, site).await;
                 phase::pending().await;
                 callback(sent.map_err(Error::from));
             });
         });
     }
 
-    async fn send_now(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
+    async fn send_now(&self, bytes: &[u8], to: SocketAddr, site: Site) -> io::Result<()> {
         if self.inner.bound.borrow().is_none() {
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-            self.bind_now(any.parse().expect("these are addresses"))?;
+            self.bind_now(any.parse().expect("these are addresses"), site)?;
         }
         let socket = self
             .inner

@@ -25,6 +25,7 @@ use crate::task::next_tick;
 ///     dns::lookup("127.0.0.1", |address| assert!(address.unwrap().is_loopback()));
 /// });
 /// ```
+#[track_caller]
 pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static) {
     lookup_all(host, |addresses| {
         callback(addresses.and_then(|addresses| {
@@ -39,6 +40,7 @@ pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) + 'static) {
     if let Ok(address) = host.parse() {
         return next_tick(move || callback(Ok(vec![address])));

@@ -302,6 +302,11 @@ impl<T> Lists<T> {
         }
     }
 
+    /// Everything, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().filter_map(|item| item.value.as_ref())
+    }
+
     /// Takes everything out.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let Self { items, .. } = std::mem::replace(self, Self::new());

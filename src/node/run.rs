@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
@@ -15,6 +15,7 @@ use super::process::ExitRequest;
 use super::reason::Thrown;
 use super::state::Node;
 use crate::event_loop::core::Core;
+use crate::event_loop::current;
 use crate::event_loop::root::with_root;
 use crate::event_loop::{EventLoop, RunMode};
 use crate::sys::task::Payload;
@@ -47,6 +48,7 @@ const UNCAUGHT: i32 = 1;
 /// let stuck = node::run(std::future::pending::<()>());
 /// assert_eq!(stuck.code(), 13);
 /// ```
+#[track_caller]
 pub fn run<F: Future>(main: F) -> Exit<F::Output> {
     match EventLoop::new() {
         Ok(mut event_loop) => run_on(&mut event_loop, main),
@@ -59,14 +61,15 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 /// # Panics
 ///
 /// As [`run`].
+#[track_caller]
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {
     let core = event_loop.handle().core().clone();
     // Panics here, before anything has begun, if a loop runs on this thread.
-    core.running(|| ());
+    current::refuse_inside_a_run();
     let node = Node::of(&core);
     node.begin(&core);
     let mut exit_code = 0;
-    let (output, ended) = with_root(&core, main, |is_done| {
+    let (output, ended) = with_root(&core, main, Location::caller(), |is_done| {
         catch_unwind(AssertUnwindSafe(|| {
             live(&core, &node);
             if !core.containment.has_ended() {

@@ -11,6 +11,7 @@ use super::timers::TimerLists;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::report::Waiting;
 use crate::event_loop::upper::Upper;
 
 /// Node's side of one loop.
@@ -38,7 +39,10 @@ impl Node {
             let shared: &Shared = core?.upper()?;
             Some(shared.0.clone())
         });
-        known.unwrap_or_else(|| Self::of(LoopHandle::current().core()))
+        match known {
+            Some(node) => node,
+            None => Self::of(LoopHandle::current().core()),
+        }
     }
 
     /// That of a loop; made when it is first asked for.
@@ -65,6 +69,12 @@ impl Node {
 impl Upper for Shared {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn report(&self, found: &mut Vec<Waiting>) {
+        if let Some(core) = self.0.core() {
+            self.0.timers.report(&core, found);
+        }
     }
 
     fn shut_down(&self) {

@@ -4,6 +4,7 @@
 //! drains the lanes between them. `TimerLists::pass` and `TimerLists::run_list` are the algorithm; `lists.rs` is
 //! what they work on.
 
+mod listing;
 pub mod promises;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -21,7 +22,7 @@ use super::state::Node;
 use crate::event_loop::core::Core;
 use crate::event_loop::handles::Header;
 use crate::event_loop::timers::TimerState;
-use crate::kinds::{Kind, Phase};
+use crate::kinds::{Kind, Phase, Site};
 
 /// Nanoseconds in a millisecond, the unit of these timers.
 const MILLISECOND: u64 = 1_000_000;
@@ -144,6 +145,8 @@ struct TimeoutState<C: ?Sized> {
     item: Cell<Option<ItemKey>>,
     duration: u32,
     repeats: bool,
+    /// The line that made it.
+    site: Site,
     /// When it was started last, in milliseconds of the loop.
     start: Cell<u64>,
     /// Its number, if somebody has asked for it.
@@ -185,17 +188,19 @@ impl<F: FnMut(&Timeout)> Callback for Option<F> {
 }
 
 impl Timeout {
+    #[track_caller]
     fn start(
         callback: impl FnMut(&Self) + 'static,
         delay: Delay,
         repeats: bool,
-        site: &'static Location<'static>,
+        site: Site,
     ) -> Self {
         let timeout = Self(Rc::new(TimeoutState {
             node: Node::current(),
             item: Cell::new(None),
             duration: delay.as_millis(),
             repeats,
+            site,
             start: Cell::new(0),
             id: Cell::new(0),
             referenced: Cell::new(true),
@@ -204,18 +209,18 @@ impl Timeout {
             is_dead: Cell::new(false),
             callback: RefCell::new(Some(callback)),
         }));
-        timeout.arm(delay, site);
+        timeout.arm(delay);
         timeout
     }
 
     /// What does not depend on the callback's type.
-    fn arm(&self, delay: Delay, site: &'static Location<'static>) {
+    fn arm(&self, delay: Delay) {
         if let Some(text) = delay.warning() {
             process::emit_warning("TimeoutOverflowWarning", text);
         }
         let node = &self.0.node;
         if let Some(core) = node.core() {
-            node.timers.loop_timer(node, site);
+            node.timers.loop_timer(node, self.0.site);
             node.timers.add_reference(&core);
             node.timers.insert(&core, self, live_now(&core));
         }
@@ -365,7 +370,7 @@ impl TimerLists {
     }
 
     /// The one timer of the loop behind all of these.
-    fn loop_timer(&self, node: &Rc<Node>, site: &'static Location<'static>) -> &Rc<TimerState> {
+    fn loop_timer(&self, node: &Rc<Node>, site: Site) -> &Rc<TimerState> {
         self.loop_timer.get_or_init(|| {
             let state = TimerState::new(Header::unlisted(Kind::Timer, site));
             state.drains.set(true);

@@ -30,12 +30,12 @@ use crate::kinds::Phase;
 /// let log = Rc::new(RefCell::new(Vec::new()));
 /// let other = log.clone();
 /// phaseloop::run(async {
-///     drop(spawn(async move {
+///     spawn(async move {
 ///         for _ in 0..3 {
 ///             yield_now().await;
 ///             other.borrow_mut().push("microtask");
 ///         }
-///     }));
+///     }).detach();
 ///     yield_now_immediate().await;
 ///     log.borrow_mut().push("check");
 /// })?;

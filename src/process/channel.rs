@@ -10,10 +10,12 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::panic::Location;
 
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::Source;
+use crate::kinds::Site;
 use crate::sys::process::inherited;
 use crate::sys::unix_socket::{self, MOST_DESCRIPTORS};
 
@@ -116,9 +118,15 @@ impl Channel {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_std(stream: UnixStream) -> io::Result<Self> {
+        Self::from_std_at(stream, Location::caller())
+    }
+
+    /// The same, made by the line `site`.
+    #[track_caller]
+    pub(super) fn from_std_at(stream: UnixStream, site: Site) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
-            source: Source::new_stream(&LoopHandle::current(), stream, true)?,
+            source: Source::new_stream(&LoopHandle::current(), stream, true, site)?,
             incoming: RefCell::default(),
             outgoing: RefCell::default(),
         })

@@ -12,12 +12,13 @@ use std::process::{self, ExitStatus, Output, Stdio};
 
 use super::channel::{self, Channel};
 use super::child::Child;
-use super::error::Error;
+use crate::error::OsError;
+use crate::error::os::About;
 use crate::event_loop::handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 use crate::sys::process::{
-    Ids, Plan, Process, has_inheritable_signals, inherited, is_worth_another_try,
+    Ids, Plan, Process, enter_fault, has_inheritable_signals, inherited, is_worth_another_try,
 };
 
 /// How often a start is tried when other threads get in the way of the chosen numbers.
@@ -149,8 +150,13 @@ impl Command {
     /// # Panics
     ///
     /// For a number below 3: those are the standard descriptors.
+    #[track_caller]
     pub fn fd(&mut self, number: RawFd, descriptor: impl Into<OwnedFd>) -> &mut Self {
-        assert!(number > 2, "{number} is a standard descriptor, or none");
+        assert!(
+            number > 2,
+            "{number} is not a number for a further descriptor: they begin with 3; use `stdin`, `stdout` or `stderr` for the \
+             others"
+        );
         let descriptor = descriptor.into();
         self.descriptors.retain(|(other, _)| *other != number);
         self.descriptors.push((number, descriptor));
@@ -211,7 +217,7 @@ impl Command {
     /// # Errors
     ///
     /// The system's: [`NotFound`](io::ErrorKind::NotFound), [`PermissionDenied`](io::ErrorKind::PermissionDenied) and so
-    /// on; [`Error::of`] tells whether the program or the directory is at fault. No child is left then.
+    /// on; [`OsError`](crate::OsError) tells whether the program or the directory is at fault. No child is left then.
     ///
     /// # Panics
     ///
@@ -225,13 +231,13 @@ impl Command {
             self.forget_channel();
             Ok((started?, channel))
         });
-        let (mut started, channel) = started.map_err(|error| Error::wrap(error, &self.std))?;
+        let (mut started, channel) = started.map_err(|error| cannot_start(error, &self.std))?;
         let core = handle.open(Kind::Child, site);
         let state = handle
             .core()
             .add_child(core.header.clone(), Process::of(&started));
         let mut child = Child::new(core, state, self.kill_on_drop);
-        let streams = take_streams(&mut child, &mut started, channel);
+        let streams = take_streams(&mut child, &mut started, channel, site);
         if let Err(error) = streams {
             let _ = child.kill();
             return Err(error);
@@ -371,20 +377,36 @@ impl Command {
     }
 }
 
+/// Adds the program and its directory to the error of a start. The system does not say which of them it is about, so the
+/// directory is tried once more.
+fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
+    let directory = command.get_current_dir();
+    let fault = directory.and_then(|directory| enter_fault(directory).err());
+    let about = About {
+        path: Some(command.get_program().into()),
+        directory: directory.map(Path::to_owned),
+        is_directory: fault.is_some(),
+        ..About::default()
+    };
+    OsError::wrap(fault.unwrap_or(error), "spawn", about)
+}
+
 /// Puts this side of the child's streams on the loop.
-#[track_caller]
 fn take_streams(
     child: &mut Child,
     started: &mut process::Child,
     channel: Option<UnixStream>,
+    site: Site,
 ) -> io::Result<()> {
-    let stdin = started.stdin.take().map(PipeWriter::from_fd);
-    let stdout = started.stdout.take().map(PipeReader::from_fd);
-    let stderr = started.stderr.take().map(PipeReader::from_fd);
-    child.stdin = stdin.transpose()?;
-    child.stdout = stdout.transpose()?;
-    child.stderr = stderr.transpose()?;
-    child.channel = channel.map(Channel::from_std).transpose()?;
+    let write = |end: process::ChildStdin| PipeWriter::from_fd_at(end.into(), site);
+    let read = |end: OwnedFd| PipeReader::from_fd_at(end, site);
+    child.stdin = started.stdin.take().map(write).transpose()?;
+    let stdout = started.stdout.take().map(OwnedFd::from);
+    child.stdout = stdout.map(read).transpose()?;
+    let stderr = started.stderr.take().map(OwnedFd::from);
+    child.stderr = stderr.map(read).transpose()?;
+    let talk = |stream| Channel::from_std_at(stream, site);
+    child.channel = channel.map(talk).transpose()?;
     Ok(())
 }
 

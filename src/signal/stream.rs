@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Handle, HandleCore, sealed};
 use crate::event_loop::signals::Listener;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 
 /// A stream of signals, in the order in which they were caught.
 ///
@@ -77,10 +77,19 @@ impl Signals {
         handle: &LoopHandle,
         kinds: impl IntoIterator<Item = SignalKind>,
     ) -> io::Result<Self> {
+        Self::new_at(handle, kinds, Location::caller())
+    }
+
+    /// The same for the line `site`.
+    pub(super) fn new_at(
+        handle: &LoopHandle,
+        kinds: impl IntoIterator<Item = SignalKind>,
+        site: Site,
+    ) -> io::Result<Self> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let core = handle.open(Kind::Signal, Location::caller());
+        let core = handle.open(Kind::Signal, site);
         // Complete from here on: its drop stops those that were started.
         let mut signals = Self {
             core,

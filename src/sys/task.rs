@@ -27,6 +27,7 @@
 )]
 
 mod output;
+mod state;
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -38,6 +39,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 pub(crate) use self::output::Output;
+pub(crate) use self::state::TaskState;
 use crate::sys::sync::{AtomicUsize, Ordering};
 use crate::sys::thread::{self, ThreadToken};
 

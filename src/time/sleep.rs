@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::heap::TimerKey;
 use crate::event_loop::timers::Payload;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Site};
 
 /// Waits for `duration`, counted from this call.
 ///
@@ -43,13 +44,19 @@ use crate::kinds::Kind;
 /// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
+    sleep_at(duration, Location::caller())
+}
+
+/// The same for the line `site`.
+#[track_caller]
+pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
     let handle = LoopHandle::current();
     let deadline = handle
         .core()
         .clock
         .read()
         .saturating_add(nanoseconds(duration));
-    Sleep::new(handle, deadline)
+    Sleep::new(handle, deadline, site)
 }
 
 /// Waits until `deadline`; see [`sleep`]. One that has passed is reached in the next timers phase.
@@ -61,7 +68,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let handle = LoopHandle::current();
     let deadline = handle.core().clock.time(deadline);
-    Sleep::new(handle, deadline)
+    Sleep::new(handle, deadline, Location::caller())
 }
 
 /// The future of [`sleep`] and [`sleep_until`].
@@ -71,6 +78,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 pub struct Sleep {
     handle: LoopHandle,
     deadline: u64,
+    site: Site,
     referenced: bool,
     state: State,
 }
@@ -83,10 +91,11 @@ enum State {
 }
 
 impl Sleep {
-    pub(crate) fn new(handle: LoopHandle, deadline: u64) -> Self {
+    pub(crate) fn new(handle: LoopHandle, deadline: u64, site: Site) -> Self {
         Self {
             handle,
             deadline,
+            site,
             referenced: true,
             state: State::New,
         }
@@ -151,6 +160,7 @@ impl Future for Sleep {
             State::New => {
                 let payload = Payload::Sleep {
                     waker: cx.waker().clone(),
+                    site: self.site,
                     referenced: self.referenced,
                 };
                 let key = core.timers.insert(self.deadline, payload);

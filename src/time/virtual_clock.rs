@@ -31,6 +31,7 @@ use crate::event_loop::handle::LoopHandle;
 /// });
 /// assert!(real.elapsed() < Duration::from_secs(60));
 /// ```
+#[track_caller]
 pub fn pause() {
     LoopHandle::current().core().clock.pause();
 }
@@ -40,6 +41,7 @@ pub fn pause() {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn resume() {
     LoopHandle::current().core().clock.resume();
 }
@@ -50,6 +52,7 @@ pub fn resume() {
 ///
 /// When no loop runs on this thread.
 #[must_use]
+#[track_caller]
 pub fn is_paused() -> bool {
     LoopHandle::current().core().clock.is_paused()
 }

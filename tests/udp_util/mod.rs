@@ -52,5 +52,6 @@ pub(crate) fn nobody() -> SocketAddr {
 
 #[track_caller]
 pub(crate) fn assert_errno<T: std::fmt::Debug>(result: io::Result<T>, errno: Errno) {
-    assert_eq!(Errno::from_io_error(&result.unwrap_err()), Some(errno));
+    let number = phaseloop::os_error(&result.unwrap_err());
+    assert_eq!(number.map(Errno::from_raw_os_error), Some(errno));
 }

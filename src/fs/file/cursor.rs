@@ -224,7 +224,7 @@ impl Cursor {
         let (known, behind) = (self.can_seek, self.take_behind());
         let mut buffer = std::mem::take(&mut self.spare);
         let shared = shared.clone();
-        let work = job::submit(move || {
+        let work = job::submit("read", move || {
             let mut file = shared.file();
             let can_seek = known.unwrap_or_else(|| file.stream_position().is_ok());
             let asked = if can_seek { window } else { asked };
@@ -326,7 +326,7 @@ impl Cursor {
         self.window = 0;
         let behind = self.take_behind().unwrap_or(0);
         let shared = shared.clone();
-        let work = job::submit(move || {
+        let work = job::submit("seek", move || {
             let mut file = shared.file();
             // First to the file's own position, from which the way is, and where it stays if there is an error.
             let at = if behind == 0 {

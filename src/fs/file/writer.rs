@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::blocking::steps::Steps;
-use crate::fs::error::Error;
+use crate::error::OsError;
 use crate::fs::job;
 use crate::sys;
 
@@ -70,11 +70,11 @@ impl Shared {
 
     pub(super) fn close(self) -> io::Result<()> {
         let path = self.path;
-        sys::fs::close(self.file).map_err(|error| Error::wrap(error, "close", path, None))
+        sys::fs::close(self.file).map_err(|error| OsError::wrap(error, "close", path))
     }
 
     pub(super) fn wrap(&self, error: io::Error, operation: &'static str) -> io::Error {
-        Error::wrap(error, operation, self.path.clone(), None)
+        OsError::wrap(error, operation, self.path.clone())
     }
 
     /// The error of an earlier write, which is reported once.
@@ -112,7 +112,7 @@ impl Shared {
             state.courses += 1;
             state.behind = behind;
         }
-        job::start(self.clone()).inspect_err(|_| {
+        job::start("write", self.clone()).inspect_err(|_| {
             let mut state = self.lock();
             state.is_writing = false;
             state.pending.clear();

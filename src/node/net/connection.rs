@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::event_loop::handles::Close;
+use crate::kinds::Site;
 use crate::net::{TcpListener, TcpStream};
 
 /// A connected stream.
@@ -27,7 +28,8 @@ pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
 
 /// What waits for connections.
 pub(super) trait Listener {
-    fn accept(&self) -> Accept<'_>;
+    /// Accepts a connection for the line `site`.
+    fn accept(&self, site: Site) -> Accept<'_>;
     fn address(&self) -> Option<SocketAddr>;
 }
 
@@ -75,9 +77,9 @@ impl Connection for TcpStream {
 }
 
 impl Listener for TcpListener {
-    fn accept(&self) -> Accept<'_> {
-        Box::pin(async {
-            let (stream, _) = Self::accept(self).await?;
+    fn accept(&self, site: Site) -> Accept<'_> {
+        Box::pin(async move {
+            let (stream, _) = self.accept_at(site).await?;
             let connection: Box<dyn Connection> = Box::new(stream);
             Ok(connection)
         })

@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::connection::{Accept, Connection, Listener};
+use crate::kinds::Site;
 use crate::net::{UnixListener, UnixStream};
 
-pub(super) async fn connect(path: &Path) -> io::Result<Box<dyn Connection>> {
-    Ok(Box::new(UnixStream::connect(path).await?))
+pub(super) async fn connect(path: &Path, site: Site) -> io::Result<Box<dyn Connection>> {
+    Ok(Box::new(UnixStream::connect_at(path, site).await?))
 }
 
-pub(super) fn listen(path: &Path) -> io::Result<Box<dyn Listener>> {
-    Ok(Box::new(UnixListener::bind(path)?))
+#[track_caller]
+pub(super) fn listen(path: &Path, site: Site) -> io::Result<Box<dyn Listener>> {
+    Ok(Box::new(UnixListener::bind_at(path, site)?))
 }
 
 impl Connection for UnixStream {
@@ -24,9 +26,9 @@ impl Connection for UnixStream {
 }
 
 impl Listener for UnixListener {
-    fn accept(&self) -> Accept<'_> {
-        Box::pin(async {
-            let connection: Box<dyn Connection> = Box::new(Self::accept(self).await?);
+    fn accept(&self, site: Site) -> Accept<'_> {
+        Box::pin(async move {
+            let connection: Box<dyn Connection> = Box::new(self.accept_at(site).await?);
             Ok(connection)
         })
     }

@@ -4,11 +4,12 @@ use std::io;
 use std::path::Path;
 
 use super::connection::{Connection, Listener};
+use crate::kinds::Site;
 
-pub(super) async fn connect(_path: &Path) -> io::Result<Box<dyn Connection>> {
+pub(super) async fn connect(_path: &Path, _site: Site) -> io::Result<Box<dyn Connection>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-pub(super) fn listen(_path: &Path) -> io::Result<Box<dyn Listener>> {
+pub(super) fn listen(_path: &Path, _site: Site) -> io::Result<Box<dyn Listener>> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::panic::Location;
 use std::rc::Rc;
 
 use super::super::abort::AbortController;
@@ -16,6 +17,8 @@ use super::address::Address;
 use super::connection::Listener;
 use super::local;
 use super::socket::Socket;
+use crate::event_loop::handle::LoopHandle;
+use crate::kinds::Site;
 use crate::net::TcpSocket;
 use crate::task::next_tick;
 
@@ -68,21 +71,23 @@ impl Server {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn listen(&self, address: impl Into<Address>) {
-        let address = address.into();
+        let (address, site) = (address.into(), Location::caller());
         let listener = match (&address, address.to_listen()) {
-            (Address::Path(path), _) => local::listen(path),
+            (Address::Path(path), _) => local::listen(path, site),
             (Address::Port(port), Some(address)) => {
-                bind(address).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, *port).into()))
+                bind(address, site).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, *port).into(), site))
             }
-            (_, Some(address)) => bind(address),
-            (Address::Host(host, port), None) => return self.look_up(host, *port),
+            (_, Some(address)) => bind(address, site),
+            (Address::Host(host, port), None) => return self.look_up(host, *port, site),
             (_, None) => unreachable!("what is no name and no path has an address"),
         };
-        self.listen_on(listener);
+        self.listen_on(listener, site);
     }
 
-    fn look_up(&self, host: &str, port: u16) {
+    #[track_caller]
+    fn look_up(&self, host: &str, port: u16, site: Site) {
         let (server, generation) = (self.clone(), self.inner.generation.get());
         dns::lookup(host, move |address| {
             if server.inner.generation.get() != generation {
@@ -90,7 +95,10 @@ impl Server {
                 return;
             }
             match address {
-                Ok(address) => server.listen_on(bind((address, port).into())),
+                Ok(address) => {
+                    let listener = bind((address, port).into(), site);
+                    server.listen_on(listener, site);
+                }
                 Err(error) => {
                     server.inner.emitter.emit(ERROR, &error);
                 }
@@ -98,12 +106,13 @@ impl Server {
         });
     }
 
-    fn listen_on(&self, listener: io::Result<Box<dyn Listener>>) {
+    #[track_caller]
+    fn listen_on(&self, listener: io::Result<Box<dyn Listener>>, site: Site) {
         let server = self.clone();
         match listener {
             Ok(listener) => {
                 self.inner.address.set(listener.address());
-                self.start(listener);
+                self.start(listener, site);
                 next_tick(move || {
                     // It may have been closed meanwhile.
                     if server.is_listening() {
@@ -125,12 +134,13 @@ impl Server {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn listen_with(&self, address: impl Into<Address>, callback: impl Fn() + 'static) {
         self.once(LISTENING, move |()| callback());
         self.listen(address);
     }
 
-    fn start(&self, listener: Box<dyn Listener>) {
+    fn start(&self, listener: Box<dyn Listener>, site: Site) {
         let (server, controller) = (self.clone(), AbortController::new());
         let signal = controller.signal();
         let before = self.inner.listening.replace(Some(controller));
@@ -139,7 +149,7 @@ impl Server {
             let closed = signal.clone();
             let accepting = signal.guard(async move {
                 while !closed.aborted() {
-                    match listener.accept().await {
+                    match listener.accept(site).await {
                         Ok(connection) => {
                             server.inner.connections.set(server.connections() + 1);
                             let inner = server.inner.clone();
@@ -192,7 +202,8 @@ impl Server {
     }
 }
 
-fn bind(address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+#[track_caller]
+fn bind(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
@@ -204,7 +215,8 @@ fn bind(address: SocketAddr) -> io::Result<Box<dyn Listener>> {
         socket
     };
     socket.bind(address)?;
-    Ok(Box::new(socket.listen(BACKLOG)?))
+    let handle = LoopHandle::current();
+    Ok(Box::new(socket.listen_on(&handle, BACKLOG, site)?))
 }
 
 impl Inner {

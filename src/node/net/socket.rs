@@ -9,6 +9,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::Location;
 use std::rc::Rc;
 
 use super::super::callbacks::in_callbacks;
@@ -18,6 +19,7 @@ use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
+use crate::kinds::Site;
 use crate::net::TcpStream;
 use crate::phase;
 
@@ -56,6 +58,7 @@ const READ_SIZE: usize = 64 * 1024;
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn connect(address: impl Into<Address>) -> Socket {
     let socket = Socket::new();
     socket.connect(address);
@@ -126,14 +129,15 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn connect(&self, address: impl Into<Address>) {
-        let (socket, address) = (self.clone(), address.into());
+        let (socket, address, site) = (self.clone(), address.into(), Location::caller());
         self.inner.connecting.set(true);
         self.duplex.closes_by_hand();
         let at_once = Rc::new(Cell::new(true));
         let still_inside = at_once.clone();
         in_callbacks(async move {
-            let connected = open(address).await;
+            let connected = open(address, site).await;
             if still_inside.get() {
                 // Nobody has had the time to listen.
                 phase::poll().await;
@@ -247,12 +251,12 @@ impl Socket {
     }
 }
 
-async fn open(address: Address) -> io::Result<Box<dyn Connection>> {
+async fn open(address: Address, site: Site) -> io::Result<Box<dyn Connection>> {
     let stream = match address {
-        Address::Socket(address) => TcpStream::connect(address).await?,
-        Address::Host(host, port) => TcpStream::connect((host.as_str(), port)).await?,
-        Address::Port(port) => TcpStream::connect(("localhost", port)).await?,
-        Address::Path(path) => return local::connect(&path).await,
+        Address::Socket(address) => TcpStream::connect_at(address, site).await?,
+        Address::Host(host, port) => TcpStream::connect_at((host.as_str(), port), site).await?,
+        Address::Port(port) => TcpStream::connect_at(("localhost", port), site).await?,
+        Address::Path(path) => return local::connect(&path, site).await,
     };
     Ok(Box::new(stream))
 }

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -17,6 +18,7 @@ use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::promise::{Deferred, Promise};
 use super::Timeout;
+use crate::kinds::Site;
 use crate::task;
 
 /// What the functions of this module may be told besides.
@@ -86,7 +88,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
     value: T,
     options: &Options,
 ) -> Promise<T> {
-    let delay = delay.into();
+    let (delay, site) = (delay.into(), Location::caller());
     promise(options, |deferred| {
         let mut value = Some(value);
         let fire = move |_: &Timeout| {
@@ -94,7 +96,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
                 deferred.resolve(value);
             }
         };
-        let timer = super::set_timeout(fire, delay);
+        let timer = Timeout::start(fire, delay, false, site);
         if options.unref {
             timer.unref();
         }
@@ -188,6 +190,7 @@ where
 /// .into_output()
 /// .unwrap();
 /// ```
+#[track_caller]
 pub fn set_interval<T: Clone>(delay: impl Into<Delay>, value: T) -> Interval<T> {
     set_interval_with(delay, value, &Options::default())
 }
@@ -195,6 +198,7 @@ pub fn set_interval<T: Clone>(delay: impl Into<Delay>, value: T) -> Interval<T> 
 /// The same with options.
 ///
 /// Aborted, it gives an `AbortError` as its last item, after the firings that were counted.
+#[track_caller]
 pub fn set_interval_with<T: Clone>(
     delay: impl Into<Delay>,
     value: T,
@@ -204,6 +208,7 @@ pub fn set_interval_with<T: Clone>(
         delay: delay.into(),
         value,
         options: options.clone(),
+        site: Location::caller(),
         started: None,
         state: Rc::default(),
         over: false,
@@ -216,6 +221,8 @@ pub struct Interval<T> {
     delay: Delay,
     value: T,
     options: Options,
+    /// The line that made it.
+    site: Site,
     started: Option<(Timeout, Option<AbortListener>)>,
     state: Rc<State>,
     /// The last item was given.
@@ -272,7 +279,7 @@ impl<T> Interval<T> {
             state.not_yielded.set(state.not_yielded.get() + 1);
             state.fire();
         };
-        let timer = super::set_interval(fire, self.delay);
+        let timer = Timeout::start(fire, self.delay, true, self.site);
         if self.options.unref {
             timer.unref();
         }

@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::Location;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +16,7 @@ use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
 use crate::async_handle::{AsyncHandle, AsyncSender};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::Handle as _;
+use crate::kinds::Site;
 
 /// How many messages one visit to a port delivers at least, if they come.
 const MESSAGES_PER_VISIT: usize = 1000;
@@ -56,6 +58,7 @@ impl<A: 'static, B: 'static> MessageChannel<A, B> {
     ///
     /// When no loop runs on this thread.
     #[must_use]
+    #[track_caller]
     pub fn new() -> Self {
         let (one, two) = pair();
         Self {
@@ -230,14 +233,15 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
     /// A message has come.
     pub const MESSAGE: Event<R> = Event::new("message");
 
-    fn attach(ends: Ends<S, R>) -> Self {
+    #[track_caller]
+    fn attach(ends: Ends<S, R>, site: Site) -> Self {
         let loop_handle = LoopHandle::current();
         let anchor = Rc::new(Anchor {
             weak: RefCell::default(),
             kept: RefCell::default(),
         });
         let known = Rc::downgrade(&anchor);
-        let handle = AsyncHandle::new(&loop_handle, move |handle| {
+        let handle = AsyncHandle::new_at(&loop_handle, site, move |handle| {
             let port = anchor.weak.borrow().upgrade();
             if let Some(port) = port {
                 port.visit(handle);
@@ -527,12 +531,23 @@ impl<S, R> DetachedPort<S, R> {
     ///
     /// When no loop runs on this thread.
     #[must_use]
-    pub fn attach(mut self) -> MessagePort<S, R>
+    #[track_caller]
+    pub fn attach(self) -> MessagePort<S, R>
     where
         S: 'static,
         R: 'static,
     {
-        MessagePort::attach(self.ends.take().expect("attached once"))
+        self.attach_at(Location::caller())
+    }
+
+    /// The same for the line `site`.
+    #[track_caller]
+    pub(super) fn attach_at(mut self, site: Site) -> MessagePort<S, R>
+    where
+        S: 'static,
+        R: 'static,
+    {
+        MessagePort::attach(self.ends.take().expect("attached once"), site)
     }
 }
 

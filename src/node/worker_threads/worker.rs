@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,6 +17,7 @@ use super::port::{DetachedPort, MessagePort, pair};
 use crate::event_loop::EventLoop;
 use crate::event_loop::remote::Remote;
 use crate::executor::join::panic_message;
+use crate::kinds::Site;
 
 /// The worker's program is about to begin.
 pub const ONLINE: Event<()> = Event::new("online");
@@ -100,6 +101,7 @@ where
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn new<M, F>(main: M) -> io::Result<Self>
     where
         M: FnOnce(MessagePort<R, S>) -> F + Send + 'static,
@@ -111,12 +113,12 @@ where
         let control: MessagePort<(), Control> = control.attach();
         let (port, parent_port) = pair();
         let port: MessagePort<S, R> = port.attach();
-        let life = Arc::new(Life::default());
+        let (life, site) = (Arc::new(Life::default()), Location::caller());
         let thread = {
             let life = life.clone();
             thread::Builder::new()
                 .name("phaseloop-worker".to_owned())
-                .spawn(move || run_worker(main, parent_port, controlled, &life))?
+                .spawn(move || run_worker(main, parent_port, controlled, &life, site))?
         };
         let inner = Rc::new(Inner {
             emitter: EventEmitter::new(),
@@ -220,6 +222,7 @@ fn run_worker<S, R, M, F>(
     parent_port: DetachedPort<R, S>,
     control: DetachedPort<Control, ()>,
     life: &Life,
+    site: Site,
 ) where
     S: Send + 'static,
     R: Send + 'static,
@@ -229,7 +232,8 @@ fn run_worker<S, R, M, F>(
 {
     control.post(Control::Online);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let mut event_loop = EventLoop::new().expect("a loop can be made");
+        let mut event_loop =
+            EventLoop::new().unwrap_or_else(|error| panic!("cannot make an event loop: {error}"));
         let terminated = {
             let mut state = life.lock();
             state.remote = Some(event_loop.remote());
@@ -238,7 +242,7 @@ fn run_worker<S, R, M, F>(
         if terminated {
             return 1;
         }
-        let main = event_loop.enter(|| main(parent_port.attach()));
+        let main = event_loop.enter(|| main(parent_port.attach_at(site)));
         run_on(&mut event_loop, main).code()
     }));
     let code = match ended {

@@ -1,0 +1,101 @@
+//! Why does it hang? Why did it exit? A program that does both, and says why.
+//!
+//! ```text
+//! cargo run --example why_hang            # hangs, is asked by a signal and by a thread, and exits
+//! cargo run --example why_hang -- wait    # hangs until ctrl-c; ask it with `kill -USR1` and its number
+//! ```
+
+use std::io;
+use std::time::Duration;
+
+use futures::AsyncReadExt;
+use futures::channel::{mpsc, oneshot};
+use futures::stream::StreamExt;
+use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::time::sleep;
+use phaseloop::{LoopHandle, Remote, task};
+
+/// A server, its client, and somebody who waits for an order. Each of them has forgotten something.
+async fn hang() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let server = async move {
+        let (mut stream, _) = listener.accept().await?;
+        // The client never closes its end.
+        stream.read_to_end(&mut Vec::new()).await
+    };
+    let server = task::Builder::new().name("server").spawn(server);
+    let client = TcpStream::connect(address).await?;
+
+    // Nobody ever orders anything.
+    let (order, mut orders) = mpsc::unbounded::<String>();
+    let kitchen = async move { while orders.next().await.is_some() {} };
+    task::Builder::new().name("kitchen").spawn(kitchen).detach();
+    task::Builder::new()
+        .name("clock")
+        .spawn(sleep(Duration::from_secs(3600)))
+        .detach();
+
+    let received = server.await.expect("the server does not panic")?;
+    println!("{received} bytes");
+    drop((client, order));
+    Ok(())
+}
+
+/// Prints a report whenever the process gets SIGUSR1. One line in `main` for a program that may hang one day.
+#[cfg(unix)]
+fn report_on_signal() -> io::Result<()> {
+    use phaseloop::Handle;
+    use phaseloop::signal::{SignalKind, Signals};
+
+    let mut signals = Signals::new([SignalKind::USR1])?;
+    // The program ends without regard to this.
+    signals.unref();
+    let report = async move {
+        while signals.recv().await.is_some() {
+            eprintln!("SIGUSR1:\n{}", LoopHandle::current().report());
+        }
+    };
+    task::Builder::new().name("reporter").spawn(report).detach();
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn report_on_signal() -> io::Result<()> {
+    Ok(())
+}
+
+/// What a thread does that watches over the loop.
+fn watch(remote: Remote, enough: oneshot::Sender<()>) {
+    std::thread::sleep(Duration::from_millis(100));
+    #[cfg(unix)]
+    signal_hook::low_level::raise(signal_hook::consts::SIGUSR1).expect("the signal is caught");
+    std::thread::sleep(Duration::from_millis(100));
+    let ask = || eprintln!("another thread:\n{}", LoopHandle::current().report());
+    // Refused: the loop has ended by itself.
+    let _ = remote.call(ask);
+    let _ = enough.send(());
+}
+
+fn main() -> io::Result<()> {
+    let waits = std::env::args().nth(1).is_some();
+    phaseloop::block_on(async {
+        report_on_signal()?;
+        if waits {
+            println!("try `kill -USR1 {}`", std::process::id());
+            return hang().await;
+        }
+        let (enough, is_enough) = oneshot::channel();
+        let remote = LoopHandle::current().remote();
+        let watcher = std::thread::spawn(move || watch(remote, enough));
+        futures::future::select(Box::pin(hang()), is_enough).await;
+        watcher.join().expect("the watcher does not panic");
+        Ok::<_, io::Error>(())
+    })?;
+
+    // `run` ends when nothing is left that could happen; `block_on` would wait for ever.
+    let (_never, order) = oneshot::channel::<()>();
+    let ended = phaseloop::run(order);
+    println!("{}", ended.expect_err("nobody orders"));
+    Ok(())
+}
