@@ -140,6 +140,8 @@ fn a_batch_larger_than_memory_is_refused() {
 #[test]
 fn a_received_batch_goes_back_as_it_is() {
     block_on(async {
+        // One for both, so that the addresses of one protocol follow those of the other.
+        let mut batch = Batch::new(32, 64);
         for [server, client] in both_protocols().await {
             let ip = address(&server).ip();
             let mut clients = vec![client];
@@ -153,10 +155,11 @@ fn a_received_batch_goes_back_as_it_is() {
                     .await
                     .unwrap();
             }
-            let mut batch = Batch::new(32, 64);
             // Twice, so that nothing of the first round is left in the second.
             for _ in 0..2 {
                 assert_eq!(server.recv_batch(&mut batch).await.unwrap(), 20);
+                let senders = clients.iter().map(|client| Some(address(client)));
+                assert!(batch.iter().map(|one| one.address()).eq(senders));
                 server.send_batch(&mut batch).await.unwrap();
                 assert_eq!((batch.len(), batch.iter().len()), (0, 0));
                 for (number, client) in clients.iter().enumerate() {
@@ -232,20 +235,29 @@ fn what_was_cut_and_is_changed_is_whole() {
 
 #[test]
 fn some_are_kept_and_some_are_not() {
-    let (from, mut kept) = (SocketAddr::from(([127, 0, 0, 1], 9)), Vec::new());
-    let mut batch = batch_of(&["a", "bb", "ccc", "dddd", "eeeee"], from);
+    let texts_and_ports = |batch: &Batch| -> Vec<(String, u16)> {
+        let ports = batch.iter().map(|one| one.address().unwrap().port());
+        texts(batch).into_iter().zip(ports).collect()
+    };
+    let (to, mut kept) = (nobody_at_all(), Vec::new());
+    let mut batch = Batch::new(5, 8);
+    for text in ["a", "bb", "ccc", "dddd", "eeeee"] {
+        let to = SocketAddr::new(to.ip(), text.len() as u16);
+        batch.push(text.as_bytes(), to).unwrap();
+    }
     batch.retain_mut(|mut datagram| {
         datagram.bytes_mut().make_ascii_uppercase();
         kept.push(datagram.bytes().len());
         datagram.bytes().len() % 2 == 1
     });
     assert_eq!(kept, [1, 2, 3, 4, 5], "all are seen, in order");
-    assert_eq!(texts(&batch), ["A", "CCC", "EEEEE"]);
-    assert!(batch.iter().all(|one| one.address() == Some(from)));
+    let expected = [("A", 1), ("CCC", 3), ("EEEEE", 5)];
+    let expected = expected.map(|(text, port)| (text.to_owned(), port));
+    assert_eq!(texts_and_ports(&batch), expected);
     // There is room again.
-    batch.push(b"f", from).unwrap();
-    batch.push(b"g", from).unwrap();
-    batch.push(b"h", from).unwrap_err();
+    batch.push(b"f", to).unwrap();
+    batch.push(b"g", to).unwrap();
+    batch.push(b"h", to).unwrap_err();
     assert_eq!(texts(&batch), ["A", "CCC", "EEEEE", "f", "g"]);
     // A panic drops what was not seen, and what was not kept.
     panic_of(|| {

@@ -219,9 +219,11 @@ fn r225_no_memory_in_the_middle_is_an_error_of_one() {
         assert_errno(a.send_batch(&mut batch).await, Errno::NOBUFS);
         assert_eq!(batch.failed().unwrap().bytes(), b"3");
         assert_eq!(batch.len(), 1);
+        batch.push(b"5", address(&b)).unwrap();
+        assert!(batch.failed().is_none(), "the batch is another one");
         a.send_batch(&mut batch).await.unwrap();
-        expect(&b, &["1", "2", "4"]).await;
-        assert_eq!(sends_asked(), [4, 2, 1]);
+        expect(&b, &["1", "2", "4", "5"]).await;
+        assert_eq!(sends_asked(), [4, 2, 2]);
         // And with something added in between, which may take the place of the failed one.
         sends_end([Fails(Errno::NOBUFS)]);
         let mut batch = batch_of(&["1", "2", "3", "4", "5", "6", "7", "8"], &b);

@@ -48,6 +48,10 @@ pub(crate) struct Rooms {
     /// One room after the other.
     bytes: Vec<u8>,
     size: usize,
+    #[allow(
+        dead_code,
+        reason = "only the calls for many datagrams need something to be kept"
+    )]
     calls: platform::Calls,
 }
 
