@@ -1,55 +1,16 @@
-//! TCP with other programs at the other end: Python's standard library as a client and as a server, and `curl`. Each
-//! says so and passes where the program is missing.
+//! TCP with other programs at the other end, over IPv4 and IPv6: Python's standard library, `curl`, `nc` and `socat`. Each
+//! test says so and passes where the program is missing.
 #![cfg(unix)]
 
+mod peer_util;
 mod tcp_util;
 mod util;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
-
 use futures::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use phaseloop::net::TcpStream;
-use phaseloop::{spawn, spawn_blocking};
+use peer_util::{output, serve, start, start_with};
+use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::spawn;
 use tcp_util::{listener, run};
-
-/// Ends the program, also when the test fails.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-/// Starts a program, if it is there.
-fn start(program: &str, args: &[&str]) -> Option<Child> {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !found.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no {program} here");
-        return None;
-    }
-    let child = Command::new(program)
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    Some(child.unwrap())
-}
-
-/// Waits for the end of the program on the pool, and returns what it printed.
-async fn output(child: Child) -> String {
-    let output = spawn_blocking(move || child.wait_with_output()).await;
-    let output = output.unwrap().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 #[test]
 fn a_python_client_is_served() {
@@ -101,24 +62,10 @@ with Server(('127.0.0.1', 0), Upper) as server:
     print(server.server_address[1], flush=True)
     server.serve_forever()
 ";
-    let Some(server) = start("python3", &["-c", SERVER]) else {
+    let Some((_server, port)) = serve("python3", &["-c", SERVER]) else {
         return;
     };
-    let mut server = Server(server);
-    let mut line = String::new();
-    let stdout = BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line);
-    if stdout.unwrap() == 0 {
-        let mut error = String::new();
-        server
-            .0
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut error)
-            .unwrap();
-        panic!("{error}");
-    }
-    let port: u16 = line.trim().parse().unwrap();
+    let port: u16 = port.parse().unwrap();
     run(async {
         let clients: Vec<_> = (0..20)
             .map(|number| {
@@ -143,41 +90,87 @@ with Server(('127.0.0.1', 0), Upper) as server:
     });
 }
 
+/// Listeners on the loopback addresses that the machine has.
+async fn listeners() -> Vec<TcpListener> {
+    let mut listeners = vec![listener().await.0];
+    match TcpListener::bind("[::1]:0").await {
+        Ok(listener) => listeners.push(listener),
+        Err(error) => eprintln!("skipped: no IPv6 here: {error}"),
+    }
+    listeners
+}
+
 /// Two requests on one connection, as `curl` keeps it open.
 #[test]
 fn curl_gets_its_pages() {
     run(async {
-        let (listener, address) = listener().await;
-        let urls = ["one", "two"].map(|page| format!("http://{address}/{page}"));
-        let args = [
-            "-s",
-            "--noproxy",
-            "*",
-            "--max-time",
-            "30",
-            &urls[0],
-            &urls[1],
-        ];
-        let Some(curl) = start("curl", &args) else {
+        for listener in listeners().await {
+            let address = listener.local_addr().unwrap();
+            let urls = ["one", "two"].map(|page| format!("http://{address}/{page}"));
+            let args = [
+                "-sg",
+                "--noproxy",
+                "*",
+                "--max-time",
+                "30",
+                &urls[0],
+                &urls[1],
+            ];
+            let Some(curl) = start("curl", &args) else {
+                return;
+            };
+            let (stream, _) = listener.accept().await.unwrap();
+            serve_pages(&stream).await;
+            assert_eq!(output(curl).await, "/one\n/two\n");
+        }
+    });
+}
+
+/// Answers each request with its path, until the client has gone.
+async fn serve_pages(mut stream: &TcpStream) {
+    let mut lines = futures::io::BufReader::new(stream);
+    let mut path = String::new();
+    loop {
+        let mut line = String::new();
+        if lines.read_line(&mut line).await.unwrap() == 0 {
             return;
-        };
-        let (stream, _) = listener.accept().await.unwrap();
-        let mut lines = futures::io::BufReader::new(&stream);
-        let mut path = String::new();
-        loop {
-            let mut line = String::new();
-            if lines.read_line(&mut line).await.unwrap() == 0 {
-                break;
-            }
-            if let Some(rest) = line.strip_prefix("GET ") {
-                path = rest.split(' ').next().unwrap().to_owned();
-            }
-            if line == "\r\n" {
-                let length = path.len() + 1;
-                let page = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{path}\n");
-                (&stream).write_all(page.as_bytes()).await.unwrap();
+        }
+        if let Some(rest) = line.strip_prefix("GET ") {
+            path = rest.split(' ').next().unwrap().to_owned();
+        }
+        if line == "\r\n" {
+            let length = path.len() + 1;
+            let page = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{path}\n");
+            stream.write_all(page.as_bytes()).await.unwrap();
+        }
+    }
+}
+
+/// They send their standard input, end their direction, and print what comes until we end ours.
+#[test]
+fn nc_and_socat_are_answered() {
+    run(async {
+        for listener in listeners().await {
+            let address = listener.local_addr().unwrap();
+            let (host, port) = (address.ip().to_string(), address.port().to_string());
+            let target = format!("TCP:{address}");
+            for (program, args) in [
+                ("nc", &["-N", &host, &port][..]),
+                ("socat", &["-t30", "-", &target]),
+            ] {
+                let Some(client) = start_with(program, args, "one\ntwo\n") else {
+                    continue;
+                };
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut text = String::new();
+                stream.read_to_string(&mut text).await.unwrap();
+                stream
+                    .write_all(text.to_uppercase().as_bytes())
+                    .await
+                    .unwrap();
+                drop(stream);
+                assert_eq!(output(client).await, "ONE\nTWO\n", "{program}");
             }
         }
-        assert_eq!(output(curl).await, "/one\n/two\n");
     });
 }

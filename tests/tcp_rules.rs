@@ -22,7 +22,7 @@ use futures::io::{AsyncReadExt, AsyncWriteExt};
 use futures::{AsyncRead, AsyncWrite, FutureExt};
 use phaseloop::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UnixStream};
 use phaseloop::phase::{Check, Prepare, check};
-use phaseloop::time::{Timer, timeout};
+use phaseloop::time::{Timer, sleep, timeout};
 use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, spawn};
 use rustix::event::PollFlags;
 use tcp_util::{
@@ -815,6 +815,47 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
             turn_away().await;
             serve().await;
             drop(client);
+        });
+    }));
+}
+
+/// Not even the reserve could be opened: the listener rests after each error, so that a server that goes on regardless
+/// leaves the processor to others. When there are descriptors again, the connection is served.
+#[test]
+fn r179_out_of_descriptors_a_server_that_goes_on_does_not_spin() {
+    let test = "r179_out_of_descriptors_a_server_that_goes_on_does_not_spin";
+    expect_success(in_child(&[], test, || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        run(async {
+            let (listener, address) = listener().await;
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let before = getrlimit(Resource::Nofile);
+            let none = Rlimit {
+                current: Some(0),
+                ..before
+            };
+            setrlimit(Resource::Nofile, none).unwrap();
+            let errors = Rc::new(Cell::new(0));
+            let count = errors.clone();
+            let server = spawn(async move {
+                loop {
+                    match listener.accept().await {
+                        Ok((mut stream, _)) => return stream.write_all(b"late").await,
+                        Err(_) => count.set(count.get() + 1),
+                    }
+                }
+            });
+            let (handle, before_that) = (LoopHandle::current(), LoopHandle::current().turns());
+            sleep(ms(100)).await;
+            let (turns, errors) = (handle.turns() - before_that, errors.get());
+            // The first costs the reserve; the others come after a rest each.
+            assert!((2..=20).contains(&errors), "{errors} errors");
+            assert!(turns < 100, "{turns} turns");
+            setrlimit(Resource::Nofile, before).unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert_eq!(answer, "late");
+            server.await.unwrap().unwrap();
         });
     }));
 }
