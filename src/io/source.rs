@@ -30,6 +30,10 @@ use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 /// Those who wait are woken in the poll phase, a callback each. The source is *active*, and keeps the loop alive unless
 /// unref'd, while somebody waits. Dropping it takes it out of the loop, then closes it, and wakes nobody.
 ///
+/// The descriptor is the source's until then. Nothing tells the loop that somebody has closed it behind its back: attempts
+/// fail from then on, but who waits does so for ever, and the number may come to stand for another file. It is the same
+/// with libuv's handles.
+///
 /// # Examples
 ///
 /// ```
