@@ -232,6 +232,61 @@ fn n053_numbers_of_timers_are_their_own_and_unknown_ones_do_nothing() {
     });
 }
 
+/// A timer that is over leaves its memory to the next one, and nothing else.
+#[test]
+fn a_new_timer_has_nothing_of_the_one_whose_place_it_takes() {
+    let calls = Rc::new(Cell::new(0));
+    let seen = calls.clone();
+    let took = run(move || {
+        let called = |calls: &Rc<Cell<u32>>| {
+            let calls = calls.clone();
+            move |_: &Timeout| calls.set(calls.get() + 1)
+        };
+        // An interval that keeps nothing alive and has a number; cleared and dropped.
+        let old = set_interval(|_| unreachable!(), 5);
+        let id = old.unref().id();
+        clear_timeout(&old);
+        drop(old);
+        let new = set_timeout(called(&seen), 20);
+        assert!(new.has_ref());
+        clear_timeout_by_id(id);
+        // One that has fired is not free while somebody holds it.
+        let fired = set_timeout(called(&seen), 1);
+        let (again, third) = (fired.clone(), called(&seen));
+        set_timeout(
+            move |_| {
+                drop(set_timeout(third.clone(), 1));
+                again.refresh();
+            },
+            10,
+        );
+    });
+    assert_eq!((calls.get(), took), (4, ms(20)));
+}
+
+/// The drop of a callback may set timers, which must not get the place that is being given back.
+#[test]
+fn a_callback_may_set_timers_when_it_is_dropped() {
+    struct SetsOne(Rc<Cell<u32>>);
+    impl Drop for SetsOne {
+        fn drop(&mut self) {
+            let calls = self.0.clone();
+            set_timeout(move |_| calls.set(calls.get() + 1), 1);
+        }
+    }
+    let calls = Rc::new(Cell::new(0));
+    let seen = calls.clone();
+    run(move || {
+        let [fired, cleared] = [(); 2].map(|()| SetsOne(seen.clone()));
+        set_timeout(move |_| assert!(Rc::strong_count(&fired.0) > 0), 1);
+        clear_timeout(&set_timeout(
+            move |_| unreachable!("{}", Rc::strong_count(&cleared.0)),
+            1,
+        ));
+    });
+    assert_eq!(calls.get(), 2);
+}
+
 /// N42: the delay counts from the call, also on a loop that does not run.
 #[test]
 fn n042_timers_may_be_set_before_the_loop_runs() {

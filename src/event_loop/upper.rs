@@ -9,8 +9,6 @@ use super::report::Waiting;
 
 /// What the layer above keeps for a loop.
 pub(crate) trait Upper: Any {
-    fn as_any(&self) -> &dyn Any;
-
     /// Adds what of it waits, to a report of the loop.
     fn report(&self, found: &mut Vec<Waiting>);
 
@@ -21,12 +19,29 @@ pub(crate) trait Upper: Any {
 /// Empty until the layer above is first used on the loop.
 #[derive(Default)]
 pub(crate) struct UpperSlot {
-    value: OnceCell<Rc<dyn Upper>>,
+    value: OnceCell<Kept>,
+}
+
+/// The type is asked for at every use, hence `Any` itself: the way through a trait of ours would be one call more.
+struct Kept {
+    value: Box<dyn Any>,
+    as_upper: fn(&dyn Any) -> Option<&dyn Upper>,
 }
 
 impl UpperSlot {
-    pub(super) fn get(&self) -> Option<&Rc<dyn Upper>> {
-        self.value.get()
+    fn get_or_make<T: Upper>(&self, make: impl FnOnce() -> T) -> &T {
+        let kept = self.value.get_or_init(|| Kept {
+            value: Box::new(make()),
+            as_upper: |value| value.downcast_ref::<T>().map(|value| value as &dyn Upper),
+        });
+        let value = kept.value.downcast_ref();
+        value.expect("there is one layer above")
+    }
+
+    /// The layer above, if it was used on the loop.
+    pub(super) fn get(&self) -> Option<&dyn Upper> {
+        let kept = self.value.get()?;
+        (kept.as_upper)(&*kept.value)
     }
 }
 
@@ -34,20 +49,15 @@ impl Core {
     /// The layer above's state of this loop, if it was used on it.
     #[inline]
     pub(crate) fn upper<T: Upper>(&self) -> Option<&T> {
-        self.upper.value.get()?.as_any().downcast_ref()
+        self.upper.value.get()?.value.downcast_ref()
     }
 
     /// Calls `f` with the layer above's state of this loop, made by `make` when there is none yet.
-    #[inline]
     pub(crate) fn with_upper<T: Upper, R>(
         self: &Rc<Self>,
         make: impl FnOnce(&Rc<Self>) -> T,
         f: impl FnOnce(&T) -> R,
     ) -> R {
-        let upper = self.upper.value.get_or_init(|| Rc::new(make(self)));
-        f(upper
-            .as_any()
-            .downcast_ref()
-            .expect("there is one layer above"))
+        f(self.upper.get_or_make(|| make(self)))
     }
 }

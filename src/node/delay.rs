@@ -30,6 +30,7 @@ pub struct Delay {
 impl Delay {
     /// What a timer makes of it: a whole number from 1 to 2³¹ − 1.
     #[must_use]
+    #[inline]
     pub fn as_millis(self) -> u32 {
         if self.asked >= 1.0 && self.asked <= LONGEST {
             self.asked as u32
@@ -39,41 +40,50 @@ impl Delay {
     }
 
     /// Why the delay is not what was asked for, if a program should know.
+    #[inline]
     pub(super) fn warning(self) -> Option<String> {
-        (self.asked > LONGEST).then(|| {
-            format!(
-                "{} ms do not fit into a 32-bit signed integer; the timer waits for 1 ms",
-                self.asked
-            )
-        })
+        (self.asked > LONGEST).then(|| self.too_long())
+    }
+
+    #[cold]
+    fn too_long(self) -> String {
+        format!(
+            "{} ms do not fit into a 32-bit signed integer; the timer waits for 1 ms",
+            self.asked
+        )
     }
 }
 
 impl From<f64> for Delay {
+    #[inline]
     fn from(asked: f64) -> Self {
         Self { asked }
     }
 }
 
 impl From<i32> for Delay {
+    #[inline]
     fn from(asked: i32) -> Self {
         Self::from(f64::from(asked))
     }
 }
 
 impl From<u32> for Delay {
+    #[inline]
     fn from(asked: u32) -> Self {
         Self::from(f64::from(asked))
     }
 }
 
 impl From<i64> for Delay {
+    #[inline]
     fn from(asked: i64) -> Self {
         Self::from(asked as f64)
     }
 }
 
 impl From<u64> for Delay {
+    #[inline]
     fn from(asked: u64) -> Self {
         Self::from(asked as f64)
     }
@@ -81,12 +91,14 @@ impl From<u64> for Delay {
 
 /// A text that is not a number is no number.
 impl From<&str> for Delay {
+    #[inline]
     fn from(asked: &str) -> Self {
         Self::from(asked.trim().parse().unwrap_or(f64::NAN))
     }
 }
 
 impl From<Duration> for Delay {
+    #[inline]
     fn from(asked: Duration) -> Self {
         Self::from(asked.as_secs_f64() * 1_000.0)
     }

@@ -5,6 +5,9 @@
 //! to be due, nowhere else: it may be that of a timer which is gone (N45). The order of timers therefore differs from that
 //! of a heap.
 //!
+//! An item has a place here from its making to its end, and stands in a list or in none. Places of items that are gone keep
+//! their values for the next ones: arming and clearing timers allocates nothing.
+//!
 //! Pure data: the caller knows the time and calls the timers.
 
 use std::cmp::Reverse;
@@ -15,6 +18,9 @@ use slab::Slab;
 
 /// No item, no list.
 const NONE: u32 = u32::MAX;
+
+/// How many values are kept in free places.
+const SPARE_VALUES: usize = 1024;
 
 /// How many empty lists are kept for the next timer of their duration, at least.
 const SPARE_LISTS: usize = 64;
@@ -28,8 +34,10 @@ pub(super) struct Lists<T> {
     /// The lists by rank. An entry may be out of date, but each list has one that is not too late.
     queue: BinaryHeap<Reverse<(Rank, u32)>>,
     items: Vec<Item<T>>,
-    /// The first of the items that are free, linked by `next`.
+    /// The first of the places that are free, linked by `next`.
     free: u32,
+    /// How many of them have a value.
+    spare_values: usize,
     next_order: u64,
     /// How many lists are dropped.
     spare: usize,
@@ -42,6 +50,14 @@ struct Rank {
     order: u64,
 }
 
+impl Rank {
+    /// Behind all others.
+    const LAST: Self = Self {
+        expiry: u64::MAX,
+        order: u64::MAX,
+    };
+}
+
 struct List {
     duration: u32,
     head: u32,
@@ -49,15 +65,16 @@ struct List {
     /// Dropped lists wait for the next timer of their duration; in the queue they count as gone.
     is_dropped: bool,
     rank: Rank,
-    /// Its earliest entry in the queue.
-    entry: Option<Rank>,
+    /// Its earliest entry in the queue; [`Rank::LAST`] if there is none.
+    entry: Rank,
     /// The order of its first rank: tells it from a later list in the same slot.
     id: u64,
 }
 
 struct Item<T> {
-    /// `None` for a free item.
+    /// In a free place, what the last item has left.
     value: Option<T>,
+    /// [`NONE`] for an item that stands in no list.
     list: u32,
     previous: u32,
     next: u32,
@@ -70,9 +87,14 @@ pub(super) struct ListKey {
     id: u64,
 }
 
-/// Names an item until it is removed.
+/// Names the place of an item until it is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ItemKey(u32);
+
+impl ItemKey {
+    /// No place: the lists are gone.
+    pub(super) const NOWHERE: Self = Self(NONE);
+}
 
 impl<T> Lists<T> {
     pub(super) fn new() -> Self {
@@ -83,55 +105,78 @@ impl<T> Lists<T> {
             queue: BinaryHeap::new(),
             items: Vec::new(),
             free: NONE,
+            spare_values: 0,
             next_order: 0,
             spare: 0,
         }
     }
 
-    /// Appends an item that was started at `start` to the list of its duration. If that had to be made, its expiry is
-    /// returned as well.
-    pub(super) fn insert(&mut self, duration: u32, start: u64, value: T) -> (ItemKey, Option<u64>) {
+    /// A place for an item, and what the last one has left there. It stands in no list.
+    #[inline]
+    pub(super) fn take_place(&mut self) -> (ItemKey, Option<&T>) {
+        let place = self.free;
+        if place == NONE {
+            return (self.new_place(), None);
+        }
+        let item = &mut self.items[place as usize];
+        self.free = item.next;
+        self.spare_values -= usize::from(item.value.is_some());
+        (ItemKey(place), item.value.as_ref())
+    }
+
+    #[cold]
+    fn new_place(&mut self) -> ItemKey {
+        let place = u32::try_from(self.items.len()).ok();
+        self.items.push(Item {
+            value: None,
+            list: NONE,
+            previous: NONE,
+            next: NONE,
+        });
+        let place = place.filter(|&place| place != NONE);
+        ItemKey(place.expect("fewer than 2^32 timers are armed at once"))
+    }
+
+    /// Puts a value into a place.
+    pub(super) fn put(&mut self, key: ItemKey, value: T) {
+        self.items[key.0 as usize].value = Some(value);
+    }
+
+    /// Gives the place of an item back that stands in no list. Its value stays there, unless enough are kept: then it is
+    /// returned.
+    #[inline]
+    pub(super) fn give_back(&mut self, key: ItemKey) -> Option<T> {
+        let item = &mut self.items[key.0 as usize];
+        debug_assert!(item.list == NONE, "it stands in no list");
+        item.next = std::mem::replace(&mut self.free, key.0);
+        if self.spare_values == SPARE_VALUES {
+            return item.value.take();
+        }
+        self.spare_values += usize::from(item.value.is_some());
+        None
+    }
+
+    /// Appends an item, which stands in no list and was started at `start`, to the list of its duration. If that had to be
+    /// made, its expiry is returned.
+    #[inline]
+    pub(super) fn link(&mut self, key: ItemKey, duration: u32, start: u64) -> Option<u64> {
         let slot = match self.slot_of(duration) {
             Some(slot) => slot,
             None => self.new_list(duration),
         };
-        let expiry = if self.lists[slot as usize].is_dropped {
-            Some(self.begin(slot, start + u64::from(duration)))
-        } else {
-            None
-        };
-        let previous = self.lists[slot as usize].tail;
-        let item = self.new_item(value, slot, previous);
         let list = &mut self.lists[slot as usize];
-        list.tail = item;
+        let previous = std::mem::replace(&mut list.tail, key.0);
+        let is_dropped = list.is_dropped;
         if previous == NONE {
-            list.head = item;
+            list.head = key.0;
         } else {
-            self.items[previous as usize].next = item;
+            self.items[previous as usize].next = key.0;
         }
-        (ItemKey(item), expiry)
-    }
-
-    /// Links are written in place: moving whole items in and out costs more than all the rest.
-    #[inline]
-    fn new_item(&mut self, value: T, list: u32, previous: u32) -> u32 {
-        if let Some(item) = self.items.get_mut(self.free as usize) {
-            let index = std::mem::replace(&mut self.free, item.next);
-            item.value = Some(value);
-            item.list = list;
-            item.previous = previous;
-            item.next = NONE;
-            return index;
-        }
-        let index = u32::try_from(self.items.len()).ok();
-        let index = index.filter(|&index| index != NONE);
-        self.items.push(Item {
-            value: Some(value),
-            list,
-            previous,
-            next: NONE,
-        });
-        index.expect("fewer than 2^32 timers are armed at once")
+        let item = &mut self.items[key.0 as usize];
+        item.list = slot;
+        item.previous = previous;
+        item.next = NONE;
+        is_dropped.then(|| self.begin(slot, start + u64::from(duration)))
     }
 
     #[inline]
@@ -157,7 +202,7 @@ impl<T> Lists<T> {
                 expiry: 0,
                 order: 0,
             },
-            entry: None,
+            entry: Rank::LAST,
             id: 0,
         });
         let slot = u32::try_from(slot).expect("fewer than 2^32 durations");
@@ -182,6 +227,7 @@ impl<T> Lists<T> {
     }
 
     /// A dropped list becomes a new one.
+    #[inline]
     fn begin(&mut self, slot: u32, expiry: u64) -> u64 {
         self.spare -= 1;
         let rank = self.next_rank(expiry);
@@ -189,8 +235,8 @@ impl<T> Lists<T> {
         list.is_dropped = false;
         list.id = rank.order;
         list.rank = rank;
-        if list.entry.is_none_or(|entry| entry > rank) {
-            list.entry = Some(rank);
+        if list.entry > rank {
+            list.entry = rank;
             self.queue.push(Reverse((rank, slot)));
         }
         expiry
@@ -202,32 +248,33 @@ impl<T> Lists<T> {
         Rank { expiry, order }
     }
 
-    /// Takes an item out. Its list stays, with the expiry it has, even if it is empty now.
-    pub(super) fn remove(&mut self, key: ItemKey) -> T {
-        self.unlink(key).0
+    /// Takes an item out of its list, if it stands in one. The list stays, with the expiry it has, even if it is empty now.
+    #[inline]
+    pub(super) fn unlink(&mut self, key: ItemKey) -> bool {
+        self.unlink_from(key).is_some()
     }
 
     /// The same, and drops the list if it is empty now.
-    pub(super) fn remove_with_list(&mut self, key: ItemKey) -> T {
-        let (value, list) = self.unlink(key);
-        if self.lists[list as usize].head == NONE {
-            self.drop_list(list);
+    #[inline]
+    pub(super) fn unlink_with_list(&mut self, key: ItemKey) -> bool {
+        let list = self.unlink_from(key);
+        if let Some(list) = list {
+            if self.lists[list as usize].head == NONE {
+                self.drop_list(list);
+            }
         }
-        value
+        list.is_some()
     }
 
-    /// Returns the item's value and the slot of its list.
+    /// Returns the slot of the list that the item stood in.
     #[inline]
-    fn unlink(&mut self, key: ItemKey) -> (T, u32) {
-        let item = &mut self.items[key.0 as usize];
-        let value = item.value.take().expect("an item is removed once");
-        let Item {
-            list,
-            previous,
-            next,
-            ..
-        } = *item;
-        item.next = std::mem::replace(&mut self.free, key.0);
+    fn unlink_from(&mut self, key: ItemKey) -> Option<u32> {
+        let item = self.items.get_mut(key.0 as usize)?;
+        let list = std::mem::replace(&mut item.list, NONE);
+        if list == NONE {
+            return None;
+        }
+        let (previous, next) = (item.previous, item.next);
         let ends = &mut self.lists[list as usize];
         if previous == NONE {
             ends.head = next;
@@ -239,7 +286,7 @@ impl<T> Lists<T> {
         } else {
             self.items[next as usize].previous = previous;
         }
-        (value, list)
+        Some(list)
     }
 
     /// Drops the list of a duration if it is empty.
@@ -267,9 +314,10 @@ impl<T> Lists<T> {
                 return Some((ListKey { slot, id: list.id }, rank.expiry));
             }
             self.queue.pop();
-            if list.entry == Some(rank) {
-                list.entry = (!list.is_dropped).then_some(list.rank);
+            if list.entry == rank {
+                list.entry = Rank::LAST;
                 if !list.is_dropped {
+                    list.entry = list.rank;
                     self.queue.push(Reverse((list.rank, slot)));
                 }
             }
@@ -302,12 +350,13 @@ impl<T> Lists<T> {
         }
     }
 
-    /// Everything, in no order.
+    /// Everything that stands in a list, in no order.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.items.iter().filter_map(|item| item.value.as_ref())
+        let linked = self.items.iter().filter(|item| item.list != NONE);
+        linked.filter_map(|item| item.value.as_ref())
     }
 
-    /// Takes everything out.
+    /// Takes everything out, also what is left in free places.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let Self { items, .. } = std::mem::replace(self, Self::new());
         items.into_iter().filter_map(|item| item.value).collect()
@@ -338,7 +387,15 @@ impl Hasher for DurationHasher {
 
 #[cfg(test)]
 mod tests {
-    use super::Lists;
+    use super::{ItemKey, Lists};
+
+    impl<T> Lists<T> {
+        fn insert(&mut self, duration: u32, start: u64, value: T) -> (ItemKey, Option<u64>) {
+            let (place, _) = self.take_place();
+            self.put(place, value);
+            (place, self.link(place, duration, start))
+        }
+    }
 
     #[test]
     fn n041_items_of_one_duration_share_a_list_in_order() {
@@ -351,8 +408,8 @@ mod tests {
         let (list, expiry) = lists.first().unwrap();
         assert_eq!(expiry, 110);
         assert_eq!(lists.head(list), Some((&"a", 10)));
-        assert_eq!(lists.remove(b), "b");
-        assert_eq!(lists.drain().len(), 2);
+        assert!(lists.unlink(b) && !lists.unlink(b));
+        assert_eq!(lists.drain(), ["a", "b", "c"]);
     }
 
     #[test]
@@ -361,7 +418,7 @@ mod tests {
         let (a, _) = lists.insert(400, 0, "a");
         lists.insert(400, 150, "c");
         lists.insert(325, 150, "b");
-        lists.remove_with_list(a);
+        lists.unlink_with_list(a);
         let (list, expiry) = lists.first().unwrap();
         assert_eq!((lists.head(list), expiry), (Some((&"c", 400)), 400));
     }
@@ -383,7 +440,7 @@ mod tests {
         let mut lists = Lists::new();
         let (a, _) = lists.insert(10, 0, "a");
         let (key, _) = lists.first().unwrap();
-        lists.remove(a);
+        lists.unlink(a);
         assert!(lists.head(key).is_none());
         lists.drop_if_empty(10);
         lists.insert(10, 50, "b");
@@ -399,7 +456,8 @@ mod tests {
         for duration in 1..1000 {
             let (item, expiry) = lists.insert(duration, 0, ());
             assert_eq!(expiry, Some(u64::from(duration)));
-            lists.remove(item);
+            lists.unlink(item);
+            assert!(lists.give_back(item).is_none());
             lists.drop_if_empty(duration);
             assert!(lists.first().is_none());
         }
@@ -408,12 +466,40 @@ mod tests {
         assert_eq!(lists.lists.len(), lists.spare);
     }
 
+    #[test]
+    fn values_stay_in_free_places_for_the_next_items() {
+        let mut lists = Lists::new();
+        let (a, _) = lists.insert(10, 0, "a");
+        lists.unlink(a);
+        assert_eq!(lists.give_back(a), None);
+        assert_eq!(lists.take_place(), (a, Some(&"a")));
+        let (b, left) = lists.take_place();
+        assert!(a != b && left.is_none());
+        assert!(!lists.unlink(ItemKey::NOWHERE));
+    }
+
+    #[test]
+    fn not_all_values_are_kept_for_ever() {
+        let mut lists = Lists::new();
+        let places: Vec<_> = (0..super::SPARE_VALUES + 2)
+            .map(|_| {
+                let (place, _) = lists.take_place();
+                lists.put(place, "value");
+                place
+            })
+            .collect();
+        let returned = places.iter().filter_map(|&place| lists.give_back(place));
+        assert_eq!(returned.count(), 2);
+        let kept = places.iter().filter(|_| lists.take_place().1.is_some());
+        assert_eq!(kept.count(), super::SPARE_VALUES);
+    }
+
     /// The queue's entries may be out of date; the order is that of a queue whose entries are not.
     #[test]
     fn n046_ranks_decide_however_late_the_queue_learns_of_them() {
         let mut lists = Lists::new();
         let (old, _) = lists.insert(10, 0, "old");
-        lists.remove_with_list(old);
+        lists.unlink_with_list(old);
         assert_eq!(lists.insert(10, 40, "a").1, Some(50));
         lists.insert(5, 45, "b");
         lists.insert(20, 30, "c");
@@ -432,7 +518,7 @@ mod tests {
         let mut lists = Lists::new();
         let (later, _) = lists.insert(10, 8, "later");
         lists.insert(4, 10, "between");
-        lists.remove_with_list(later);
+        lists.unlink_with_list(later);
         assert_eq!(lists.insert(10, 1, "interval").1, Some(11));
         let (key, _) = lists.first().unwrap();
         assert_eq!(lists.head(key), Some((&"interval", 10)));

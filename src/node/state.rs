@@ -1,6 +1,5 @@
 //! What this module keeps for each loop.
 
-use std::any::Any;
 use std::rc::{Rc, Weak};
 
 use super::callbacks::CallbackFutures;
@@ -34,6 +33,7 @@ impl Node {
     ///
     /// When there is none.
     #[track_caller]
+    #[inline]
     pub(super) fn current() -> Rc<Self> {
         let known = current::with(|core| {
             let shared: &Shared = core?.upper()?;
@@ -61,16 +61,13 @@ impl Node {
     }
 
     /// The loop; `None` if it is gone.
+    #[inline]
     pub(super) fn core(&self) -> Option<Rc<Core>> {
         self.core.upgrade().filter(|core| !core.is_closed())
     }
 }
 
 impl Upper for Shared {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn report(&self, found: &mut Vec<Waiting>) {
         if let Some(core) = self.0.core() {
             self.0.timers.report(&core, found);

@@ -1,6 +1,6 @@
 //! The timers of this module in a report of their loop.
 
-use super::{TimerLists, now};
+use super::pass::{MILLISECOND, TimerLists, now};
 use crate::event_loop::core::Core;
 use crate::event_loop::report::{Due, Waiting};
 use crate::kinds::Kind;
@@ -8,18 +8,15 @@ use crate::kinds::Kind;
 impl TimerLists {
     pub(in crate::node) fn report(&self, core: &Core, found: &mut Vec<Waiting>) {
         let now = now(core);
-        for timeout in self.lists.borrow().values() {
-            let state = &*timeout.0;
-            let expiry = state.start.get() + u64::from(state.duration);
-            let left = expiry
-                .saturating_sub(now)
-                .saturating_mul(super::MILLISECOND);
+        for state in self.lists.borrow().values() {
+            let expiry = state.start.get() + u64::from(state.duration.get());
+            let left = expiry.saturating_sub(now).saturating_mul(MILLISECOND);
             let is_referenced = state.referenced.get();
             found.push(Waiting {
                 state: if is_referenced { "" } else { "unref'd" }.to_owned(),
                 due: Some(Due(left)),
                 keeps_alive: is_referenced,
-                ..Waiting::new(Kind::Timer, Some(state.site))
+                ..Waiting::new(Kind::Timer, Some(state.site.get()))
             });
         }
     }

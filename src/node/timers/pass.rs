@@ -1,0 +1,352 @@
+//! The timers of a loop: how they are started, and the pass that calls those that are due.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+use super::super::lists::{ListKey, Lists};
+use super::super::state::Node;
+use super::{Callback, ItemKey, Timeout, TimeoutState};
+use crate::event_loop::core::Core;
+use crate::event_loop::handles::Header;
+use crate::event_loop::timers::TimerState;
+use crate::kinds::{Kind, Phase, Site};
+
+/// Nanoseconds in a millisecond, the unit of these timers.
+pub(super) const MILLISECOND: u64 = 1_000_000;
+
+/// No timer is armed for this time.
+const NEVER: u64 = u64::MAX;
+
+/// The timers of one loop.
+pub(in crate::node) struct TimerLists {
+    pub(super) lists: RefCell<Lists<Rc<TimeoutState>>>,
+    /// When the loop's timer has to fire at the latest; [`NEVER`] during a pass.
+    next_expiry: Cell<u64>,
+    /// How many timers keep the loop alive.
+    references: Cell<usize>,
+    loop_timer: OnceCell<Rc<TimerState>>,
+    /// The timers whose number was asked for.
+    pub(super) by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
+    pub(super) next_id: Cell<u64>,
+}
+
+/// The loop's time in milliseconds, cut off.
+pub(super) fn now(core: &Core) -> u64 {
+    core.clock.now() / MILLISECOND
+}
+
+/// The same after a look at the clock (N38).
+pub(super) fn live_now(core: &Core) -> u64 {
+    core.clock.update();
+    now(core)
+}
+
+impl TimerLists {
+    pub(in crate::node) fn new() -> Self {
+        Self {
+            lists: RefCell::new(Lists::new()),
+            next_expiry: Cell::new(NEVER),
+            references: Cell::new(0),
+            loop_timer: OnceCell::new(),
+            by_id: RefCell::default(),
+            next_id: Cell::new(1),
+        }
+    }
+
+    /// Starts a new timer.
+    #[inline]
+    pub(super) fn start(
+        &self,
+        core: &Core,
+        node: &Rc<Node>,
+        callback: Callback,
+        duration: u32,
+        repeats: bool,
+        site: Site,
+    ) -> Rc<TimeoutState> {
+        let start = live_now(core);
+        let mut lists = self.lists.borrow_mut();
+        let (place, left) = lists.take_place();
+        let state = match left {
+            Some(state) => state.clone(),
+            None => {
+                let state = TimeoutState::new(node, place, site);
+                lists.put(place, state.clone());
+                state
+            }
+        };
+        state.begin(callback, duration, repeats, site);
+        state.is_armed.set(true);
+        state.start.set(start);
+        let new_expiry = lists.link(place, duration, start);
+        drop(lists);
+        self.add_reference(core);
+        self.may_expire_at(core, new_expiry, duration);
+        state
+    }
+
+    /// The one timer of the loop behind all of these.
+    pub(super) fn loop_timer(&self, node: &Rc<Node>, site: Site) -> &Rc<TimerState> {
+        self.loop_timer.get_or_init(|| {
+            let state = TimerState::new(Header::unlisted(Kind::Timer, site));
+            state.drains.set(true);
+            let node = Rc::downgrade(node);
+            let replaced = state.callback.set(Box::new(move || {
+                if let Some(node) = node.upgrade() {
+                    node.timers.fire(&node);
+                }
+            }));
+            debug_assert!(replaced.is_none(), "a new timer has no callback");
+            state
+        })
+    }
+
+    /// Arms the loop's timer for a time in milliseconds.
+    fn arm(&self, core: &Core, at: u64) {
+        if let Some(timer) = self.loop_timer.get() {
+            core.disarm_timer(timer);
+            core.arm_timer_at(timer, at.saturating_mul(MILLISECOND));
+        }
+    }
+
+    fn set_loop_reference(&self, core: &Core, referenced: bool) {
+        if let Some(timer) = self.loop_timer.get() {
+            core.set_referenced(&timer.header, referenced);
+        }
+    }
+
+    pub(super) fn add_reference(&self, core: &Core) {
+        let before = self.references.get();
+        self.references.set(before + 1);
+        if before == 0 {
+            self.set_loop_reference(core, true);
+        }
+    }
+
+    pub(super) fn remove_reference(&self, core: &Core) {
+        let left = self.references.get() - 1;
+        self.references.set(left);
+        if left == 0 {
+            self.set_loop_reference(core, false);
+        }
+    }
+
+    /// The timer has fired for the last time: it does not count any more. The end of the pass tells the loop.
+    fn finish(&self, state: &TimeoutState) {
+        if !state.is_over.replace(true) && state.referenced.get() {
+            self.references.set(self.references.get() - 1);
+        }
+    }
+
+    /// Moves a timer to the tail of its list.
+    pub(super) fn insert(&self, core: &Core, state: &TimeoutState, start: u64) {
+        let mut lists = self.lists.borrow_mut();
+        let (item, duration) = (state.item.get(), state.duration.get());
+        if state.is_armed.replace(true) {
+            lists.unlink(item);
+        }
+        state.start.set(start);
+        let new_expiry = lists.link(item, duration, start);
+        drop(lists);
+        self.may_expire_at(core, new_expiry, duration);
+    }
+
+    /// A list was made that expires at `expiry`: the loop's timer has to fire by then.
+    #[inline]
+    fn may_expire_at(&self, core: &Core, expiry: Option<u64>, duration: u32) {
+        if let Some(expiry) = expiry.filter(|&expiry| expiry < self.next_expiry.get()) {
+            self.next_expiry.set(expiry);
+            self.arm(core, now(core) + u64::from(duration));
+        }
+    }
+
+    pub(super) fn unlink(&self, state: &TimeoutState) {
+        if state.is_armed.replace(false) {
+            self.lists.borrow_mut().unlink(state.item.get());
+        }
+    }
+
+    /// What the loop's timer does.
+    fn fire(&self, node: &Node) {
+        let Some(core) = node.core() else { return };
+        let _rest = RestOfPass {
+            timers: self,
+            core: &core,
+        };
+        loop {
+            let now = live_now(&core);
+            let next = loop {
+                if core.containment.has_ended() {
+                    return;
+                }
+                // After a panic the pass starts again, with the same time (N71).
+                if let Some(next) = core.contain(|| self.pass(&core, now)) {
+                    break next;
+                }
+            };
+            self.end_pass(&core, next);
+            core.contain(|| core.drain());
+            if !self.is_due(&core) {
+                return;
+            }
+            // The drain has refreshed the loop's time: another pass before the loop goes on (N47).
+        }
+    }
+
+    /// Arms the loop's timer again, before the last drain.
+    fn end_pass(&self, core: &Core, next: Option<u64>) {
+        match next {
+            Some(expiry) => {
+                self.arm(core, expiry.max(now(core) + 1));
+                self.set_loop_reference(core, self.references.get() > 0);
+            }
+            None => self.set_loop_reference(core, false),
+        }
+    }
+
+    fn is_due(&self, core: &Core) -> bool {
+        let Some(timer) = self.loop_timer.get() else {
+            return false;
+        };
+        let is_due = timer.armed.get().is_some() && timer.due.get() <= core.clock.now();
+        if is_due {
+            core.disarm_timer(timer);
+        }
+        is_due
+    }
+
+    /// Calls what is due by `now`, the first list first (N43). Returns the expiry of the next list.
+    fn pass(&self, core: &Core, now: u64) -> Option<u64> {
+        self.next_expiry.set(NEVER);
+        let mut is_first = true;
+        loop {
+            let first = self.lists.borrow_mut().first();
+            let (list, expiry) = first?;
+            if expiry > now {
+                self.next_expiry.set(expiry);
+                return Some(expiry);
+            }
+            if !is_first {
+                core.drain();
+            }
+            is_first = false;
+            self.run_list(core, list, now);
+        }
+    }
+
+    /// Calls what is due in one list, up to the first timer that is not.
+    fn run_list(&self, core: &Core, list: ListKey, now: u64) {
+        let mut is_first = true;
+        loop {
+            let head = {
+                let lists = self.lists.borrow();
+                lists
+                    .head(list)
+                    .map(|(state, duration)| (Timeout(state.clone()), u64::from(duration)))
+            };
+            let Some((timeout, duration)) = head else {
+                break self.lists.borrow_mut().retire(list);
+            };
+            let due = timeout.0.start.get() + duration;
+            if due > now {
+                break self.lists.borrow_mut().postpone(list, due);
+            }
+            if !is_first {
+                core.drain();
+            }
+            is_first = false;
+            self.unlink(&timeout.0);
+            if timeout.0.is_cleared.get() {
+                self.finish(&timeout.0);
+            } else {
+                self.call(core, &timeout);
+            }
+        }
+    }
+
+    fn call(&self, core: &Core, timeout: &Timeout) {
+        let state = &*timeout.0;
+        let start = if state.repeats.get() {
+            live_now(core)
+        } else {
+            0
+        };
+        // Also after a panic (N70).
+        let mut after = AfterCall {
+            timers: self,
+            core,
+            timeout,
+            start,
+            callback: state.callback.take(),
+        };
+        let _span = core.probe.callback(Phase::Timers);
+        if let Some(callback) = &mut after.callback {
+            callback(timeout);
+        }
+    }
+
+    pub(in crate::node) fn shut_down(&self) {
+        let states = self.lists.borrow_mut().drain();
+        // Those of timers that are held elsewhere as well are never used again.
+        for state in &states {
+            state.item.set(ItemKey::NOWHERE);
+            state.is_armed.set(false);
+            state.is_over.set(true);
+            state.is_dead.set(true);
+            state.is_cleared.set(true);
+        }
+        for state in states {
+            drop(state.callback.take());
+        }
+        if let Some(timer) = self.loop_timer.get() {
+            timer.callback.clear();
+        }
+    }
+}
+
+/// What becomes of a timer when its callback has returned or panicked.
+struct AfterCall<'a> {
+    timers: &'a TimerLists,
+    core: &'a Core,
+    timeout: &'a Timeout,
+    /// When the callback began.
+    start: u64,
+    callback: Option<Callback>,
+}
+
+impl Drop for AfterCall<'_> {
+    fn drop(&mut self) {
+        let state = &*self.timeout.0;
+        if state.repeats.get() && !state.is_dead.get() {
+            self.timers.insert(self.core, state, self.start);
+        } else if !state.is_armed.get() {
+            self.timers.finish(state);
+        }
+        // If it was cleared, it is let go of.
+        if !state.is_cleared.get() {
+            state.callback.set(self.callback.take());
+        }
+    }
+}
+
+/// If a panic leaves the loop, the next run goes on with the rest of the pass.
+struct RestOfPass<'a> {
+    timers: &'a TimerLists,
+    core: &'a Core,
+}
+
+impl Drop for RestOfPass<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let first = self.timers.lists.borrow_mut().first();
+            let next = first.map(|(_, expiry)| expiry);
+            if let Some(expiry) = next {
+                self.timers.next_expiry.set(expiry);
+                self.timers.arm(self.core, expiry);
+                let is_referenced = self.timers.references.get() > 0;
+                self.timers.set_loop_reference(self.core, is_referenced);
+            }
+        }
+    }
+}
