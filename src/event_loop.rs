@@ -378,7 +378,9 @@ impl Core {
     #[inline(never)]
     fn run_timer_pass(&self) {
         self.timers
-            .begin_pass(self.clock.now(), |payload| self.count_timer(payload, false));
+            .begin_pass(self.clock.now(), |payload, referenced| {
+                self.count_timer(payload, referenced, false);
+            });
         while let Some(payload) = self.timers.pop_ready() {
             match payload {
                 Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
@@ -399,10 +401,10 @@ impl Core {
     }
 
     /// Counts a timer or sleep that enters or leaves the heap.
-    fn count_timer(&self, payload: &Payload, armed: bool) {
+    fn count_timer(&self, payload: &Payload, referenced: bool, armed: bool) {
         match payload {
-            Payload::Sleep { referenced, .. } => {
-                if *referenced {
+            Payload::Sleep { .. } => {
+                if referenced {
                     self.count(Kind::Sleep, armed);
                 }
             }
@@ -417,7 +419,7 @@ impl Core {
 
     pub(crate) fn arm_timer_at(&self, timer: &Rc<timers::TimerState>, due: u64) {
         timer.due.set(due);
-        let key = self.timers.insert(due, Payload::Timer(timer.clone()));
+        let key = self.timers.insert(due, Payload::Timer(timer.clone()), true);
         timer.armed.set(Some(key));
         self.set_active(&timer.header, true);
     }

@@ -11,6 +11,8 @@ use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::stream::{FuturesUnordered, StreamExt};
 use phaseloop::io::Source;
+use phaseloop::process::Command;
+use phaseloop::signal::ctrl_c;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{EventLoop, Handle, LoopHandle, Remote, block_on, fs, phase, run, spawn, task};
 use util::files::{Directory, Hold, with_threads};
@@ -71,7 +73,7 @@ Pending (4):
   task 1 \"reader\" (#{}): waits for I/O source (#{})
   task 2 (#{}): waits for task 1 \"reader\"
   task 3 (#{}): waits for sleep (#{})
-  task 4 (#{}): waits for something else (a channel, a lock, a signal, another thread)
+  task 4 (#{}): waits for something else (a channel, a lock, another thread)
 ",
         l + 1,
         l + 6,
@@ -269,6 +271,42 @@ fn a_closing_handle_keeps_the_loop_alive() {
     );
     finish(&mut event_loop);
     assert!(handle.report().to_string().starts_with("Nothing keeps"));
+}
+
+#[test]
+fn signals_children_watchers_and_phases_are_known_to_those_who_wait() {
+    let directory = Directory::new("report-waits");
+    block_on(async {
+        let handle = LoopHandle::current();
+        let first = line!() + 1;
+        let signal = handle.spawn(ctrl_c());
+        let mut watcher = fs::watch(&directory.0).unwrap();
+        let watch = handle.spawn(async move { watcher.recv().await });
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let exit = handle.spawn(child.exited());
+        let turn = handle.spawn(async { phase::closing().await });
+        phase::check().await;
+        let text = report(&handle);
+        let expected = [
+            format!("task 1 (#{first}): waits for signal listener (#{first})"),
+            format!(
+                "task 2 (#{}): waits for file watcher (#{})",
+                first + 2,
+                first + 1
+            ),
+            format!(
+                "task 3 (#{}): waits for child process (#{})",
+                first + 4,
+                first + 3
+            ),
+            format!("task 4 (#{}): waits for the closing phase", first + 5),
+        ];
+        for line in expected {
+            assert!(text.contains(&line), "{line} in:\n{text}");
+        }
+        child.kill().unwrap();
+        drop((signal, watch, exit, turn));
+    });
 }
 
 /// One that waits through a waker of somebody else's is listed, without what it waits for.

@@ -426,7 +426,7 @@ fn futures_without_a_loop_tell_their_line() {
     macro_rules! tells {
         ($future:expr) => {{
             let line = line!();
-            let text = util::panic_of(|| drop(block_on($future)));
+            let text = util::panic_of(|| _ = block_on($future));
             let expected = format!("(needed by the future of {}:{line}:", file!());
             assert!(text.contains(&expected), "{text}");
             assert!(
@@ -445,4 +445,15 @@ fn futures_without_a_loop_tell_their_line() {
     tells!(UdpSocket::bind("127.0.0.1:0"));
     tells!(UnixStream::connect(&path));
     tells!(ctrl_c());
+    tells!(phaseloop::time::advance(ms(1)));
+    let text = util::panic_of(|| block_on(fs::read("file")));
+    assert!(
+        text.ends_with("(needed by the future of `fs::read`)"),
+        "{text}"
+    );
+    let text = util::panic_of(|| block_on(phaseloop::net::lookup_host("localhost:1")));
+    assert!(
+        text.ends_with("(needed by the future of `net::lookup_host`)"),
+        "{text}"
+    );
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::callback::CallbackSlot;
-use super::handles::{HasCallback, Header};
+use super::handles::{Header, Owner};
 
 /// What an async handle and the loop share.
 pub(crate) struct AsyncState {
@@ -27,9 +27,9 @@ pub(crate) struct Sent {
     pub(crate) closed: AtomicBool,
 }
 
-impl HasCallback for AsyncState {
-    fn callback(&self) -> &CallbackSlot {
-        &self.callback
+impl Owner for AsyncState {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
     }
 }
 

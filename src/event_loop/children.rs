@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::core::Core;
-use super::handles::Header;
+use super::handles::{Header, Owner};
 use super::sources::SourceState;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::Registration;
@@ -146,6 +146,13 @@ impl ChildState {
     }
 }
 
+impl Owner for ChildState {
+    fn wakers(&self) -> Vec<*const ()> {
+        let waiters = self.waiters.borrow();
+        waiters.iter().map(|(_, waker)| waker.data()).collect()
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Children {
     /// Those whose end was not seen, by place, which is the order of start.
@@ -242,6 +249,8 @@ impl Core {
             waiters: RefCell::default(),
             next_waiter: Cell::new(0),
         });
+        let owner = Rc::downgrade(&child);
+        child.header.belongs_to(owner);
         children.list.borrow_mut().insert(place, child.clone());
         self.set_active(&child.header, true);
         if !self.watch_by_descriptor(&child) {

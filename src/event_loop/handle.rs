@@ -47,14 +47,20 @@ impl LoopHandle {
         }
     }
 
-    /// The loop that runs on this thread, for what the line `site` has begun and somebody polls now.
+    /// The loop that runs on this thread, for a future that is polled now; `what` is the line that has made it, or else the
+    /// name of the function.
     ///
     /// # Panics
     ///
-    /// When there is none, with that line.
-    #[cfg(any(feature = "net", feature = "signal"))]
-    pub(crate) fn current_for(site: Site) -> Self {
-        Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {site})"))
+    /// When there is none, with that.
+    #[cfg(any(
+        feature = "fs",
+        feature = "net",
+        feature = "signal",
+        feature = "test-util"
+    ))]
+    pub(crate) fn current_for(what: impl std::fmt::Display) -> Self {
+        Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {what})"))
     }
 
     /// The loop that runs on this thread, if there is one.

@@ -31,15 +31,23 @@ pub(crate) struct Header {
     pub(crate) active: Cell<bool>,
     pub(crate) referenced: Cell<bool>,
     pub(crate) stage: Cell<Stage>,
-    /// Where the handle's callback is, if it has one.
-    owner: OnceCell<Weak<dyn HasCallback>>,
+    /// What has the handle's callback, or those who wait for it, if there are any.
+    owner: OnceCell<Weak<dyn Owner>>,
     /// Who wants to know of the close. Boxed: of many handles nobody ever does.
     on_close: OnceCell<Box<RefCell<VecDeque<OnClose>>>>,
 }
 
-/// What a handle with a callback and the loop share.
-pub(crate) trait HasCallback {
-    fn callback(&self) -> &CallbackSlot;
+/// What a handle and the loop share beside its flags.
+pub(crate) trait Owner {
+    /// What the loop calls.
+    fn callback(&self) -> Option<&CallbackSlot> {
+        None
+    }
+
+    /// What the wakers of those who wait point to, where it knows them.
+    fn wakers(&self) -> Vec<*const ()> {
+        Vec::new()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +104,8 @@ impl Handles {
         let headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
         for header in headers {
             header.active.set(false);
-            if let Some(owner) = header.owner.get().and_then(Weak::upgrade) {
-                owner.callback().clear();
+            if let Some(callback) = header.owner().as_ref().and_then(|owner| owner.callback()) {
+                callback.clear();
             }
         }
     }
@@ -163,8 +171,17 @@ impl Header {
         }
     }
 
-    /// Says where the handle's callback is.
-    pub(crate) fn belongs_to(&self, owner: Weak<dyn HasCallback>) {
+    fn owner(&self) -> Option<Rc<dyn Owner>> {
+        self.owner.get().and_then(Weak::upgrade)
+    }
+
+    /// What the wakers of those who wait point to.
+    pub(super) fn wakers(&self) -> Vec<*const ()> {
+        self.owner().map_or_else(Vec::new, |owner| owner.wakers())
+    }
+
+    /// Says where the handle's callback is, or who waits for it.
+    pub(crate) fn belongs_to(&self, owner: Weak<dyn Owner>) {
         let known = self.owner.set(owner);
         debug_assert!(known.is_ok(), "a handle has one owner");
     }

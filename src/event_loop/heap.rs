@@ -30,6 +30,8 @@ struct Entry {
 struct Slot<P> {
     sequence: u64,
     position: u32,
+    /// What the owner of the heap notes about the entry; beside the position it costs no room.
+    mark: bool,
     payload: P,
 }
 
@@ -83,13 +85,14 @@ impl<P> TimerHeap<P> {
         self.heap.is_empty() && self.ready.is_empty()
     }
 
-    /// Adds an entry behind all others of the same deadline.
-    pub(crate) fn insert(&mut self, deadline: u64, payload: P) -> TimerKey {
+    /// Adds an entry with a mark behind all others of the same deadline.
+    pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let slot = self.slots.insert(Slot {
             sequence,
             position: READY,
+            mark,
             payload,
         });
         let slot = u32::try_from(slot).expect("fewer than 2^32 timers are armed at once");
@@ -122,14 +125,20 @@ impl<P> TimerHeap<P> {
     }
 
     pub(crate) fn get_mut(&mut self, key: TimerKey) -> Option<&mut P> {
-        let slot = self.slots.get_mut(key.slot as usize)?;
-        (slot.sequence == key.sequence).then_some(&mut slot.payload)
+        self.slot_mut(key).map(|slot| &mut slot.payload)
     }
 
-    /// Whether the entry is in the heap, not in the ready list.
-    pub(crate) fn is_in_heap(&self, key: TimerKey) -> bool {
-        let slot = self.slots.get(key.slot as usize);
-        slot.is_some_and(|slot| slot.sequence == key.sequence && slot.position != READY)
+    fn slot_mut(&mut self, key: TimerKey) -> Option<&mut Slot<P>> {
+        let slot = self.slots.get_mut(key.slot as usize)?;
+        (slot.sequence == key.sequence).then_some(slot)
+    }
+
+    /// Changes the mark of an entry. `true`: it was the opposite until now, and the entry is in the heap, not in the ready
+    /// list.
+    pub(crate) fn set_mark(&mut self, key: TimerKey, mark: bool) -> bool {
+        self.slot_mut(key).is_some_and(|slot| {
+            std::mem::replace(&mut slot.mark, mark) != mark && slot.position != READY
+        })
     }
 
     /// The earliest deadline in the heap.
@@ -138,17 +147,18 @@ impl<P> TimerHeap<P> {
         Some((first.deadline, &self.slots[first.slot as usize].payload))
     }
 
-    /// Everything, due or not, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
+    /// Everything, due or not, in no order: deadlines, payloads, marks.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &P, bool)> {
         let all = self.heap.iter().chain(&self.ready);
         all.filter_map(|entry| {
             let slot = self.slots.get(entry.slot as usize)?;
-            (slot.sequence == entry.sequence).then_some((entry.deadline, &slot.payload))
+            let is_there = slot.sequence == entry.sequence;
+            is_there.then_some((entry.deadline, &slot.payload, slot.mark))
         })
     }
 
     /// Moves everything with a deadline up to `now` to the ready list, in order.
-    pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P)) {
+    pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P, bool)) {
         while let Some(&entry) = self.heap.first() {
             if entry.deadline > now {
                 break;
@@ -156,7 +166,7 @@ impl<P> TimerHeap<P> {
             self.remove_at(0);
             let slot = &mut self.slots[entry.slot as usize];
             slot.position = READY;
-            collected(&slot.payload);
+            collected(&slot.payload, slot.mark);
             self.ready.push_back(entry);
         }
     }
@@ -172,10 +182,10 @@ impl<P> TimerHeap<P> {
     }
 
     /// Returns what is left of the ready list to the heap, each with its old deadline and place.
-    pub(crate) fn put_back_ready(&mut self, mut put_back: impl FnMut(&P)) {
+    pub(crate) fn put_back_ready(&mut self, mut put_back: impl FnMut(&P, bool)) {
         while let Some(entry) = self.ready.pop_front() {
-            if let Some(payload) = self.get_mut(entry.key()) {
-                put_back(payload);
+            if let Some(slot) = self.slot_mut(entry.key()) {
+                put_back(&slot.payload, slot.mark);
                 self.push(entry);
             }
         }
@@ -276,7 +286,7 @@ mod tests {
     }
 
     fn drain_due(heap: &mut TimerHeap<u64>, now: u64) -> Vec<u64> {
-        heap.collect_due(now, |_| ());
+        heap.collect_due(now, |_, _| ());
         std::iter::from_fn(|| heap.pop_ready()).collect()
     }
 
@@ -284,7 +294,7 @@ mod tests {
     fn equal_deadlines_keep_their_order() {
         let mut heap = TimerHeap::new();
         for payload in 0..100 {
-            heap.insert(7, payload);
+            heap.insert(7, payload, true);
         }
         assert_eq!(drain_due(&mut heap, 6), []);
         assert_eq!(drain_due(&mut heap, 7), (0..100).collect::<Vec<_>>());
@@ -300,7 +310,7 @@ mod tests {
             let mut keys = Vec::new();
             for payload in 0..300 {
                 let deadline = random.below(50);
-                keys.push((heap.insert(deadline, payload), payload));
+                keys.push((heap.insert(deadline, payload, true), payload));
                 model.push((deadline, payload));
                 if random.below(3) == 0 {
                     let index = random.below(keys.len() as u64) as usize;
@@ -325,11 +335,11 @@ mod tests {
     #[test]
     fn what_is_removed_from_the_ready_list_is_not_popped() {
         let mut heap = TimerHeap::new();
-        let first = heap.insert(1, 1);
-        let second = heap.insert(1, 2);
-        heap.collect_due(1, |_| ());
+        let first = heap.insert(1, 1, true);
+        let second = heap.insert(1, 2, true);
+        heap.collect_due(1, |_, _| ());
         assert_eq!(remove(&mut heap, second), Some(2));
-        let reused = heap.insert(1, 3);
+        let reused = heap.insert(1, 3, true);
         assert_eq!(heap.pop_ready(), Some(1));
         assert_eq!(heap.pop_ready(), None);
         assert_eq!(remove(&mut heap, first), None);
@@ -340,13 +350,13 @@ mod tests {
     fn what_is_put_back_keeps_its_place() {
         let mut heap = TimerHeap::new();
         for payload in 0..4 {
-            heap.insert(5, payload);
+            heap.insert(5, payload, true);
         }
-        heap.collect_due(5, |_| ());
+        heap.collect_due(5, |_, _| ());
         assert_eq!(heap.pop_ready(), Some(0));
-        heap.insert(5, 4);
+        heap.insert(5, 4, true);
         let mut back = Vec::new();
-        heap.put_back_ready(|&payload| back.push(payload));
+        heap.put_back_ready(|&payload, _| back.push(payload));
         assert_eq!(back, [1, 2, 3]);
         assert_eq!(drain_due(&mut heap, 5), [1, 2, 3, 4]);
     }

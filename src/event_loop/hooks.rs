@@ -11,7 +11,7 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::callback::CallbackSlot;
-use super::handles::{HasCallback, Header};
+use super::handles::{Header, Owner};
 
 /// A hook that the phase calls: its flags, its callback.
 pub(crate) struct HookState {
@@ -34,9 +34,9 @@ impl HookState {
     }
 }
 
-impl HasCallback for HookState {
-    fn callback(&self) -> &CallbackSlot {
-        &self.callback
+impl Owner for HookState {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
     }
 }
 

@@ -80,6 +80,17 @@ impl PhaseQueue {
         self.len.get()
     }
 
+    /// What the wakers point to that wait for the phase.
+    pub(super) fn wakers(&self) -> Vec<*const ()> {
+        let queue = self.queue.borrow();
+        let entries = queue.entries.iter().flatten();
+        let waker = |entry: &Entry| match entry {
+            Entry::Wake(waker) => Some(waker.data()),
+            Entry::Call(_) | Entry::Unref(_) => None,
+        };
+        entries.filter_map(waker).collect()
+    }
+
     #[inline]
     pub(crate) fn push(&self, entry: Entry) -> QueueKey {
         let queue = &mut *self.queue.borrow_mut();

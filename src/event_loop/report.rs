@@ -16,6 +16,16 @@ use crate::executor::registry::Info;
 use crate::kinds::{Kind, Phase, Site};
 use crate::sys::task::TaskState;
 
+/// The phases that something can be queued for.
+const PHASES: [Phase; 6] = [
+    Phase::Pending,
+    Phase::Idle,
+    Phase::Prepare,
+    Phase::Poll,
+    Phase::Check,
+    Phase::Closing,
+];
+
 /// Of so many lines that say the same, and no more, each is printed.
 const ALIKE: usize = 3;
 
@@ -36,8 +46,9 @@ const LINES: usize = 50;
 /// - Immediates and futures that wait for a phase have no line of their own, only a count: they are over within a turn.
 /// - Jobs of the thread pool have the line of their `spawn_blocking`; those of files and names have the name of the
 ///   function and the task that called it.
-/// - Of a task it knows that it waits for I/O, a sleep, a job or another task. What else there is to wait for, and what
-///   is waited for through a waker of somebody else's, as in a `FuturesUnordered`, is "something else".
+/// - What a task waits for is known if it is on the loop: I/O, a sleep, a job, a signal, a child, a file watcher, a phase,
+///   another task. Channels and locks are "something else", and so is all that is waited for through a waker of somebody
+///   else's, as in a `FuturesUnordered`.
 pub struct Report {
     keepers: Part,
     /// Handles that are not started, and what is unref'd.
@@ -100,7 +111,10 @@ impl Core {
         let tasks = self.tasks.states();
         let found = self.all_that_waits(&tasks);
         let who = self.names(&tasks);
-        let waits = Waits::new(&found, &tasks);
+        let mut waits = Waits::new(&found, &tasks);
+        for phase in PHASES {
+            waits.add(&self.queue(phase).wakers(), &format!("the {phase} phase"));
+        }
         let mut lines = Lines::default();
 
         self.add_root(&mut lines);
@@ -138,19 +152,15 @@ impl Core {
         let now = self.clock.read();
         let mut due_timers = HashMap::new();
         let mut sleeps = Vec::new();
-        self.timers.each(|deadline, payload| {
+        self.timers.each(|deadline, payload, referenced| {
             let due = Due::from(deadline, now);
             match payload {
                 Payload::Timer(timer) => {
                     due_timers.insert(Rc::as_ptr(&timer.header), due);
                 }
-                Payload::Sleep {
-                    waker,
-                    site,
-                    referenced,
-                } => sleeps.push(Waiting {
+                Payload::Sleep { waker, site } => sleeps.push(Waiting {
                     due: Some(due),
-                    keeps_alive: *referenced,
+                    keeps_alive: referenced,
                     wakers: vec![waker.data()],
                     ..Waiting::new(Kind::Sleep, Some(site))
                 }),
@@ -200,8 +210,7 @@ impl Core {
 
     /// What is counted, and not listed.
     fn add_counted(&self, lines: &mut Lines) {
-        use Phase::{Check, Closing, Idle, Pending, Poll, Prepare};
-        for phase in [Pending, Idle, Prepare, Poll, Check, Closing] {
+        for phase in PHASES {
             let count = self.queue(phase).len();
             if count > 0 {
                 lines.add(format!("{count} queued for the {phase} phase"));
@@ -308,7 +317,11 @@ impl Waiting {
             state,
             due: due.filter(|_| active),
             keeps_alive: is_closing || active && referenced || has_request,
-            wakers: directions.into_iter().flat_map(|(_, who)| who).collect(),
+            wakers: directions
+                .into_iter()
+                .flat_map(|(_, who)| who)
+                .chain(header.wakers())
+                .collect(),
             ..Self::new(header.kind, Some(header.site()))
         }
     }
@@ -340,18 +353,26 @@ struct Waits {
 
 impl Waits {
     fn new(found: &[Waiting], tasks: &[(Info, TaskState)]) -> Self {
-        let mut by_waker: HashMap<_, Vec<_>> = HashMap::new();
+        let mut waits = Self {
+            by_waker: HashMap::new(),
+        };
         for waiting in found {
-            for waker in &waiting.wakers {
-                by_waker.entry(*waker).or_default().push(waiting.name());
-            }
+            waits.add(&waiting.wakers, &waiting.name());
         }
         for (info, state) in tasks {
             if let Some(awaiter) = state.awaiter {
-                by_waker.entry(awaiter).or_default().push(short_name(info));
+                waits.add(&[awaiter], &short_name(info));
             }
         }
-        Self { by_waker }
+        waits
+    }
+
+    /// Those with these wakers wait for `what`.
+    fn add(&mut self, wakers: &[*const ()], what: &str) {
+        for waker in wakers {
+            let waits = self.by_waker.entry(*waker).or_default();
+            waits.push(what.to_owned());
+        }
     }
 
     /// To be put behind a name.
@@ -364,9 +385,7 @@ impl Waits {
         }
         match self.by_waker.get(&waker) {
             Some(waits) => format!("waits for {}", waits.join(", ")),
-            None => {
-                "waits for something else (a channel, a lock, a signal, another thread)".to_owned()
-            }
+            None => "waits for something else (a channel, a lock, another thread)".to_owned(),
         }
     }
 }

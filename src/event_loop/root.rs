@@ -190,7 +190,7 @@ impl Drop for Polled<'_> {
 }
 
 /// Names what was pending when a run ended: the main future and its line, and the oldest tasks.
-fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
+pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
     const MOST: usize = 8;
     let mut text = format!("the main future ({main})");
     for task in tasks.iter().take(MOST) {

@@ -94,7 +94,7 @@ impl Drop for Running<'_> {
             core.containment.resume();
             // The rest of an interrupted phase goes on with the next run; the queues keep theirs themselves.
             core.timers
-                .put_back_ready(|payload| core.count_timer(payload, true));
+                .put_back_ready(|payload, referenced| core.count_timer(payload, referenced, true));
             let has_rest = !core.events.borrow().is_empty()
                 || !core.messages.borrow().is_empty()
                 || core.asyncs.any_sent()

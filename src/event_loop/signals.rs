@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::callback::CallbackSlot;
 use super::core::Core;
-use super::handles::{HasCallback, Header};
+use super::handles::{Header, Owner};
 use crate::kinds::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::signal::{Caught, SIGCHLD, Watch, watch};
@@ -46,9 +46,9 @@ impl Listener {
     }
 }
 
-impl HasCallback for Listener {
-    fn callback(&self) -> &CallbackSlot {
-        &self.callback
+impl Owner for Listener {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
     }
 }
 

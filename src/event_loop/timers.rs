@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::callback::CallbackSlot;
 use super::clock::NEVER;
-use super::handles::{HasCallback, Header};
+use super::handles::{Header, Owner};
 use super::heap::{Removed, TimerHeap, TimerKey};
 use crate::kinds::Site;
 
@@ -43,19 +43,18 @@ impl TimerState {
     }
 }
 
-impl HasCallback for TimerState {
-    fn callback(&self) -> &CallbackSlot {
-        &self.callback
+impl Owner for TimerState {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
     }
 }
 
 /// What fires.
 pub(crate) enum Payload {
+    /// With the line that sleeps. Marked if it keeps the loop alive.
     Sleep {
         waker: Waker,
-        /// The line that sleeps.
         site: Site,
-        referenced: bool,
     },
     Timer(Rc<TimerState>),
 }
@@ -78,8 +77,9 @@ impl Timers {
         }
     }
 
-    pub(crate) fn insert(&self, deadline: u64, payload: Payload) -> TimerKey {
-        self.heap.borrow_mut().insert(deadline, payload)
+    /// Arms something; of a sleep, `referenced` says whether it keeps the loop alive.
+    pub(crate) fn insert(&self, deadline: u64, payload: Payload, referenced: bool) -> TimerKey {
+        self.heap.borrow_mut().insert(deadline, payload, referenced)
     }
 
     pub(crate) fn remove(&self, key: TimerKey) -> Option<Removed<Payload>> {
@@ -107,14 +107,7 @@ impl Timers {
 
     /// Changes whether a sleep counts. `true`: it did the opposite until now.
     pub(crate) fn set_referenced(&self, key: TimerKey, new: bool) -> bool {
-        let mut heap = self.heap.borrow_mut();
-        let counts = heap.is_in_heap(key);
-        match heap.get_mut(key) {
-            Some(Payload::Sleep { referenced, .. }) => {
-                std::mem::replace(referenced, new) != new && counts
-            }
-            _ => false,
-        }
+        self.heap.borrow_mut().set_mark(key, new)
     }
 
     /// Whether the entry has neither fired nor been removed.
@@ -142,14 +135,14 @@ impl Timers {
     }
 
     /// Calls `f`, which must not come back here, with all that is armed and when it is due.
-    pub(super) fn each(&self, mut f: impl FnMut(u64, &Payload)) {
-        for (deadline, payload) in self.heap.borrow().iter() {
-            f(deadline, payload);
+    pub(super) fn each(&self, mut f: impl FnMut(u64, &Payload, bool)) {
+        for (deadline, payload, referenced) in self.heap.borrow().iter() {
+            f(deadline, payload, referenced);
         }
     }
 
     /// A pass begins: everything due by `now` becomes ready (R53).
-    pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload)) {
+    pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload, bool)) {
         self.heap.borrow_mut().collect_due(now, collected);
     }
 
@@ -159,7 +152,7 @@ impl Timers {
     }
 
     /// The pass was cut short: what has not fired is armed again.
-    pub(crate) fn put_back_ready(&self, put_back: impl FnMut(&Payload)) {
+    pub(crate) fn put_back_ready(&self, put_back: impl FnMut(&Payload, bool)) {
         self.heap.borrow_mut().put_back_ready(put_back);
     }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
-use super::handles::Header;
+use super::handles::{Header, Owner};
 use super::sources::WATCHES_KEY;
 use crate::kinds::Phase;
 use crate::sys::poller::Poller;
@@ -36,14 +36,23 @@ pub(crate) struct Watch {
     waker: RefCell<Option<Waker>>,
 }
 
+impl Owner for Watch {
+    fn wakers(&self) -> Vec<*const ()> {
+        Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
+    }
+}
+
 impl Watch {
     pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
-        Rc::new(Self {
+        let watch = Rc::new(Self {
             header,
             key: Cell::new(None),
             received: RefCell::default(),
             waker: RefCell::default(),
-        })
+        });
+        let owner = Rc::downgrade(&watch);
+        watch.header.belongs_to(owner);
+        watch
     }
 
     /// The next notice, or the end.

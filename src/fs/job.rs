@@ -21,7 +21,8 @@ pub(super) fn submit<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
     let purpose = Purpose::new(Class::Fs, operation);
-    Work::submit(&LoopHandle::current(), purpose, job)
+    let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
+    Work::submit(&handle, purpose, job)
 }
 
 /// Hands steps to the pool that nobody awaits and nothing cancels.
@@ -31,7 +32,8 @@ pub(super) fn submit<T: Send + 'static>(
 /// As [`submit`].
 pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
     let purpose = Purpose::new(Class::Fs, operation);
-    steps::start(&LoopHandle::current(), purpose, steps)
+    let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
+    steps::start(&handle, purpose, steps)
 }
 
 /// Runs an operation on the pool: one hop, whatever it does there.

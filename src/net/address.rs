@@ -176,7 +176,7 @@ pub(super) async fn first_of<T>(
 
 async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     let question = check_host(&host)?;
-    let handle = LoopHandle::current();
+    let handle = LoopHandle::current_for("`net::lookup_host`");
     let purpose = Purpose::new(Class::Dns, "lookup_host");
     let work = Work::submit(&handle, purpose, move || {
         (question.as_str(), port)
@@ -243,7 +243,7 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
 ///
 /// As [`lookup_host`].
 pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
-    let handle = LoopHandle::current();
+    let handle = LoopHandle::current_for("`net::lookup_addr`");
     let purpose = Purpose::new(Class::Dns, "lookup_addr");
     let work = Work::submit(&handle, purpose, move || sys::names::name_of(&address))?;
     let answer = work.await;

@@ -46,7 +46,8 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    /// Listens on the first of the target's addresses that can be bound. Port 0 gets a free one.
+    /// Listens on the first of the target's addresses that can be bound. Port 0 gets a free one. Nothing is done before the
+    /// returned future is awaited.
     ///
     /// The address may be bound again while connections of a former listener linger. For other options see [`TcpSocket`].
     ///
@@ -112,7 +113,8 @@ impl TcpListener {
         self.source.into_inner()
     }
 
-    /// Waits for a connection, in the poll phase.
+    /// Waits for a connection, in the poll phase, once the returned future is awaited. The connection counts as
+    /// [made](Handle::created_at) by the line of this call.
     ///
     /// # Errors
     ///
@@ -135,7 +137,7 @@ impl TcpListener {
         Ok((TcpStream::register(&handle, stream, site)?, peer))
     }
 
-    /// The connections as a stream that never ends.
+    /// The connections as a stream that never ends. They count as [made](Handle::created_at) by the line of this call.
     #[track_caller]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {

@@ -63,7 +63,7 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    /// Connects to the first of the target's addresses that answers.
+    /// Connects to the first of the target's addresses that answers. Nothing is done before the returned future is awaited.
     ///
     /// The result comes in the poll phase; a refusal that is known at once, in the pending phase. A link-local IPv6 address
     /// without a scope is looked for on the first interface that has such addresses.

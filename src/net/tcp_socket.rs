@@ -79,7 +79,7 @@ impl TcpSocket {
         self.socket.bind(&SockAddr::from(address))
     }
 
-    /// Connects; see [`TcpStream::connect`].
+    /// Connects, once the returned future is awaited; see [`TcpStream::connect`].
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl TcpSocket {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// When it is awaited where no loop runs.
     #[track_caller]
     pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
         let site = Location::caller();

@@ -48,7 +48,8 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Makes a socket with the first of the target's addresses that can be bound. Port 0 gets a free one.
+    /// Makes a socket with the first of the target's addresses that can be bound. Port 0 gets a free one. Nothing is done
+    /// before the returned future is awaited.
     ///
     /// # Errors
     ///

@@ -138,7 +138,7 @@ pub struct UnixStream {
 }
 
 impl UnixStream {
-    /// Connects to a listener.
+    /// Connects to a listener, once the returned future is awaited.
     ///
     /// Every error that is known at once comes in the pending phase, as libuv has it.
     ///
@@ -458,7 +458,7 @@ impl UnixListener {
         Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
-    /// Waits for a connection, in the poll phase.
+    /// Waits for a connection, in the poll phase, once the returned future is awaited.
     ///
     /// # Errors
     ///

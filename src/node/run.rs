@@ -16,7 +16,7 @@ use super::reason::Thrown;
 use super::state::Node;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::event_loop::root::with_root;
+use crate::event_loop::root::{describe_pending, with_root};
 use crate::event_loop::{EventLoop, RunMode};
 use crate::sys::task::Payload;
 
@@ -68,8 +68,8 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
     current::refuse_inside_a_run();
     let node = Node::of(&core);
     node.begin(&core);
-    let mut exit_code = 0;
-    let (output, ended) = with_root(&core, main, Location::caller(), |is_done| {
+    let (mut exit_code, site) = (0, Location::caller());
+    let (output, ended) = with_root(&core, main, site, |is_done| {
         catch_unwind(AssertUnwindSafe(|| {
             live(&core, &node);
             if !core.containment.has_ended() {
@@ -88,8 +88,10 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
         exit_code = node.process.exit_code().unwrap_or(0);
     }
     node.end(&core);
+    let pending = || describe_pending(site, &core.tasks.list());
     Exit {
         code: exit_code,
+        pending: output.is_none().then(pending),
         output,
     }
 }
@@ -134,6 +136,8 @@ fn fail(core: &Rc<Core>, node: &Node, payload: Payload) -> ! {
 #[must_use = "it holds the exit code; return it from `main`, or drop it"]
 pub struct Exit<T> {
     code: i32,
+    /// What was pending if the main future was.
+    pending: Option<Box<str>>,
     output: Option<T>,
 }
 
@@ -154,9 +158,9 @@ impl<T> Exit<T> {
 
 impl<T> Termination for Exit<T> {
     fn report(self) -> ExitCode {
-        if self.code == UNSETTLED_MAIN && self.output.is_none() {
+        if let (UNSETTLED_MAIN, Some(pending)) = (self.code, &self.pending) {
             eprintln!(
-                "phaseloop: the main future is still pending, and nothing is left that could wake it"
+                "phaseloop: nothing is left that could wake what is still pending: {pending}"
             );
         }
         // As the system does: the low eight bits.

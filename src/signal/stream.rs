@@ -15,7 +15,7 @@ use futures_core::Stream;
 use super::SignalKind;
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Handle, HandleCore, sealed};
+use crate::event_loop::handles::{Handle, HandleCore, Owner, sealed};
 use crate::event_loop::signals::Listener;
 use crate::kinds::{Kind, Site};
 
@@ -48,6 +48,12 @@ impl Queue {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+}
+
+impl Owner for Queue {
+    fn wakers(&self) -> Vec<*const ()> {
+        Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
 }
 
@@ -90,10 +96,13 @@ impl Signals {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
         let core = handle.open(Kind::Signal, site);
+        let queue = Rc::<Queue>::default();
+        let owner = Rc::downgrade(&queue);
+        core.header.belongs_to(owner);
         // Complete from here on: its drop stops those that were started.
         let mut signals = Self {
             core,
-            queue: Rc::default(),
+            queue,
             listeners: Vec::new(),
         };
         for kind in kinds {

@@ -161,9 +161,8 @@ impl Future for Sleep {
                 let payload = Payload::Sleep {
                     waker: cx.waker().clone(),
                     site: self.site,
-                    referenced: self.referenced,
                 };
-                let key = core.timers.insert(self.deadline, payload);
+                let key = core.timers.insert(self.deadline, payload, self.referenced);
                 if self.referenced {
                     core.liveness.add(Kind::Sleep);
                 }

@@ -1,8 +1,10 @@
 //! A clock that stands still until a test moves it. Behind the feature `test-util`.
 
+use std::future::Future;
+use std::panic::Location;
 use std::time::Duration;
 
-use super::sleep::sleep;
+use super::sleep::sleep_at;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::handle::LoopHandle;
 
@@ -63,15 +65,19 @@ pub fn is_paused() -> bool {
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread or its clock is not paused.
-pub async fn advance(duration: Duration) {
-    let handle = LoopHandle::current();
-    let clock = &handle.core().clock;
-    assert!(
-        clock.is_paused(),
-        "the clock runs by itself: call `phaseloop::time::pause()` before `advance`"
-    );
-    clock.advance_to(clock.read().saturating_add(nanoseconds(duration)));
-    // Behind everything that is due by now, in the order of deadlines.
-    sleep(Duration::ZERO).await;
+/// When it is awaited where no loop runs, or its clock is not paused.
+#[track_caller]
+pub fn advance(duration: Duration) -> impl Future<Output = ()> {
+    let site = Location::caller();
+    async move {
+        let handle = LoopHandle::current_for(site);
+        let clock = &handle.core().clock;
+        assert!(
+            clock.is_paused(),
+            "the clock runs by itself: call `phaseloop::time::pause()` before the `advance` of {site}"
+        );
+        clock.advance_to(clock.read().saturating_add(nanoseconds(duration)));
+        // Behind everything that is due by now, in the order of deadlines.
+        sleep_at(Duration::ZERO, site).await;
+    }
 }
