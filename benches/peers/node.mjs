@@ -149,13 +149,13 @@ function udpEcho() {
 
 async function readFiles() {
   const folder = mkdtempSync(join(tmpdir(), 'phaseloop-node-'));
-  const paths = Array.from({ length: FILES }, (_, i) => join(folder, String(i)));
+  const paths = Array.from({ length: Math.min(n, FILES) }, (_, i) => join(folder, String(i)));
   for (const path of paths) writeFileSync(path, Buffer.alloc(FILE_SIZE, 'x'));
   const meter = new Meter();
   let next = 0;
   const reader = async () => {
     while (next < n) {
-      const path = paths[next % FILES];
+      const path = paths[next % paths.length];
       next += 1;
       const bytes = await readFile(path);
       if (bytes.length !== FILE_SIZE) throw new Error(path);

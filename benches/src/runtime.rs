@@ -45,8 +45,8 @@ pub(crate) trait Sockets: Runtime {
     /// Writes back what comes, until the stream's end: the loop that one writes by hand, with the runtime's own calls. A
     /// trait with a read and a write would put a future of ours around each of theirs.
     fn echo(self, stream: Self::Stream) -> impl Future<Output = io::Result<()>> + 'static;
-    /// Reads one byte.
-    fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<usize>>;
+    /// Reads one byte. By another call than the echo's: what is called from one place only is compiled into that place.
+    fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<()>>;
 
     fn datagrams(self, bound: net::UdpSocket) -> Self::Datagrams;
     /// Sends back what comes, until a datagram is empty.

@@ -16,7 +16,7 @@
 //! | `--only <text>` | only workloads with this in their name; may be repeated |
 //! | `--on <runtime>` | only on this runtime; may be repeated |
 //! | `--against <file>` | also what changed since these results |
-//! | `--out <folder>` | where `report.html` and `report.json` go |
+//! | `--out <folder>` | where `report.html`, `report.json` and `summary.md` go |
 //! | `--show <file>` | measures nothing: tables and page of these results |
 //! | `--contract` | no comparison: fails if an operation of ours costs more than `contract.json` says |
 //! | `--renew-contract` | writes that file |
@@ -36,6 +36,7 @@ mod progress;
 mod record;
 mod report;
 mod size;
+mod summary;
 mod table;
 mod verdict;
 
@@ -85,10 +86,18 @@ fn compare(programs: &Programs) -> Result<(), Failure> {
     }
     let folder = options.out.unwrap_or_else(default_folder);
     fs::create_dir_all(&folder)?;
-    let (page, data) = (folder.join("report.html"), folder.join("report.json"));
+    let [page, data, short] =
+        ["report.html", "report.json", "summary.md"].map(|file| folder.join(file));
     fs::write(&page, report::page(&record, before.as_ref()))?;
     record.write(&data)?;
-    println!("\n{}\n{}", page.display(), data.display());
+    fs::write(&short, summary::markdown(&record))?;
+    println!(
+        "\nmeasured in {}\n{}\n{}\n{}",
+        progress::duration(record.seconds),
+        page.display(),
+        data.display(),
+        short.display()
+    );
     Ok(())
 }
 

@@ -23,6 +23,9 @@ use phaseloop_benches::latency::Latencies;
 /// What is counted does not depend on what else runs, so several cells run at once.
 const COUNTED_AT_ONCE: usize = 2;
 
+/// To count takes most of the time: `--quick` does it for one runtime of each kind, and times all.
+const COUNTED_QUICKLY: [&str; 5] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll"];
+
 type Pair = (Workload, &'static str);
 
 pub(crate) fn all(programs: &Programs, options: &Options) -> Result<Record, Failure> {
@@ -180,9 +183,10 @@ impl Timing {
 /// Fewer if there is little time; but memory is made in pages, so that few things would look too large.
 fn operations(workload: &Workload, quick: bool) -> u64 {
     let shorter = match workload.topic() {
-        Topic::Memory => 1,
-        _ if quick => 5,
-        _ => 1,
+        _ if !quick => 1,
+        Topic::Memory => 2,
+        Topic::Latency | Topic::Fairness => 5,
+        _ => 10,
     };
     workload.round_up(workload.timed / shorter)
 }
@@ -224,6 +228,9 @@ impl Counting {
     fn new(figure: Figure, quick: bool, pairs: &[Pair]) -> Self {
         let mut pairs = pairs.to_vec();
         pairs.retain(|(workload, runtime)| is_counted(figure, workload, runtime));
+        if quick {
+            pairs.retain(|(_, runtime)| COUNTED_QUICKLY.contains(runtime));
+        }
         Self {
             figure,
             shorter: if quick { 4 } else { 1 },

@@ -7,7 +7,7 @@ use crate::meter::{Meter, Reading};
 use crate::workload::pool::{AT_ONCE, BigFile, SmallFiles};
 
 pub(crate) fn read_files(n: u64) -> io::Result<Reading> {
-    let files = SmallFiles::create();
+    let files = SmallFiles::create(n);
     let meter = Meter::start();
     for path in files.paths.iter().cycle().take(n as usize) {
         assert_eq!(fs::read(path)?.len(), SmallFiles::SIZE);

@@ -5,7 +5,7 @@ use std::io;
 use std::net;
 use std::time::{Duration, Instant};
 
-use monoio::io::{AsyncReadRent, AsyncWriteRentExt};
+use monoio::io::{AsyncReadRent, AsyncReadRentExt, AsyncWriteRentExt};
 use monoio::net::udp::UdpSocket;
 use monoio::net::{TcpListener, TcpStream};
 use monoio::{FusionDriver, RuntimeBuilder};
@@ -72,8 +72,8 @@ impl Sockets for Monoio {
         }
     }
 
-    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
-        stream.read(Box::new([0_u8])).await.0
+    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<()> {
+        stream.read_exact(Box::new([0_u8])).await.0.map(|_| ())
     }
 
     fn datagrams(self, bound: net::UdpSocket) -> UdpSocket {

@@ -78,8 +78,8 @@ impl Sockets for Phaseloop {
         }
     }
 
-    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
-        stream.read(&mut [0]).await
+    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<()> {
+        stream.read_exact(&mut [0]).await
     }
 
     fn datagrams(self, bound: net::UdpSocket) -> UdpSocket {

@@ -79,8 +79,9 @@ impl Sockets for Tokio {
         echo(stream)
     }
 
-    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<usize> {
-        stream.read(&mut [0]).await
+    async fn first_byte(self, stream: &mut TcpStream) -> io::Result<()> {
+        stream.read_exact(&mut [0]).await?;
+        Ok(())
     }
 
     fn datagrams(self, bound: net::UdpSocket) -> UdpSocket {

@@ -148,7 +148,7 @@ fn blocking(in_flight: u64, n: u64) -> Reading {
 }
 
 fn read_files(in_flight: u64, n: u64) -> Reading {
-    let files = SmallFiles::create();
+    let files = SmallFiles::create(n);
     let shares = files.shares(in_flight, n);
     on_threads(async move {
         let meter = Meter::start();
@@ -209,7 +209,7 @@ fn idle_connection(n: u64) -> Reading {
             let (mut stream, _) = listener.accept().await.expect("clients connect");
             tokio::spawn(async move {
                 // Whatever comes, the connection ends with it.
-                let _ = stream.read(&mut [0]).await;
+                let _ = stream.read_exact(&mut [0]).await;
             });
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -29,7 +29,7 @@ pub(crate) fn blocking<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
 
 /// What does it cost to read a small file whole, with so many reads in flight?
 pub(crate) fn read_files<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
-    let files = SmallFiles::create();
+    let files = SmallFiles::create(n);
     let shares = files.shares(in_flight, n);
     rt.run(async move {
         let meter = Meter::start();
@@ -104,13 +104,14 @@ pub(crate) struct SmallFiles {
 }
 
 impl SmallFiles {
-    const COUNT: u64 = 10_000;
+    const MOST: u64 = 10_000;
     pub(crate) const SIZE: usize = 1024;
 
-    pub(crate) fn create() -> Self {
+    /// As many as are read, up to a limit.
+    pub(crate) fn create(reads: u64) -> Self {
         let folder = std::env::temp_dir().join(format!("phaseloop-files-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("the temporary folder can be written to");
-        let paths: Vec<_> = (0..Self::COUNT)
+        let paths: Vec<_> = (0..reads.min(Self::MOST))
             .map(|i| folder.join(i.to_string()))
             .collect();
         for path in &paths {

@@ -20,7 +20,7 @@ struct Reader {
 }
 
 pub(super) fn read_files(uv: *mut uv_loop_t, in_flight: u64, n: u64) -> Reading {
-    let files = SmallFiles::create();
+    let files = SmallFiles::create(n);
     let each = n / in_flight;
     let path = |i: u64| {
         let path = &files.paths[i as usize % files.paths.len()];
