@@ -9,7 +9,7 @@
 //! | `--count` | only instructions in user space, counted by callgrind |
 //! | `--syscalls` | only system calls, counted by strace |
 //! | `--allocs` | only allocations |
-//! | `--quick` | the most telling workloads with fewer operations, on all runtimes, in two minutes |
+//! | `--quick` | the most telling workloads with fewer operations; times all runtimes, counts some; in two minutes |
 //! | `--goals` | only the workloads with a goal (`goals.rs`), with what became of each at the end |
 //! | `--smoke` | no comparison: runs each cell once with few operations, and fails if one does not come to its end |
 //! | `--rounds <n>` | how often each cell is timed |

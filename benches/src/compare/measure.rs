@@ -23,9 +23,6 @@ use phaseloop_benches::latency::Latencies;
 /// What is counted does not depend on what else runs, so several cells run at once.
 const COUNTED_AT_ONCE: usize = 2;
 
-/// To count takes most of the time: `--quick` does it for one runtime of each kind, and times all.
-const COUNTED_QUICKLY: [&str; 5] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll"];
-
 type Pair = (Workload, &'static str);
 
 pub(crate) fn all(programs: &Programs, options: &Options) -> Result<Record, Failure> {
@@ -229,11 +226,17 @@ impl Counting {
         let mut pairs = pairs.to_vec();
         pairs.retain(|(workload, runtime)| is_counted(figure, workload, runtime));
         if quick {
-            pairs.retain(|(_, runtime)| COUNTED_QUICKLY.contains(runtime));
+            pairs.retain(|(workload, runtime)| is_counted_quickly(figure, workload, runtime));
         }
+        // A traced system call is slow, and hundreds tell as much as thousands.
+        let shorter = match (figure, quick) {
+            (SYSCALLS, true) => 10,
+            (SYSCALLS, false) | (_, true) => 4,
+            (_, false) => 1,
+        };
         Self {
             figure,
-            shorter: if quick { 4 } else { 1 },
+            shorter,
             pairs,
         }
     }
@@ -303,6 +306,14 @@ fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> bool {
         _ => false,
     };
     suits && !blind && workload.counted > 0
+}
+
+/// To count takes most of the time: `--quick` does it for one runtime of each kind, and times all. What the pool does is
+/// mostly the kernel's work.
+fn is_counted_quickly(figure: Figure, workload: &Workload, runtime: &str) -> bool {
+    const RUNTIMES: [&str; 5] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll"];
+    let telling = figure == SYSCALLS || workload.topic() != Topic::Pool;
+    telling && RUNTIMES.contains(&runtime)
 }
 
 /// What was counted per operation.
