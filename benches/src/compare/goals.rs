@@ -2,7 +2,7 @@
 
 use crate::figure::{Figure, INSTRUCTIONS, P99, P999, RESIDENT, SYSCALLS, WALL};
 use crate::record::Record;
-use crate::verdict::{self, Verdict};
+use crate::verdict::EVEN;
 use phaseloop_benches::catalogue::{OURS, RUNTIMES};
 
 /// One goal.
@@ -24,7 +24,7 @@ enum Measure {
 #[derive(Clone, Copy)]
 enum Bound {
     AtMost(f64),
-    /// Not behind any of these peers: within 5 %, or within the spread, is good enough.
+    /// At most 5 % more than any of these peers has.
     NotBehind(&'static [&'static str]),
     /// At least so many times as fast as this peer.
     TimesAsFast(f64, &'static str),
@@ -35,7 +35,7 @@ use Bound::{AtMost, NotBehind, TimesAsFast};
 const READS: Measure = Measure::Calls("reads", &["read", "recvfrom", "recvmsg", "recvmmsg"]);
 const WRITES: Measure = Measure::Calls("writes", &["write", "sendto", "sendmsg", "sendmmsg"]);
 const WAITS: Measure = Measure::Calls("waits", &["epoll_wait", "epoll_pwait", "epoll_pwait2"]);
-const FUTEX: Measure = Measure::Calls("futex calls", &["futex"]);
+const FUTEX: Measure = Measure::Calls("futex", &["futex"]);
 
 const fn goal(workload: &'static str, measure: Measure, bound: Bound) -> Goal {
     Goal {
@@ -109,7 +109,7 @@ pub(crate) const GOALS: [Goal; 45] = [
 pub(crate) struct Outcome {
     pub(crate) workload: &'static str,
     /// What is measured.
-    pub(crate) what: String,
+    pub(crate) what: &'static str,
     pub(crate) wanted: String,
     pub(crate) ours: String,
     /// `name value` of each.
@@ -127,10 +127,10 @@ pub(crate) fn outcomes(record: &Record) -> Vec<Outcome> {
 }
 
 impl Measure {
-    fn title(self) -> String {
+    fn title(self) -> &'static str {
         match self {
-            Self::Figure(figure) => figure.title.to_owned(),
-            Self::Calls(what, _) => format!("{what} per operation"),
+            Self::Figure(figure) => figure.name,
+            Self::Calls(what, _) => what,
         }
     }
 
@@ -187,13 +187,12 @@ impl Goal {
             // As it is shown: nobody would call 400 of 400 missed.
             AtMost(most) => Some(ours.round() <= most),
             NotBehind(peers) => {
-                let mine = record.summary(self.workload, OURS, figure)?;
-                let met = peers.iter().map(|peer| {
-                    let theirs = record.summary(self.workload, peer, figure)?;
-                    Some(verdict::verdict(figure, mine, theirs) != Verdict::Behind)
-                });
-                met.collect::<Option<Vec<_>>>()
-                    .map(|all| !all.contains(&false))
+                let theirs = peers
+                    .iter()
+                    .map(|peer| self.measure.value(record, self.workload, peer));
+                let least = theirs.collect::<Option<Vec<_>>>()?;
+                let least = least.into_iter().fold(f64::INFINITY, f64::min);
+                Some(ours <= (1.0 + EVEN) * least)
             }
             TimesAsFast(factor, peer) => {
                 let theirs = self.measure.value(record, self.workload, peer)?;
@@ -212,7 +211,7 @@ pub(crate) fn print(record: &Record) {
     println!("\ngoals: {} of {} met", met.count(), outcomes.len());
     for outcome in outcomes {
         println!(
-            "{:8}{:21}{:36}{:>22}{:>10}  {}",
+            "{:8}{:21}{:14}{:>22}{:>10}  {}",
             word(outcome.met),
             outcome.workload,
             outcome.what,

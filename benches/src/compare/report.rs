@@ -34,7 +34,7 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
         .into_iter()
         .filter(|topic| !workloads_of(record, *topic).is_empty())
         .collect();
-    html.push_str("<nav>");
+    html.push_str(r##"<nav><a href="#goals">Goals</a>"##);
     for topic in &topics {
         let _ = write!(html, r##"<a href="#{topic:?}">{topic:?}</a>"##);
     }

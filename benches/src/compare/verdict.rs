@@ -5,7 +5,7 @@ use crate::record::{Record, Summary};
 use phaseloop_benches::catalogue::{OURS, Topic, Workload};
 
 /// Medians closer than this are even; so are times whose spreads overlap.
-const EVEN: f64 = 0.05;
+pub(crate) const EVEN: f64 = 0.05;
 
 /// What has no runtime is no peer but the floor under all.
 const FLOORS: [&str; 2] = ["raw-epoll", "std"];

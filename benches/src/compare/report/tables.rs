@@ -34,7 +34,7 @@ pub(super) fn goals(record: &Record) -> String {
     let met = outcomes.iter().filter(|outcome| outcome.met == Some(true));
     let mut html = format!(
         "<h2 id=\"goals\">Goals</h2><details open><summary>{} of {} met</summary><div class=\"scroll\"><table>\
-         <tr><th>workload</th><th class=\"text\">figure</th><th>goal</th><th>phaseloop</th><th></th>\
+         <tr><th>workload</th><th class=\"left\">figure</th><th>goal</th><th>phaseloop</th><th></th>\
          <th class=\"text\">the others</th></tr>",
         met.count(),
         outcomes.len()
@@ -47,7 +47,7 @@ pub(super) fn goals(record: &Record) -> String {
         };
         let _ = write!(
             html,
-            r#"<tr><td>{}</td><td class="text">{}</td><td>{}</td><td class="ours">{}</td><td class="{class}">{}</td><td class="text">{}</td></tr>"#,
+            r#"<tr><td>{}</td><td class="left">{}</td><td>{}</td><td class="ours">{}</td><td class="{class}">{}</td><td class="text">{}</td></tr>"#,
             outcome.workload,
             outcome.what,
             outcome.wanted,
