@@ -4,7 +4,7 @@
 //! immediates, ticks, promises with the tick counts of JavaScript's, and the events at the end of a program. It works
 //! on any loop of this crate; [`run`] gives a program its beginning and its end as well.
 //!
-//! [`guide`] shows fifteen pieces of Node programs beside their ports, and the order of everything on one page.
+//! [`guide`] shows eighteen pieces of Node programs beside their ports, and the order of everything on one page.
 //!
 //! Who starts afresh in Rust needs none of it: tasks, [`sleep`](crate::time::sleep) and the rest of the crate do the
 //! same with less.

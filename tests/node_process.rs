@@ -3,10 +3,12 @@
 mod util;
 
 use std::cell::Cell;
+use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
 use phaseloop::node::{
-    self, call, next_tick, process, queue_microtask, set_immediate, set_timeout, throw,
+    self, Reason, call, next_tick, process, queue_microtask, set_immediate, set_timeout, throw,
+    try_call,
 };
 use phaseloop::{block_on, spawn, time};
 use util::{Trace, finish, ms, panic_of, paused};
@@ -150,22 +152,92 @@ fn a_loop_can_run_another_program_after_an_exit() {
     assert_eq!(event_loop.block_on(async { 5 }), 5);
 }
 
+/// N82: as in Node, the code is 1 whatever was set before, and what the listeners of the end make of it.
 #[test]
-fn a_panic_that_nobody_catches_comes_out_after_the_exit_event() {
-    let (mut event_loop, _, trace) = paused();
-    let tell = trace.clone();
-    let message = panic_of(|| {
-        node::run_on(&mut event_loop, async move {
-            let exit = tell.clone();
-            process::on_exit(move |code| exit.log(format_args!("exit-{code}")));
-            set_immediate(move || {
-                next_tick(move || tell.log("tick"));
-                panic!("boom")
-            });
-        })
+fn n082_what_nobody_catches_ends_the_program_with_1() {
+    let boom = |trace: &Trace| {
+        let late = trace.clone();
+        set_immediate(move || {
+            next_tick(move || late.log("tick"));
+            panic!("boom")
+        });
+    };
+    let (trace, code) = run(|trace| async move {
+        process::set_exit_code(5);
+        boom(&trace);
     });
-    assert_eq!(message, "boom");
-    assert_eq!(trace.take(), "exit-1");
+    assert_eq!((&*trace, code), ("exit-1", 1));
+    let (trace, code) = run(|trace| async move {
+        process::on_exit(|_| process::set_exit_code(9));
+        boom(&trace);
+    });
+    assert_eq!((&*trace, code), ("exit-1", 9));
+    let (trace, code) = run(|trace| async move {
+        process::on_exit(|_| process::exit(4));
+        boom(&trace);
+    });
+    assert_eq!((&*trace, code), ("exit-1", 4));
+    let (trace, code) = run(|trace| async move {
+        process::on_exit(|_| throw("a second one"));
+        boom(&trace);
+    });
+    assert_eq!((&*trace, code), ("exit-1", 1));
+    let (trace, code) =
+        run(|_| async { drop(try_call(async { Err::<(), _>(Reason::new("no")) })) });
+    assert_eq!((&*trace, code), ("exit-1", 1));
+}
+
+/// N82: nor does a listener of the end go unnoticed that panics itself.
+#[test]
+fn n082_a_panic_at_the_end_is_uncaught_as_any_other() {
+    let (trace, code) = run(|_| async {
+        process::on_exit(|_| throw("at the end"));
+    });
+    assert_eq!((&*trace, code), ("exit-0", 1));
+    let (trace, code) = run(|trace| async move {
+        process::on_uncaught_panic(move |uncaught| trace.log(uncaught.reason()));
+        process::on_exit(|_| throw("caught"));
+    });
+    assert_eq!((&*trace, code), ("exit-0 caught", 0));
+    let (_, code) = run(|_| async {
+        process::on_exit(|_| process::set_exit_code(6));
+    });
+    assert_eq!(code, 6);
+}
+
+#[test]
+fn a_panic_that_nobody_looks_at_goes_on() {
+    let fails = || {
+        node::run(async {
+            set_immediate(|| panic!("boom"));
+            1
+        })
+    };
+    assert_eq!(panic_of(|| drop(fails())), "boom");
+    assert_eq!(panic_of(|| fails().into_output()), "boom");
+    let exit = fails();
+    assert_eq!((exit.code(), exit.into_output()), (1, Some(1)));
+    assert_eq!(fails().report(), ExitCode::from(1));
+}
+
+/// What the system and the user see: the code, and where it comes from.
+#[test]
+fn what_nobody_catches_is_told() {
+    let errors = errors_of("what_nobody_catches_is_told", || {
+        let thrown = node::run(async { drop(set_immediate(|| throw("thrown text"))) });
+        assert_eq!(thrown.code(), 1);
+        let rejected = node::run(async {
+            drop(try_call(async {
+                Err::<(), _>(Reason::new("rejected text"))
+            }));
+        });
+        assert_eq!(rejected.code(), 1);
+    });
+    if let Some(errors) = errors {
+        assert!(errors.contains("uncaught: thrown text"), "{errors}");
+        let text = "a promise was rejected and nobody handled it: rejected text";
+        assert!(errors.contains(text), "{errors}");
+    }
 }
 
 /// Without `run`, a listener contains panics of any loop.
@@ -186,16 +258,19 @@ fn n076_a_listener_contains_the_panics_of_a_plain_loop() {
     assert_eq!(trace.take(), "third first immediate second");
 }
 
+/// Node's code for it, and no event of the end.
 #[test]
-fn a_listener_that_panics_ends_the_run() {
-    let (mut event_loop, _, _) = paused();
-    let message = panic_of(|| {
-        node::run_on(&mut event_loop, async {
-            process::on_uncaught_panic(|_| panic!("in the listener"));
-            set_immediate(|| throw("x"));
-        })
+fn a_listener_that_panics_ends_the_program_with_7() {
+    let (trace, code) = run(|_| async {
+        process::on_uncaught_panic(|_| panic!("in the listener"));
+        set_immediate(|| throw("x"));
     });
-    assert_eq!(message, "in the listener");
+    assert_eq!((&*trace, code), ("", 7));
+    let (trace, code) = run(|_| async {
+        process::on_uncaught_panic(|_| process::exit(3));
+        set_immediate(|| throw("x"));
+    });
+    assert_eq!((&*trace, code), ("exit-3", 3));
 }
 
 #[test]

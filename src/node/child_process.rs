@@ -1,5 +1,7 @@
 //! Child processes, with events. Node's `child_process`, over [`crate::process`]; on Unix only.
 
+mod exec;
+
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+pub use self::exec::{exec, exec_file};
 use super::callbacks::in_callbacks;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
@@ -113,7 +116,10 @@ impl ChildProcess {
     fn start(command: &mut Command) -> Self {
         match command.spawn() {
             Ok(child) => Self::watch(child),
-            Err(error) => Self::failed(error.into()),
+            Err(error) => Self::failed(Error::of_spawn(
+                error,
+                command.as_std().get_program().as_ref(),
+            )),
         }
     }
 

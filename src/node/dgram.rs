@@ -93,7 +93,9 @@ impl Socket {
                 this.inner.emitter.emit(LISTENING, &());
             }
             Err(error) => {
-                this.inner.emitter.emit(ERROR, &error.into());
+                this.inner
+                    .emitter
+                    .emit(ERROR, &Error::of_address(error, "bind", address));
             }
         });
     }
@@ -130,7 +132,8 @@ impl Socket {
                             this.inner.emitter.emit(MESSAGE, &Datagram { bytes, from });
                         }
                         Err(error) => {
-                            this.inner.emitter.emit(ERROR, &error.into());
+                            let error = Error::of_call(error, "recvmsg");
+                            this.inner.emitter.emit(ERROR, &error);
                         }
                     }
                     // One callback each: the next one comes with the next poll phase.
@@ -180,7 +183,7 @@ impl Socket {
             in_callbacks(async move {
                 let sent = this.send_now(&bytes, to, site).await;
                 phase::pending().await;
-                callback(sent.map_err(Error::from));
+                callback(sent.map_err(|error| Error::of_address(error, "send", to)));
             });
         });
     }

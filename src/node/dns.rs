@@ -49,6 +49,6 @@ pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) 
     in_callbacks(async move {
         let found = lookup_host((host.as_str(), 0)).await;
         let addresses = found.map(|found| found.iter().map(|address| address.ip()).collect());
-        callback(addresses.map_err(Error::of_lookup));
+        callback(addresses.map_err(|error| Error::of_lookup(error, &host)));
     });
 }

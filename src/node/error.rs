@@ -1,14 +1,27 @@
 //! Errors as Node's events, signals and streams carry them.
 
+mod system;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
+
+use self::system::{Place, Request, code_of, syscall_of, text_of_file, text_of_socket};
+use crate::error::{OsError, os_error};
 
 /// What went wrong, as Node says it: a name, perhaps a code, a message. Cheap to clone, since every listener may keep it.
 ///
 /// The names are those of JavaScript: `Error` unless told otherwise, `AbortError` and `TimeoutError` from
-/// [signals](super::AbortSignal). The codes are Node's: `ECONNREFUSED` and its kin from the system, `ERR_…` from streams.
+/// [signals](super::AbortSignal). The codes are Node's: `ECONNREFUSED` and its kin from the system, `ERR_…` from streams. So
+/// are the messages, with the call of the system, the path or the address:
+///
+/// ```text
+/// ENOENT: no such file or directory, open 'x'
+/// connect ECONNREFUSED 127.0.0.1:1
+/// ```
 ///
 /// # Examples
 ///
@@ -30,6 +43,8 @@ struct Inner {
     code: Option<&'static str>,
     message: Cow<'static, str>,
     cause: Option<Cause>,
+    /// What the system was asked to do, if it was the system that failed.
+    request: Option<Box<Request>>,
 }
 
 enum Cause {
@@ -88,6 +103,7 @@ impl Error {
             code,
             message,
             cause,
+            request: None,
         });
         Self { inner }
     }
@@ -110,6 +126,40 @@ impl Error {
         &self.inner.message
     }
 
+    /// The call of the system that failed, such as `open`, `connect` or `spawn ls`.
+    #[must_use]
+    pub fn syscall(&self) -> Option<&str> {
+        self.request().map(|request| &*request.syscall)
+    }
+
+    /// The path that it was about.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.request()?.path.as_deref()
+    }
+
+    /// The second path, of calls that have two. Node's `dest`.
+    #[must_use]
+    pub fn target(&self) -> Option<&Path> {
+        self.request()?.target.as_deref()
+    }
+
+    /// The address that it was about.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.request()?.address
+    }
+
+    /// The system's number, negative as in Node: -2 for `ENOENT` on Linux.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        self.as_io().and_then(os_error).map(|number| -number)
+    }
+
+    fn request(&self) -> Option<&Request> {
+        self.inner.request.as_deref()
+    }
+
     /// The system's error behind this one.
     #[must_use]
     pub fn as_io(&self) -> Option<&io::Error> {
@@ -126,36 +176,148 @@ impl Error {
     }
 }
 
+/// Errors of the system, in Node's words.
 impl Error {
-    /// What a lookup reports. The resolver's errors have no kinds: either the name is not known, or nobody could be asked.
-    pub(super) fn of_lookup(error: io::Error) -> Self {
-        let message = error.to_string();
-        let code = code_of(error.kind()).unwrap_or_else(|| {
+    fn of_system(
+        code: Option<&'static str>,
+        message: String,
+        request: Request,
+        error: io::Error,
+    ) -> Self {
+        let inner = Rc::new(Inner {
+            name: "Error",
+            code,
+            message: Cow::Owned(message),
+            cause: Some(Cause::Io(error)),
+            request: Some(Box::new(request)),
+        });
+        Self { inner }
+    }
+
+    /// An error of a socket; without a code of Node's it keeps its own text.
+    fn of_socket(
+        error: io::Error,
+        syscall: &'static str,
+        says_why: bool,
+        place: &Place<'_>,
+    ) -> Self {
+        let code = code_of(&error);
+        let text = code.map(|code| text_of_socket(syscall, code, says_why, place));
+        let request = Request {
+            syscall: syscall.into(),
+            path: match place {
+                Place::Path(path) => Some((*path).to_owned()),
+                _ => None,
+            },
+            address: match place {
+                Place::Address(address) => Some(*address),
+                _ => None,
+            },
+            ..Request::default()
+        };
+        let text = text.unwrap_or_else(|| format!("{syscall}: {error}"));
+        Self::of_system(code, text, request, error)
+    }
+
+    /// `read ECONNRESET`.
+    pub(super) fn of_call(error: io::Error, syscall: &'static str) -> Self {
+        Self::of_socket(error, syscall, false, &Place::None)
+    }
+
+    /// `connect ECONNREFUSED 127.0.0.1:1`, `connect ENOENT /no/such/socket`: with what the error itself says it is about.
+    pub(super) fn of_connect(error: io::Error) -> Self {
+        Self::of_place(error, "connect", false, None)
+    }
+
+    /// `listen EADDRINUSE: address already in use 127.0.0.1:1`.
+    pub(super) fn of_listen(error: io::Error, address: Option<SocketAddr>) -> Self {
+        Self::of_place(error, "listen", true, address)
+    }
+
+    /// `bind EADDRINUSE 127.0.0.1:1`, `send EMSGSIZE 127.0.0.1:1`.
+    pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
+        Self::of_place(error, syscall, false, Some(to))
+    }
+
+    /// With the address or the path that is given or that the error itself is about.
+    fn of_place(
+        error: io::Error,
+        syscall: &'static str,
+        says_why: bool,
+        address: Option<SocketAddr>,
+    ) -> Self {
+        let about = OsError::of(&error);
+        let address = address.or_else(|| about?.address());
+        let path = about.and_then(OsError::path).map(Path::to_owned);
+        let place = match (address, &path) {
+            (Some(address), _) => Place::Address(address),
+            (None, Some(path)) => Place::Path(path),
+            (None, None) => Place::None,
+        };
+        Self::of_socket(error, syscall, says_why, &place)
+    }
+
+    /// `spawn no-such-program ENOENT`.
+    pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
+        let (code, name) = (code_of(&error), program.display());
+        let text = match code {
+            Some(code) => format!("spawn {name} {code}"),
+            None => error.to_string(),
+        };
+        let request = Request {
+            syscall: format!("spawn {name}").into(),
+            path: Some(program.to_owned()),
+            ..Request::default()
+        };
+        Self::of_system(code, text, request, error)
+    }
+
+    /// `getaddrinfo ENOTFOUND no.such.name`. The resolver's errors have no kinds: either the name is not known, or nobody
+    /// could be asked.
+    pub(super) fn of_lookup(error: io::Error, host: &str) -> Self {
+        let code = code_of(&error).unwrap_or_else(|| {
             // As the C libraries put it.
-            let is_temporary = ["Temporary failure", "Try again", "temporarily"]
-                .iter()
-                .any(|words| message.contains(words));
-            if is_temporary {
+            let words = ["Temporary failure", "Try again", "temporarily"];
+            let text = error.to_string();
+            if words.iter().any(|words| text.contains(words)) {
                 "EAI_AGAIN"
             } else {
                 "ENOTFOUND"
             }
         });
-        let message = Cow::Owned(message);
-        Self::make("Error", Some(code), message, Some(Cause::Io(error)))
+        let text = text_of_socket("getaddrinfo", code, false, &Place::Name(host));
+        let request = Request {
+            syscall: "getaddrinfo".into(),
+            ..Request::default()
+        };
+        Self::of_system(Some(code), text, request, error)
     }
 }
 
 impl From<io::Error> for Error {
-    /// Keeps the error as the [source](std::error::Error::source), and finds Node's code for its kind.
+    /// Keeps the error as the [source](std::error::Error::source), and finds Node's code and, for an error of
+    /// [`crate::fs`] or of [`crate::net`], Node's words.
     fn from(error: io::Error) -> Self {
-        let message = Cow::Owned(error.to_string());
-        Self::make(
-            "Error",
-            code_of(error.kind()),
-            message,
-            Some(Cause::Io(error)),
-        )
+        let code = code_of(&error);
+        let Some(file) = OsError::of(&error) else {
+            let message = Cow::Owned(error.to_string());
+            return Self::make("Error", code, message, Some(Cause::Io(error)));
+        };
+        if file.address().is_some() {
+            let syscall = file.operation();
+            return Self::of_place(error, syscall, false, None);
+        }
+        let request = Request {
+            syscall: syscall_of(file.operation()).into(),
+            path: file.path().map(Path::to_owned),
+            target: file.target().map(Path::to_owned),
+            address: None,
+        };
+        let text = match code {
+            Some(code) => text_of_file(code, &request),
+            None => error.to_string(),
+        };
+        Self::of_system(code, text, request, error)
     }
 }
 
@@ -166,41 +328,6 @@ impl From<Error> for io::Error {
         let kind = error.as_io().map_or(io::ErrorKind::Other, Self::kind);
         Self::new(kind, error.message().to_owned())
     }
-}
-
-/// The code that Node has for a kind of error, where the kind says enough.
-fn code_of(kind: io::ErrorKind) -> Option<&'static str> {
-    use io::ErrorKind as Kind;
-    Some(match kind {
-        Kind::NotFound => "ENOENT",
-        Kind::PermissionDenied => "EACCES",
-        Kind::ConnectionRefused => "ECONNREFUSED",
-        Kind::ConnectionReset => "ECONNRESET",
-        Kind::HostUnreachable => "EHOSTUNREACH",
-        Kind::NetworkUnreachable => "ENETUNREACH",
-        Kind::ConnectionAborted => "ECONNABORTED",
-        Kind::NotConnected => "ENOTCONN",
-        Kind::AddrInUse => "EADDRINUSE",
-        Kind::AddrNotAvailable => "EADDRNOTAVAIL",
-        Kind::BrokenPipe => "EPIPE",
-        Kind::AlreadyExists => "EEXIST",
-        Kind::WouldBlock => "EAGAIN",
-        Kind::NotADirectory => "ENOTDIR",
-        Kind::IsADirectory => "EISDIR",
-        Kind::DirectoryNotEmpty => "ENOTEMPTY",
-        Kind::ReadOnlyFilesystem => "EROFS",
-        Kind::InvalidInput => "EINVAL",
-        Kind::TimedOut => "ETIMEDOUT",
-        Kind::StorageFull => "ENOSPC",
-        Kind::FileTooLarge => "EFBIG",
-        Kind::ResourceBusy => "EBUSY",
-        Kind::ExecutableFileBusy => "ETXTBSY",
-        Kind::TooManyLinks => "EMLINK",
-        Kind::ArgumentListTooLong => "E2BIG",
-        Kind::Interrupted => "EINTR",
-        Kind::OutOfMemory => "ENOMEM",
-        _ => return None,
-    })
 }
 
 impl fmt::Display for Error {

@@ -448,6 +448,12 @@ pub trait Emitter {
     }
 }
 
+impl Emitter for EventEmitter {
+    fn emitter(&self) -> &EventEmitter {
+        self
+    }
+}
+
 /// An event has more listeners than it should.
 fn warn(event: &'static str, count: usize) {
     let text = format!(

@@ -2,12 +2,20 @@
 //!
 //! Each function calls back in the poll phase, in a callback of its own (N90). The same functions in [`promises`] return
 //! promises; in plain Rust, those of [`crate::fs`] return futures. What is not here has no callback form: use those.
+//!
+//! [`create_read_stream`] and [`create_write_stream`] are files as streams.
+
+mod streams;
 
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use self::streams::{
+    OPEN, READY, ReadStreamOptions, create_read_stream, create_read_stream_with,
+    create_write_stream, create_write_stream_with,
+};
 use super::callbacks::in_callbacks;
 use super::error::Error;
 use super::promise::{Deferred, Promise};

@@ -1,10 +1,19 @@
-//! The events of a program's end, and of what nobody has caught.
+//! The events of a program's end, and of what nobody has caught; on Unix its signals and its standard streams.
+
+#[cfg(unix)]
+mod signals;
+#[cfg(unix)]
+mod stdio;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::{Rc, Weak};
 
+#[cfg(unix)]
+pub use self::signals::on_signal;
+#[cfg(unix)]
+pub use self::stdio::{stderr, stdin, stdout};
 use super::reason::Reason;
 use super::state::Node;
 use crate::event_loop::core::Core;
@@ -25,6 +34,14 @@ pub(super) struct ProcessState {
     warning: Listeners<Warning>,
     exit_code: Cell<Option<i32>>,
     is_exiting: Cell<bool>,
+    /// What the listeners of something uncaught are being told, or nobody wanted to be told.
+    uncaught_origin: Cell<Option<Origin>>,
+    /// A listener of something uncaught has panicked.
+    is_listener_at_fault: Cell<bool>,
+    #[cfg(unix)]
+    signals: signals::SignalListeners,
+    #[cfg(unix)]
+    standard: stdio::StandardStreams,
     /// Whether `run` is there to return the code.
     is_program: Cell<bool>,
 }
@@ -54,14 +71,15 @@ pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
 /// rejected promise that nobody handles. Node's `'uncaughtException'`.
 ///
 /// With a listener the loop goes on where Node's would (N70–N78): after a callback with the next one of the phase, after
-/// a tick with the next callback, after a microtask with the next microtask. Without one the panic comes out of the
-/// call that runs the loop.
+/// a tick with the next callback, after a microtask with the next microtask. Without one the program ends with the code 1,
+/// if [`run`](super::run) runs it; otherwise the panic comes out of the call that runs the loop.
 ///
 /// A panic of a task is none of these: its [`JoinHandle`](crate::JoinHandle) has it.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. A panic of the listener comes out of the call that runs the loop.
+/// When no loop runs on this thread. A panic of the listener ends the program with the code 7, at once and without the
+/// listeners of [`on_exit`].
 ///
 /// # Examples
 ///
@@ -205,7 +223,13 @@ impl Node {
     /// Tells the listeners of something uncaught, or raises it.
     pub(super) fn uncaught(&self, reason: Reason, origin: Origin) {
         let uncaught = Uncaught { reason, origin };
-        if !self.process.uncaught.emit(&uncaught) {
+        let process = &self.process;
+        // Found like this if a listener panics.
+        process.is_listener_at_fault.set(true);
+        let was_told = process.uncaught.emit(&uncaught);
+        process.is_listener_at_fault.set(false);
+        if !was_told {
+            process.uncaught_origin.set(Some(origin));
             uncaught.reason.raise();
         }
         // One more turn of the loop is certain (N78).
@@ -239,6 +263,8 @@ impl Node {
         self.process.is_program.set(true);
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
+        self.process.uncaught_origin.set(None);
+        self.process.is_listener_at_fault.set(false);
         core.containment.begin();
         self.contain_panics();
     }
@@ -266,7 +292,25 @@ impl ProcessState {
         self.exit_code.get()
     }
 
+    pub(super) fn set_exit_code(&self, code: i32) {
+        self.exit_code.set(Some(code));
+    }
+
+    /// Whether it was a listener of something uncaught that has panicked.
+    pub(super) fn is_listener_at_fault(&self) -> bool {
+        self.is_listener_at_fault.get()
+    }
+
+    /// Where what ends the program comes from.
+    pub(super) fn uncaught_origin(&self) -> Origin {
+        self.uncaught_origin.get().unwrap_or(Origin::Panic)
+    }
+
     pub(super) fn shut_down(&self) {
+        #[cfg(unix)]
+        self.signals.shut_down();
+        #[cfg(unix)]
+        self.standard.shut_down();
         self.before_exit.clear();
         self.exit.clear();
         self.uncaught.clear();

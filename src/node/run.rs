@@ -5,13 +5,14 @@
 //!                                             └────────────── alive again ─────────────────────┘
 //! ```
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
-use super::process::ExitRequest;
+use super::process::{ExitRequest, Origin};
 use super::reason::Thrown;
 use super::state::Node;
 use crate::event_loop::core::Core;
@@ -23,18 +24,26 @@ use crate::sys::task::Payload;
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
 
-/// The exit code that listeners are told when a panic ends the program.
+/// The exit code of a program that is ended by a panic or a rejection.
 const UNCAUGHT: i32 = 1;
+
+/// The exit code of a program that is ended by a listener of those.
+const LISTENER_AT_FAULT: i32 = 7;
 
 /// Runs `main` as a Node program, on a loop made for it.
 ///
 /// The first poll of `main` is the main program: a drain of the lanes follows, then the loop starts (N5). The program
 /// ends when nothing is left that could happen; [`process`](super::process) has the events of the end.
 ///
+/// # What nobody catches
+///
+/// A panic of a callback, a tick or a microtask, and a promise that is rejected and not handled, end the program as in
+/// Node: the listeners of [`on_exit`](super::process::on_exit) are told the code 1, standard error says what it was, and
+/// the [`Exit`] has the code. If nobody looks at that either, the panic goes on when the `Exit` is dropped.
+///
 /// # Panics
 ///
-/// When the system has no descriptors left for a loop, when called while a loop runs on this thread, and with a panic
-/// that nobody catches; `'exit'` is emitted first.
+/// When the system has no descriptors left for a loop, and when called while a loop runs on this thread.
 ///
 /// # Examples
 ///
@@ -75,13 +84,18 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
             if !core.containment.has_ended() {
                 let by_itself = if is_done() { 0 } else { UNSETTLED_MAIN };
                 exit_code = node.process.exit_code().unwrap_or(by_itself);
-                core.running(|| node.emit_exit(exit_code));
+                core.running(|| core.contain(|| node.emit_exit(exit_code)));
+                // A listener may have set another.
+                exit_code = node.process.exit_code().unwrap_or(exit_code);
             }
         }))
     });
+    let mut uncaught = None;
     if let Err(payload) = ended {
         if !payload.is::<ExitRequest>() {
-            fail(&core, &node, payload);
+            exit_code = fail(&core, &node);
+            tell(&node, &payload);
+            uncaught = Some(payload);
         }
     }
     if core.containment.has_ended() {
@@ -93,6 +107,7 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
         code: exit_code,
         pending: output.is_none().then(pending),
         output,
+        uncaught: Cell::new(uncaught),
     }
 }
 
@@ -121,38 +136,86 @@ fn live(core: &Rc<Core>, node: &Node) {
     }
 }
 
-/// Nobody has caught the panic: it ends the program.
-fn fail(core: &Rc<Core>, node: &Node, payload: Payload) -> ! {
-    node.end(core);
-    core.running(|| node.emit_exit(node.process.exit_code().unwrap_or(UNCAUGHT)));
-    if let Some(thrown) = payload.downcast_ref::<Thrown>() {
-        // The panic hook has not told.
-        eprintln!("phaseloop: uncaught: {}", thrown.0);
+/// Nobody has caught the panic: it ends the program. Returns the exit code.
+fn fail(core: &Rc<Core>, node: &Node) -> i32 {
+    if node.process.is_listener_at_fault() {
+        return LISTENER_AT_FAULT;
     }
-    resume_unwind(payload)
+    // Whatever was set before; the listeners of the end may set another.
+    node.process.set_exit_code(UNCAUGHT);
+    core.containment.begin();
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        core.running(|| node.emit_exit(UNCAUGHT));
+    }));
+    // A panic there changes nothing: the first one counts.
+    drop(told);
+    node.process.exit_code().unwrap_or(UNCAUGHT)
 }
 
-/// How a program ended. A `main` function may return it.
-#[must_use = "it holds the exit code; return it from `main`, or drop it"]
+/// Says what has ended the program, and where it came from. The panic hook has told of panics.
+fn tell(node: &Node, payload: &Payload) {
+    let text = payload.downcast_ref::<Thrown>().map(|thrown| &thrown.0);
+    match (node.process.uncaught_origin(), text) {
+        (Origin::UnhandledRejection, Some(text)) => {
+            eprintln!("phaseloop: a promise was rejected and nobody handled it: {text}");
+        }
+        (Origin::UnhandledRejection, None) => {
+            eprintln!("phaseloop: the panic has rejected a promise, and nobody handled that");
+        }
+        (Origin::Panic, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
+        (Origin::Panic, None) => {}
+    }
+}
+
+/// How a program ended. A `main` function may return it: the process then has its [code](Self::code).
+///
+/// ```no_run
+/// use phaseloop::node::{Exit, run};
+///
+/// fn main() -> Exit<()> {
+///     run(async { println!("hello") })
+/// }
+/// ```
+///
+/// If the program was ended by a panic that nobody caught, and nobody asks for the code, that panic goes on when this is
+/// dropped: it does not get lost, and a test that runs a program fails by it.
 pub struct Exit<T> {
     code: i32,
     /// What was pending if the main future was.
     pending: Option<Box<str>>,
     output: Option<T>,
+    /// What nobody has caught, until somebody has seen the code.
+    uncaught: Cell<Option<Payload>>,
 }
 
 impl<T> Exit<T> {
-    /// The exit code: that of [`exit`](super::process::exit) or [`set_exit_code`](super::process::set_exit_code), or 13 if
-    /// the loop ran dry while the main future was pending, or 0.
+    /// The exit code: that of [`exit`](super::process::exit) or [`set_exit_code`](super::process::set_exit_code), or 1 if a
+    /// panic or a rejection that nobody caught has ended the program, 7 if a listener of those has, 13 if the loop ran dry
+    /// while the main future was pending, or 0.
     #[must_use]
     pub fn code(&self) -> i32 {
+        drop(self.uncaught.take());
         self.code
     }
 
     /// What the main future returned; `None` if it did not.
+    ///
+    /// # Panics
+    ///
+    /// With the panic that has ended the program, unless somebody has asked for the [`code`](Self::code).
     #[must_use]
-    pub fn into_output(self) -> Option<T> {
-        self.output
+    pub fn into_output(mut self) -> Option<T> {
+        self.output.take()
+    }
+}
+
+impl<T> Drop for Exit<T> {
+    fn drop(&mut self) {
+        if let Some(payload) = self.uncaught.take() {
+            if !std::thread::panicking() {
+                resume_unwind(payload);
+            }
+        }
     }
 }
 
@@ -164,7 +227,7 @@ impl<T> Termination for Exit<T> {
             );
         }
         // As the system does: the low eight bits.
-        ExitCode::from(self.code as u8)
+        ExitCode::from(self.code() as u8)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`current`] | a thread-local reference to what runs further up the stack |
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the modes of open descriptors |
+//! | `errno` | the names of error numbers |
 //! | `fs` | of files: times, owners, shared data, the figures of a file system, copying in the kernel |
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `interfaces` | the addresses of the machine |
@@ -35,6 +36,8 @@ pub(crate) mod current;
 pub(crate) mod datagrams;
 #[cfg(unix)]
 pub(crate) mod descriptor;
+#[cfg(feature = "node")]
+pub(crate) mod errno;
 #[cfg(feature = "fs")]
 pub(crate) mod fs;
 #[cfg(feature = "hyper")]

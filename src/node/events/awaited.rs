@@ -11,10 +11,11 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 
 use super::super::error::Error;
-use super::{ERROR, Event, EventEmitter, ListenerId};
+use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::event_loop::handle::LoopHandle;
 
-/// Waits for the next emission of `event`.
+/// Waits for the next emission of `event` by an [`EventEmitter`], or by anything that has one: a socket, a stream, a server,
+/// a child process.
 ///
 /// It listens from this call on, not from the first poll. Whoever awaits it goes on two microtasks after the emission, as
 /// with Node's `events.once` (N117): use [`EventEmitter::once`] with a `Deferred` for one.
@@ -41,11 +42,12 @@ use crate::event_loop::handle::LoopHandle;
 ///     assert_eq!(ready.await.unwrap(), 7);
 /// });
 /// ```
-pub fn once<A>(emitter: &EventEmitter, event: Event<A>) -> Once<A>
+pub fn once<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Once<A>
 where
     A: ToOwned + ?Sized + 'static,
     A::Owned: 'static,
 {
+    let emitter = emitter.emitter();
     let state = Rc::new(State::default());
     let settled = state.clone();
     let listener = emitter.once(event, move |arguments| {
@@ -184,7 +186,8 @@ impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
     }
 }
 
-/// All emissions of `event` from now on, as a stream: those that come while nobody asks are kept. Node's `events.on`.
+/// All emissions of `event` from now on, as a stream: those that come while nobody asks are kept. Node's `events.on`. As
+/// [`once()`], of anything that has an emitter.
 ///
 /// It never ends by itself. What is emitted as [`ERROR`] (unless that is `event`) comes as an error after the values before
 /// it, and is the last item.
@@ -209,11 +212,12 @@ impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
 ///     assert_eq!(sum, 6);
 /// });
 /// ```
-pub fn on<A>(emitter: &EventEmitter, event: Event<A>) -> Events<A>
+pub fn on<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Events<A>
 where
     A: ToOwned + ?Sized + 'static,
     A::Owned: 'static,
 {
+    let emitter = emitter.emitter();
     let queue = Rc::new(RefCell::new(Queue {
         items: VecDeque::new(),
         closed: false,

@@ -75,10 +75,16 @@ impl Server {
     pub fn listen(&self, address: impl Into<Address>) {
         let (address, site) = (address.into(), Location::caller());
         let listener = match (&address, address.to_listen()) {
-            (Address::Path(path), _) => local::listen(path, site),
-            (Address::Port(port), Some(address)) => {
-                bind(address, site).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, *port).into(), site))
+            (Address::Path(path), _) => {
+                local::listen(path, site).map_err(|error| Error::of_listen(error, None))
             }
+            (Address::Port(port), Some(address)) => bind(address, site).or_else(|error| {
+                if error.code() == Some("EADDRINUSE") {
+                    return Err(error);
+                }
+                // There is no IPv6.
+                bind((Ipv4Addr::UNSPECIFIED, *port).into(), site)
+            }),
             (_, Some(address)) => bind(address, site),
             (Address::Host(host, port), None) => return self.look_up(host, *port, site),
             (_, None) => unreachable!("what is no name and no path has an address"),
@@ -107,7 +113,7 @@ impl Server {
     }
 
     #[track_caller]
-    fn listen_on(&self, listener: io::Result<Box<dyn Listener>>, site: Site) {
+    fn listen_on(&self, listener: Result<Box<dyn Listener>, Error>, site: Site) {
         let server = self.clone();
         match listener {
             Ok(listener) => {
@@ -121,7 +127,6 @@ impl Server {
                 });
             }
             Err(error) => {
-                let error = Error::from(error);
                 next_tick(move || {
                     server.inner.emitter.emit(ERROR, &error);
                 });
@@ -203,7 +208,11 @@ impl Server {
 }
 
 #[track_caller]
-fn bind(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
+fn bind(address: SocketAddr, site: Site) -> Result<Box<dyn Listener>, Error> {
+    bind_now(address, site).map_err(|error| Error::of_listen(error, Some(address)))
+}
+
+fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {

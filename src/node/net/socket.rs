@@ -19,6 +19,7 @@ use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
+use crate::error::OsError;
 use crate::kinds::Site;
 use crate::net::TcpStream;
 use crate::phase;
@@ -156,7 +157,7 @@ impl Socket {
                 }
                 Err(error) => {
                     socket.inner.connecting.set(true);
-                    socket.destroy(Some(error.into()));
+                    socket.destroy(Some(error));
                 }
             }
         });
@@ -251,14 +252,28 @@ impl Socket {
     }
 }
 
-async fn open(address: Address, site: Site) -> io::Result<Box<dyn Connection>> {
-    let stream = match address {
-        Address::Socket(address) => TcpStream::connect_at(address, site).await?,
-        Address::Host(host, port) => TcpStream::connect_at((host.as_str(), port), site).await?,
-        Address::Port(port) => TcpStream::connect_at(("localhost", port), site).await?,
-        Address::Path(path) => return local::connect(&path, site).await,
+async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
+    let (host, port) = match address {
+        Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
+        Address::Host(host, port) => (host, port),
+        Address::Port(port) => ("localhost".to_owned(), port),
+        Address::Path(path) => {
+            let connected = local::connect(&path, site).await;
+            return connected.map_err(Error::of_connect);
+        }
     };
-    Ok(Box::new(stream))
+    match TcpStream::connect_at((host.as_str(), port), site).await {
+        // No address was tried: the name was not found.
+        Err(error) if OsError::of(&error).is_none() => Err(Error::of_lookup(error, &host)),
+        connected => opened(connected),
+    }
+}
+
+fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
+    match stream {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(Error::of_connect(error)),
+    }
 }
 
 impl Inner {
@@ -312,7 +327,9 @@ impl Inner {
                             return;
                         }
                     }
-                    Some(Err(error)) => return readable.destroy(Some(error.into())),
+                    Some(Err(error)) => {
+                        return readable.destroy(Some(Error::of_call(error, "read")));
+                    }
                 }
             }
         });
@@ -327,7 +344,7 @@ impl Inner {
         let write = move || {
             in_callbacks(async move {
                 let written = connection::write_all(&inner.slot, &bytes).await;
-                done.call(written.map_err(Error::from));
+                done.call(written.map_err(|error| Error::of_call(error, "write")));
             });
         };
         self.once_connected(write);
@@ -344,7 +361,9 @@ impl Inner {
                     None => Ok(()),
                 };
                 done.call(match result {
-                    Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(error.into()),
+                    Err(error) if error.kind() != io::ErrorKind::NotConnected => {
+                        Err(Error::of_call(error, "shutdown"))
+                    }
                     _ => Ok(()),
                 });
             });

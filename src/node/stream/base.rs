@@ -386,10 +386,10 @@ pub(super) fn error_of(reason: &Reason) -> Error {
 }
 
 pub(super) fn destroyed(operation: &str) -> Error {
-    let text = format!("cannot {operation} after the stream was destroyed");
+    let text = format!("Cannot call {operation} after a stream was destroyed");
     Error::with_code("ERR_STREAM_DESTROYED", text)
 }
 
 pub(super) fn premature_close() -> Error {
-    Error::with_code("ERR_STREAM_PREMATURE_CLOSE", "premature close")
+    Error::with_code("ERR_STREAM_PREMATURE_CLOSE", "Premature close")
 }

@@ -229,7 +229,7 @@ impl<T: 'static> Readable<T> {
     pub fn unshift(&self, chunk: T) -> bool {
         let state = &self.state;
         if state.end_emitted.get() {
-            let text = "a chunk was put back after 'end'";
+            let text = "stream.unshift() after end event";
             let error = Error::with_code("ERR_STREAM_UNSHIFT_AFTER_END_EVENT", text);
             state.base.error_or_destroy(error, false);
         } else if !state.is_over() {

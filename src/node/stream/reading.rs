@@ -52,7 +52,7 @@ impl<T: 'static> State<T> {
             return self.can_push_more();
         }
         if self.ended.get() {
-            let text = "a chunk was pushed after the end";
+            let text = "stream.push() after EOF";
             let error = Error::with_code("ERR_STREAM_PUSH_AFTER_EOF", text);
             self.base.error_or_destroy(error, false);
             return false;

@@ -60,7 +60,7 @@ impl<T: 'static> State<T> {
     /// Writes a chunk, or keeps it. Says whether there is room for more.
     pub(super) fn write(&self, chunk: T, callback: Option<Callback>) -> Result<bool, Error> {
         let refused = if self.ending.get() {
-            let text = "a chunk was written after the end";
+            let text = "write after end";
             Some(Error::with_code("ERR_STREAM_WRITE_AFTER_END", text))
         } else {
             self.base.destroyed.get().then(|| destroyed("write"))
@@ -308,7 +308,7 @@ impl<T: 'static> State<T> {
                 self.finish_maybe();
                 self.ended.set(true);
             } else if self.finished.get() {
-                let text = "the stream was ended after it had finished";
+                let text = "Cannot call end after a stream was finished";
                 refused = Some(Error::with_code("ERR_STREAM_ALREADY_FINISHED", text));
             } else if self.base.destroyed.get() {
                 refused = Some(destroyed("end"));

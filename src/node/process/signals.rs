@@ -1,0 +1,115 @@
+//! `process.on('SIGINT', ..)`, over [`crate::signal`].
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use super::{Listener, Listeners};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::handles::Handle as _;
+use crate::node::error::Error;
+use crate::node::state::Node;
+use crate::signal::{Signal, SignalKind};
+
+/// The signals of one loop that somebody listens to, each with one handle.
+#[derive(Default)]
+pub(in crate::node) struct SignalListeners {
+    known: RefCell<Vec<Known>>,
+}
+
+struct Known {
+    kind: SignalKind,
+    handle: Signal,
+    listeners: Rc<Listeners<SignalKind>>,
+}
+
+/// Calls `listener` when the signal was caught: last in the poll phase, all listeners of one signal in one callback (N101).
+///
+/// It does not keep the loop alive. While somebody listens, the signal's default action does not happen; see
+/// [`crate::signal`].
+///
+/// # Errors
+///
+/// `EINVAL` for what cannot be listened to, such as SIGKILL.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run};
+/// use phaseloop::signal::SignalKind;
+///
+/// run(async {
+///     process::on_signal(SignalKind::INT, |_| process::exit(130)).unwrap();
+///     assert!(process::on_signal(SignalKind::KILL, |_| ()).is_err());
+/// });
+/// ```
+pub fn on_signal(
+    kind: SignalKind,
+    mut listener: impl FnMut(SignalKind) + 'static,
+) -> Result<Listener, Error> {
+    let node = Node::current();
+    let listeners = node.process.signals.listeners_of(kind)?;
+    let id = listeners.add(move |&kind| listener(kind));
+    let node = Rc::downgrade(&node);
+    Ok(Listener {
+        remove: Box::new(move || {
+            let node = Weak::upgrade(&node);
+            node.is_some_and(|node| node.process.signals.remove(kind, id))
+        }),
+    })
+}
+
+impl SignalListeners {
+    /// Those of a signal; the first starts the handle.
+    fn listeners_of(&self, kind: SignalKind) -> Result<Rc<Listeners<SignalKind>>, Error> {
+        if let Some(known) = self.known.borrow().iter().find(|known| known.kind == kind) {
+            return Ok(known.listeners.clone());
+        }
+        let listeners = Rc::new(Listeners::default());
+        let called = Rc::clone(&listeners);
+        let handle = Signal::new(&LoopHandle::current());
+        let started = handle.start(kind, move |_, kind| {
+            called.emit(&kind);
+        });
+        started.map_err(|error| Error::of_call(error, "uv_signal_start"))?;
+        handle.unref();
+        self.known.borrow_mut().push(Known {
+            kind,
+            handle,
+            listeners: listeners.clone(),
+        });
+        Ok(listeners)
+    }
+
+    /// Takes a listener off; the last one stops the handle.
+    fn remove(&self, kind: SignalKind, id: u64) -> bool {
+        let found = {
+            let known = self.known.borrow();
+            let found = known.iter().find(|known| known.kind == kind);
+            found.map(|known| known.listeners.clone())
+        };
+        let Some(listeners) = found else {
+            return false;
+        };
+        let was_there = listeners.remove(id);
+        if listeners.is_empty() {
+            let mut known = self.known.borrow_mut();
+            let place = known.iter().position(|known| known.kind == kind);
+            let gone = place.map(|place| known.swap_remove(place));
+            drop(known);
+            drop(gone);
+        }
+        was_there
+    }
+
+    pub(super) fn shut_down(&self) {
+        let known = self.known.take();
+        for known in &known {
+            known.handle.stop();
+            known.listeners.clear();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `process.stdin`, `process.stdout`, `process.stderr`.
+
+use std::cell::OnceCell;
+use std::io::{self, Write};
+
+use crate::node::error::Error;
+use crate::node::state::Node;
+use crate::node::stream::{Readable, Writable};
+
+/// The standard streams of one loop, each made when it is first asked for.
+#[derive(Default)]
+pub(in crate::node) struct StandardStreams {
+    stdin: OnceCell<Readable<Vec<u8>>>,
+    stdout: OnceCell<Writable<Vec<u8>>>,
+    stderr: OnceCell<Writable<Vec<u8>>>,
+}
+
+/// Standard input, the same stream each time. Nothing is read before somebody asks for it.
+///
+/// While it is read it keeps the loop alive, until its end or [`destroy`](Readable::destroy).
+///
+/// In plain Rust: [`crate::io::stdin`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::node::{process, run};
+///
+/// run(async {
+///     process::stdin().on_data(|bytes| {
+///         process::stdout().write(bytes.to_ascii_uppercase());
+///     });
+/// });
+/// ```
+#[must_use]
+pub fn stdin() -> Readable<Vec<u8>> {
+    let node = Node::current();
+    let make = || match crate::io::stdin() {
+        Ok(stdin) => Readable::from_reader(stdin),
+        // The descriptor is closed: there is nothing to read.
+        Err(_) => Readable::bytes().read(|empty, _| empty.push_end()).build(),
+    };
+    node.process.standard.stdin.get_or_init(make).clone()
+}
+
+/// Standard output, the same stream each time.
+///
+/// As in Node on Unix, a write is done when the call returns, its callback is a tick, and a reader that is slow stops the
+/// loop. It goes through [`std::io::stdout`]: what [`print!`] writes keeps its place.
+///
+/// In plain Rust: [`crate::io::stdout`], which does not block.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn stdout() -> Writable<Vec<u8>> {
+    let node = Node::current();
+    let make = || sink(|bytes| write_out(io::stdout().lock(), bytes));
+    node.process.standard.stdout.get_or_init(make).clone()
+}
+
+/// Standard error, the same stream each time; otherwise as [`stdout`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn stderr() -> Writable<Vec<u8>> {
+    let node = Node::current();
+    let make = || sink(|bytes| write_out(io::stderr().lock(), bytes));
+    node.process.standard.stderr.get_or_init(make).clone()
+}
+
+fn sink(write: impl Fn(&[u8]) -> io::Result<()> + 'static) -> Writable<Vec<u8>> {
+    Writable::bytes(move |bytes: Vec<u8>, done| {
+        done.call(write(&bytes).map_err(|error| Error::of_call(error, "write")));
+    })
+    .build()
+}
+
+fn write_out(mut output: impl Write, bytes: &[u8]) -> io::Result<()> {
+    output.write_all(bytes)?;
+    output.flush()
+}
+
+impl StandardStreams {
+    /// Lets go of listeners, which may hold the streams themselves.
+    pub(super) fn shut_down(&self) {
+        if let Some(stdin) = self.stdin.get() {
+            stdin.destroy(None);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The names of the system's error numbers.
+
+/// The name of an error number, such as `ENOENT`. `None` for one without a name here, and where the system has no such names.
+#[cfg(unix)]
+pub(crate) fn name(number: i32) -> Option<&'static str> {
+    macro_rules! names {
+        ($($name:ident)*) => {
+            match number {
+                $(libc::$name => Some(stringify!($name)),)*
+                _ => None,
+            }
+        };
+    }
+    names! {
+        E2BIG EACCES EADDRINUSE EADDRNOTAVAIL EAFNOSUPPORT EAGAIN EALREADY EBADF EBUSY ECANCELED ECONNABORTED ECONNREFUSED
+        ECONNRESET EDESTADDRREQ EEXIST EFAULT EFBIG EHOSTDOWN EHOSTUNREACH EILSEQ EINTR EINVAL EIO EISCONN EISDIR ELOOP
+        EMFILE EMLINK EMSGSIZE ENAMETOOLONG ENETDOWN ENETUNREACH ENFILE ENOBUFS ENODEV ENOENT ENOMEM ENOPROTOOPT ENOSPC
+        ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSOCK ENOTSUP ENOTTY ENXIO EOVERFLOW EPERM EPIPE EPROTO EPROTONOSUPPORT
+        EPROTOTYPE ERANGE EROFS ESHUTDOWN ESOCKTNOSUPPORT ESPIPE ESRCH ETIMEDOUT ETXTBSY EXDEV
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn name(_number: i32) -> Option<&'static str> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn numbers_have_their_names() {
+        assert_eq!(name(libc::ENOENT), Some("ENOENT"));
+        assert_eq!(name(libc::EWOULDBLOCK), Some("EAGAIN"));
+        assert_eq!(name(0), None);
+    }
+}
