@@ -76,5 +76,6 @@ pub async fn random(length: usize) -> io::Result<Vec<u8>> {
         fill_random(&mut bytes).map(|()| bytes)
     };
     let purpose = Purpose::new(Class::Cpu, "random");
-    Work::submit(&LoopHandle::current(), purpose, job)?.await
+    let handle = LoopHandle::current_for("`os::random`");
+    Work::submit(&handle, purpose, job)?.await
 }

@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::stream::{FuturesUnordered, StreamExt};
 use phaseloop::io::Source;
+use phaseloop::net::UnixStream;
 use phaseloop::process::Command;
 use phaseloop::signal::ctrl_c;
 use phaseloop::time::{Timer, sleep};
@@ -241,6 +242,30 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
         drop(given_up);
         assert!(!handle.report().to_string().contains("metadata"));
         drop(hold);
+    });
+}
+
+/// A write that waits keeps the loop alive although its stream is unref'd (R156); a sleep that is unref'd does not.
+#[test]
+fn r156_what_is_unrefd_is_listed_where_it_counts() {
+    block_on(async {
+        let handle = LoopHandle::current();
+        let (stream, _peer) = UnixStream::pair().unwrap();
+        stream.unref();
+        while stream.try_write(&[0; 4096]).is_ok() {}
+        let mut write = Box::pin(stream.writable());
+        assert!(futures::poll!(&mut write).is_pending());
+        let mut sleep = Box::pin(sleep(ms(60_000)).unref());
+        assert!(futures::poll!(&mut sleep).is_pending());
+        let text = handle.report().to_string();
+        let (keepers, rest) = text.split_once("Open, without keeping it alive").unwrap();
+        let (others, _) = rest.split_once("Pending").unwrap();
+        assert!(
+            keepers.contains("somebody waits to write, unref'd"),
+            "{text}"
+        );
+        assert!(!keepers.contains("sleep"), "{text}");
+        assert!(others.contains("sleep"), "{text}");
     });
 }
 

@@ -451,6 +451,11 @@ fn futures_without_a_loop_tell_their_line() {
         text.ends_with("(needed by the future of `fs::read`)"),
         "{text}"
     );
+    let text = util::panic_of(|| block_on(phase::check()));
+    assert!(
+        text.ends_with("(needed by the future of `phase::check`)"),
+        "{text}"
+    );
     let text = util::panic_of(|| block_on(phaseloop::net::lookup_host("localhost:1")));
     assert!(
         text.ends_with("(needed by the future of `net::lookup_host`)"),

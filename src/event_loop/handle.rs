@@ -53,12 +53,6 @@ impl LoopHandle {
     /// # Panics
     ///
     /// When there is none, with that.
-    #[cfg(any(
-        feature = "fs",
-        feature = "net",
-        feature = "signal",
-        feature = "test-util"
-    ))]
     pub(crate) fn current_for(what: impl std::fmt::Display) -> Self {
         Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {what})"))
     }
@@ -222,7 +216,7 @@ impl LoopHandle {
 
     // Why is it alive?
 
-    /// What keeps the loop alive, with counts; only kinds with any.
+    /// What keeps the loop alive, with counts; only kinds with any. [`report`](Self::report) says it with names and lines.
     #[must_use]
     pub fn keepers(&self) -> Vec<(Kind, usize)> {
         Kind::ALL

@@ -107,7 +107,7 @@ impl Future for PhaseFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &self.queued {
             None => {
-                let handle = LoopHandle::current();
+                let handle = LoopHandle::current_for(format_args!("`phase::{}`", self.phase));
                 let entry = Entry::Wake(cx.waker().clone());
                 let key = handle.core().enqueue(self.phase, entry);
                 self.queued = Some((handle, key));
