@@ -360,4 +360,21 @@ mod tests {
         assert_eq!(back, [1, 2, 3]);
         assert_eq!(drain_due(&mut heap, 5), [1, 2, 3, 4]);
     }
+
+    /// What is ready has left the books of its owner already.
+    #[test]
+    fn a_mark_is_seen_to_change_in_the_heap_only() {
+        let mut heap = TimerHeap::new();
+        let (due, later) = (heap.insert(1, 1, true), heap.insert(2, 2, true));
+        let mut marks = Vec::new();
+        heap.collect_due(1, |&payload, mark| marks.push((payload, mark)));
+        assert!(!heap.set_mark(due, false), "it is ready");
+        assert!(!heap.set_mark(later, true), "it was so before");
+        assert!(heap.set_mark(later, false));
+        heap.put_back_ready(|&payload, mark| marks.push((payload, mark)));
+        assert!(heap.set_mark(due, true));
+        assert_eq!(marks, [(1, true), (1, false)]);
+        assert_eq!(remove(&mut heap, later), Some(2));
+        assert!(!heap.set_mark(later, true), "it is gone");
+    }
 }
