@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const FILES = 10_000;
 const FILE_SIZE = 1024;
 /** Megabytes of the file that is read through. */
-const BIG_FILE = 256;
+const BIG_FILE = 64;
 const BODY = 'Hello, world!\n';
 
 const [name, , count] = process.argv.slice(2);

@@ -150,7 +150,7 @@ pub const WORKLOADS: [Workload; 51] = [
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),
     workload("read_files/64", Kind::ReadFiles { in_flight: 64 }, 10 * K, 6_400).quick(),
-    workload("read_through", Kind::ReadThrough, K, 256).quick(),
+    workload("read_through", Kind::ReadThrough, K, 64).quick(),
     workload("start_stop", Kind::StartStop, K, 100),
     workload("cold_start", Kind::ColdStart, 1, 1).quick(),
     workload("binary_size", Kind::BinarySize, 1, 1),

@@ -67,7 +67,7 @@ impl Workload {
                 format!("read a file of 1 KiB whole, {in_flight} in flight")
             }
             Kind::ReadThrough => {
-                "a megabyte of a file of 256 that is read through, 64 KiB at a time".into()
+                "a megabyte of a file of 64 that is read through, 64 KiB at a time".into()
             }
             Kind::StartStop => "start the runtime, run one task, end it".into(),
             Kind::ColdStart => "the whole process: start, run one task, end".into(),

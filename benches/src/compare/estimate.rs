@@ -37,7 +37,7 @@ fn preparation(workload: &Workload) -> f64 {
             0.02 + connections as f64 * 50e-6
         }
         Kind::ReadFiles { .. } => 0.3,
-        Kind::ReadThrough => 0.2,
+        Kind::ReadThrough => 0.05,
         Kind::TimerDrop { live } => live as f64 * 0.3e-6,
         _ => 0.0,
     }

@@ -181,8 +181,8 @@ impl Timing {
 fn operations(workload: &Workload, quick: bool) -> u64 {
     let shorter = match workload.topic() {
         _ if !quick => 1,
-        Topic::Memory => 2,
-        Topic::Latency | Topic::Fairness => 5,
+        Topic::Memory => 1,
+        Topic::Fairness => 5,
         _ => 10,
     };
     workload.round_up(workload.timed / shorter)

@@ -77,7 +77,7 @@ impl Progress {
 /// In words, as exact as an estimate can be.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
-        seconds if seconds < 100.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 200.0 => format!("{seconds:.0} s"),
         seconds => format!("{:.0} min", seconds / 60.0),
     }
 }

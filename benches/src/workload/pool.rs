@@ -73,7 +73,7 @@ pub(crate) struct BigFile {
 }
 
 impl BigFile {
-    pub(crate) const MEGABYTES: u64 = 256;
+    pub(crate) const MEGABYTES: u64 = 64;
     pub(crate) const SIZE: u64 = Self::MEGABYTES * 1024 * 1024;
 
     pub(crate) fn create() -> Self {

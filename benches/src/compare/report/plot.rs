@@ -64,7 +64,9 @@ pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
         }
         let mut value = figure.show(summary.median);
         if let Some((_, ours)) = ours.filter(|(_, ours)| *runtime != OURS && ours.median > 0.0) {
-            let _ = write!(value, "  {:.2}×", summary.median / ours.median);
+            let ratio = summary.median / ours.median;
+            let digits = if ratio < 100.0 { 2 } else { 0 };
+            let _ = write!(value, "  {ratio:.digits$}×");
         }
         let _ = write!(
             svg,
