@@ -8,11 +8,13 @@ mod util;
 use std::cell::RefCell;
 use std::future::pending;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use futures::{StreamExt, poll};
 use phaseloop::task::{self, JoinSet, yield_now};
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, block_on, queue_microtask, spawn};
+use util::wakers::on_clone;
 use util::{Trace, ZERO, finish, ms, paused, turn};
 
 /// Logs when it is dropped.
@@ -390,4 +392,18 @@ fn many_tasks_of_a_set_all_end() {
         assert!(all.into_iter().eq(0..1000));
         assert_eq!(LoopHandle::current().tasks().len(), 0);
     });
+}
+
+/// The clone of a waker is anybody's code: here it drops the loop, and so ends the tasks of the set.
+#[test]
+fn a_task_that_ends_while_the_set_notes_its_waker_is_seen() {
+    let (event_loop, handle, _) = paused();
+    let mut set = JoinSet::new();
+    set.spawn_on(&handle, pending::<()>());
+    let waker = on_clone(move || drop(event_loop));
+    let joined = set.poll_join_next(&mut Context::from_waker(&waker));
+    let Poll::Ready(Some(Err(error))) = joined else {
+        panic!("it has ended: {joined:?}");
+    };
+    assert!(error.is_cancelled());
 }

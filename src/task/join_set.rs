@@ -146,12 +146,14 @@ impl<T: 'static> JoinSet<T> {
     }
 
     fn next_ended(&self, cx: &Context<'_>) -> Option<usize> {
-        let mut ended = self.ended.borrow_mut();
-        let place = ended.places.pop_front();
-        if place.is_none() {
-            ended.waiter = Some(cx.waker().clone());
-        }
-        place
+        let next = || self.ended.borrow_mut().places.pop_front();
+        next().or_else(|| {
+            // The clone and the drop of a waker may be anybody's code, which may end a task.
+            let waiter = cx.waker().clone();
+            let before = self.ended.borrow_mut().waiter.replace(waiter);
+            drop(before);
+            next()
+        })
     }
 
     /// Aborts all tasks; they stay in the set, and [`join_next`](Self::join_next) returns them cancelled.
