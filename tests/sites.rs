@@ -1,5 +1,6 @@
 //! The line that made each handle: for every public constructor it is the caller's, not one of the crate.
 
+mod pty_util;
 mod util;
 
 use std::panic::Location;
@@ -17,6 +18,7 @@ use phaseloop::phase::{Check, Idle, Prepare};
 use phaseloop::process::{Channel, Command, Stdio};
 use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
 use phaseloop::time::{Timer, interval, sleep, sleep_until, timeout};
+use phaseloop::tty::Tty;
 use phaseloop::{
     AsyncHandle, EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
     spawn_blocking,
@@ -117,6 +119,18 @@ fn pipes_and_standard_streams_have_the_line_of_their_constructor() {
         made!(io::stdin().unwrap());
         made!(io::stdout().unwrap());
         made!(io::stderr().unwrap());
+    });
+}
+
+#[test]
+fn terminals_have_the_line_of_their_constructor() {
+    let (_controller, terminal) = pty_util::open_pty();
+    block_on(async {
+        let tty = made!(Tty::from_fd(&terminal).unwrap());
+        let line = line!() + 1;
+        let resizes = tty.resizes().unwrap();
+        assert_eq!(lines_of(Kind::Signal), [line]);
+        drop(resizes);
     });
 }
 
@@ -250,6 +264,15 @@ fn what_is_made_through_node_has_the_line_of_the_program() {
         assert_eq!(lines_of(Kind::Child), [line]);
         assert_eq!(lines_of(Kind::Io), [line; 3]);
         drop(child);
+
+        let line = line!() + 1;
+        let child = node::child_process::exec("true", |_, _, _| ());
+        assert!(lines_of(Kind::Child).contains(&line));
+        drop(child);
+        let line = line!() + 1;
+        let listener = node::process::on_signal(SignalKind::USR2, |_| ()).unwrap();
+        assert_eq!(lines_of(Kind::Signal), [line]);
+        listener.remove();
 
         let line = line!() + 1;
         let channel = MessageChannel::<()>::new();

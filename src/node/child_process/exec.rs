@@ -35,6 +35,7 @@ const MAX_BUFFER: usize = 1024 * 1024;
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn exec(
     command: &str,
     callback: impl FnOnce(Option<Error>, String, String) + 'static,
@@ -48,6 +49,7 @@ pub fn exec(
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn exec_file(
     program: impl AsRef<OsStr>,
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,

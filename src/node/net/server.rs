@@ -212,6 +212,7 @@ fn bind(address: SocketAddr, site: Site) -> Result<Box<dyn Listener>, Error> {
     bind_now(address, site).map_err(|error| Error::of_listen(error, Some(address)))
 }
 
+#[track_caller]
 fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?

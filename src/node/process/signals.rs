@@ -46,6 +46,7 @@ struct Known {
 ///     assert!(process::on_signal(SignalKind::KILL, |_| ()).is_err());
 /// });
 /// ```
+#[track_caller]
 pub fn on_signal(
     kind: SignalKind,
     mut listener: impl FnMut(SignalKind) + 'static,
@@ -64,6 +65,7 @@ pub fn on_signal(
 
 impl SignalListeners {
     /// Those of a signal; the first starts the handle.
+    #[track_caller]
     fn listeners_of(&self, kind: SignalKind) -> Result<Rc<Listeners<SignalKind>>, Error> {
         if let Some(known) = self.known.borrow().iter().find(|known| known.kind == kind) {
             return Ok(known.listeners.clone());

@@ -37,14 +37,19 @@ pub(in crate::node) struct StandardStreams {
 /// });
 /// ```
 #[must_use]
+#[track_caller]
 pub fn stdin() -> Readable<Vec<u8>> {
     let node = Node::current();
-    let make = || match crate::io::stdin() {
+    let known = &node.process.standard.stdin;
+    if let Some(stdin) = known.get() {
+        return stdin.clone();
+    }
+    let stdin = match crate::io::stdin() {
         Ok(stdin) => Readable::from_reader(stdin),
         // The descriptor is closed: there is nothing to read.
         Err(_) => Readable::bytes().read(|empty, _| empty.push_end()).build(),
     };
-    node.process.standard.stdin.get_or_init(make).clone()
+    known.get_or_init(|| stdin).clone()
 }
 
 /// Standard output, the same stream each time.
