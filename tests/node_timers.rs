@@ -314,7 +314,7 @@ fn without_listeners_again_a_panic_comes_out() {
     let (mut event_loop, _, trace) = paused();
     let tell = trace.clone();
     let message = panic_of(|| {
-        node::run_on(&mut event_loop, async move {
+        drop(node::run_on(&mut event_loop, async move {
             let listener = {
                 let tell = tell.clone();
                 process::on_uncaught_panic(move |_| tell.log("caught"))
@@ -326,7 +326,7 @@ fn without_listeners_again_a_panic_comes_out() {
                 assert!(!listener.remove());
             });
             set_immediate(|| panic!("the third"));
-        })
+        }));
     });
     assert_eq!(message, "the third");
     assert_eq!(trace.take(), "caught second");

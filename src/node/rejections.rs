@@ -95,11 +95,11 @@ impl Rejections {
         for rejection in handled {
             node.process.handled_late.emit(&rejection.reason);
         }
-        let mut unhandled = self.unhandled.take().into_iter();
+        // Those of this moment: one that is handled by the report of another is reported all the same.
+        let mut unhandled = self.unhandled.take();
+        unhandled.retain(|rejection| !rejection.is_handled.get());
+        let mut unhandled = unhandled.into_iter();
         while let Some(rejection) = unhandled.next() {
-            if rejection.is_handled.get() {
-                continue;
-            }
             rejection.is_reported.set(true);
             if !node.process.unhandled.emit(&rejection.reason) {
                 let _rest = Rest {

@@ -198,6 +198,11 @@ impl<T> Exit<T> {
         self.code
     }
 
+    /// What nobody has caught, for somebody who will tell.
+    pub(super) fn take_uncaught(&self) -> Option<Payload> {
+        self.uncaught.take()
+    }
+
     /// What the main future returned; `None` if it did not.
     ///
     /// # Panics

@@ -1,22 +1,21 @@
 //! Workers: a thread with a loop of its own.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
+use super::super::reason::Reason;
 use super::super::run::run_on;
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::event_loop::EventLoop;
 use crate::event_loop::remote::Remote;
-use crate::executor::join::panic_message;
 use crate::kinds::Site;
 
 /// The worker's program is about to begin.
@@ -243,23 +242,21 @@ fn run_worker<S, R, M, F>(
             return 1;
         }
         let main = event_loop.enter(|| main(parent_port.attach_at(site)));
-        run_on(&mut event_loop, main).code()
+        let exit = run_on(&mut event_loop, main);
+        if let Some(panic) = exit.take_uncaught() {
+            resume_unwind(panic);
+        }
+        exit.code()
     }));
     let code = match ended {
         _ if life.lock().terminated => 1,
         Ok(code) => code,
         Err(panic) => {
-            control.post(Control::Error(describe(&*panic)));
+            control.post(Control::Error(Reason::from_panic(panic).to_string()));
             1
         }
     };
     control.post(Control::Exit(code));
-}
-
-fn describe(panic: &(dyn Any + Send)) -> String {
-    panic_message(panic)
-        .unwrap_or("the worker panicked")
-        .to_owned()
 }
 
 impl<S: 'static, R: 'static> Emitter for Worker<S, R> {

@@ -13,6 +13,7 @@
 //! The name is that of the program without `.js`. `tests/conformance.rs` runs all of them and compares with
 //! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
 
+mod combined;
 mod errors;
 mod events;
 mod exit;
@@ -52,6 +53,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     messages::PORTS,
     streams::PORTS,
     processes::PORTS,
+    combined::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

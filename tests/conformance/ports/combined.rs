@@ -1,0 +1,435 @@
+//! 160–174: what several areas do together.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use futures::StreamExt;
+use phaseloop::node::events::{ERROR, Event, EventEmitter};
+use phaseloop::node::fs::{self, OPEN, READY, ReadStreamOptions};
+use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, Transform, Writable, pipeline};
+use phaseloop::node::timers::promises;
+use phaseloop::node::worker_threads::{EXIT, ONLINE, Worker};
+use phaseloop::node::{
+    AbortController, AbortSignal, Emitter, Error, Promise, Reason, Timeout, call, clear_interval,
+    next_tick, process, queue_microtask, set_immediate, set_interval, set_timeout, throw,
+};
+
+use crate::support::{block, log, say, scratch};
+
+super::ports! {
+    Virtual "160-refresh-in-own-callback" => refresh_in_own_callback,
+    Virtual "161-nested-immediates" => nested_immediates,
+    Virtual "162-abort-any" => abort_any,
+    Virtual "163-pipeline-error" => pipeline_error,
+    Virtual "164-pipeline-source-destroyed" => pipeline_source_destroyed,
+    Virtual "165-destroy-while-writing" => destroy_while_writing,
+    Virtual "166-iterator-left" => iterator_left,
+    Virtual "167-exit-hooks" => exit_hooks,
+    Virtual "168-rejections-in-order" => rejections_in_order,
+    Virtual "169-transform-flush-error" => transform_flush_error,
+    Virtual "170-cork" => cork,
+    Virtual "171-emitter-reentrant" => emitter_reentrant,
+    Virtual "172-interval-microtasks" => interval_microtasks,
+    Real "173-worker-fails" => worker_fails,
+    Real "174-file-streams" => file_streams,
+}
+
+/// What logs how a callback of a stream ended.
+fn ended(label: &'static str, text: fn(&Error) -> String) -> impl FnOnce(Result<(), Error>) {
+    move |result| {
+        let how = result.map_or_else(|error| text(&error), |()| "ok".to_owned());
+        log(format!("{label}-{how}"));
+    }
+}
+
+fn code(error: &Error) -> String {
+    error.code().unwrap_or("no code").to_owned()
+}
+
+/// Logs the error and the close of a stream.
+fn watch(name: &'static str, stream: &impl Emitter, text: fn(&Error) -> String) {
+    stream.on(ERROR, move |error| {
+        log(format!("{name}-error-{}", text(error)))
+    });
+    stream.on(CLOSE, move |()| log(format!("{name}-close")));
+}
+
+async fn refresh_in_own_callback() {
+    let mut rounds = 0;
+    let a = move |this: &Timeout| {
+        rounds += 1;
+        log(format!("a{rounds}"));
+        if rounds == 3 {
+            return;
+        }
+        set_timeout(move |_| log(format!("after-a{rounds}")), 20);
+        this.refresh();
+        Promise::resolved(()).then(|()| log("micro"));
+        next_tick(say("tick"));
+    };
+    set_timeout(a, 20);
+    set_timeout(|_| log("b"), 20);
+}
+
+async fn nested_immediates() {
+    call(async {
+        for i in 1..=3 {
+            promises::set_immediate(()).await.unwrap();
+            log(format!("await{i}"));
+            next_tick(move || log(format!("await.tick{i}")));
+        }
+    });
+    set_immediate(|| {
+        log("one");
+        set_immediate(|| {
+            log("one.one");
+            Promise::resolved(()).then(|()| drop(set_immediate(say("from-micro"))));
+        });
+        next_tick(|| drop(set_immediate(say("from-tick"))));
+    });
+    set_immediate(|| {
+        log("two");
+        queue_microtask(say("two.micro"));
+    });
+}
+
+async fn abort_any() {
+    let [a, b] = [(); 2].map(|()| AbortController::new());
+    let any = AbortSignal::any([&a.signal(), &b.signal()]);
+    let both = AbortSignal::any([&any, &AbortSignal::timeout(1000)]);
+    any.on_abort(|| {
+        log("any");
+        next_tick(say("any.tick"));
+    });
+    both.on_abort(|| {
+        log("both");
+        queue_microtask(say("both.micro"));
+    });
+    b.signal().on_abort(say("b"));
+    a.signal().on_abort(say("a"));
+    set_immediate(move || {
+        b.abort_with(Error::new("why"));
+        let [one, two] = [&any, &both].map(|signal| signal.reason().unwrap().to_string());
+        log(format!("aborted-{one}-{two}-{}", a.signal().aborted()));
+        a.abort();
+        log("again");
+        let both = AbortSignal::any([&a.signal(), &b.signal()]);
+        log(both.reason().unwrap().name());
+    });
+}
+
+async fn pipeline_error() {
+    let r = Readable::from_iter(["a", "b", "c"]);
+    let t = Transform::objects(|c: &str, out| {
+        log(format!("t-{c}"));
+        if c == "b" {
+            out.fail(Error::new("bad"));
+        } else {
+            out.ok_with(c.to_owned());
+        }
+    })
+    .build();
+    let w = Writable::objects(|c: String, done| {
+        log(format!("w-{c}"));
+        done.ok();
+    })
+    .build();
+    watch("r", &r, Error::to_string);
+    watch("t", &t, Error::to_string);
+    watch("w", &w, Error::to_string);
+    pipeline(&r).through(&t).into(&w).then(|result| {
+        log(format!("done-{}", result.unwrap_err()));
+        next_tick(say("done.tick"));
+    });
+    next_tick(say("tick"));
+}
+
+async fn pipeline_source_destroyed() {
+    let r = Readable::<&str>::objects().read(|_, _| ()).build();
+    let w = Writable::objects(|c: &str, done| {
+        log(format!("w-{c}"));
+        done.ok();
+    })
+    .build();
+    watch("r", &r, code);
+    watch("w", &w, code);
+    pipeline(&r)
+        .into(&w)
+        .then(|result| log(format!("done-{}", code(&result.unwrap_err()))));
+    r.push("a");
+    set_immediate(move || {
+        r.destroy(None);
+        log("destroyed");
+        queue_microtask(say("micro"));
+    });
+}
+
+async fn destroy_while_writing() {
+    let w = Writable::bytes(|c: String, done| {
+        log(format!("write-{c}"));
+        set_immediate(move || {
+            log(format!("done-{c}"));
+            done.ok();
+        });
+    })
+    .build();
+    w.on(ERROR, |error| log(format!("error-{error}")));
+    w.on(CLOSE, |()| log("close"));
+    for (c, label) in [("a", "cb-a"), ("b", "cb-b"), ("c", "cb-c")] {
+        w.write_with(c.to_owned(), ended(label, code));
+    }
+    w.end_with(None, ended("end-cb", code));
+    next_tick(move || {
+        log("tick");
+        w.destroy(None);
+        log("destroyed");
+    });
+}
+
+async fn iterator_left() {
+    let r = Readable::from_iter(["a", "b", "c"]);
+    r.on(CLOSE, |()| log("close"));
+    r.on(END, |()| log("end"));
+    call(async move {
+        let mut chunks = r.chunks();
+        while let Some(c) = chunks.next().await {
+            let c = c.unwrap();
+            log(format!("chunk-{c}"));
+            if c == "b" {
+                break;
+            }
+        }
+        drop(chunks);
+        log(format!("after-{}", r.destroyed()));
+    });
+    let failing = Readable::objects().read(|_, _| ()).build();
+    failing.push("x");
+    let this = failing.clone();
+    set_timeout(move |_| this.destroy(Some(Error::new("gone"))), 50);
+    call(async move {
+        let mut chunks = failing.chunks();
+        while let Some(c) = chunks.next().await {
+            match c {
+                Ok(c) => log(format!("chunk-{c}")),
+                Err(error) => log(format!("caught-{error}")),
+            }
+        }
+    });
+}
+
+async fn exit_hooks() {
+    let mut count = 0;
+    process::on_before_exit(move |code| {
+        count += 1;
+        log(format!("before-{code}-{count}"));
+        match count {
+            1 => {
+                let revived = |_: &Timeout| {
+                    log("revived");
+                    process::set_exit_code(3);
+                };
+                set_timeout(revived, 1);
+            }
+            2 => {
+                Promise::resolved(())
+                    .then(|()| log("micro"))
+                    .then(|()| next_tick(say("tick")));
+            }
+            _ => {}
+        }
+    });
+    process::on_before_exit(|_| log("second"));
+    process::on_exit(|code| {
+        log(format!("exit-{code}"));
+        process::set_exit_code(0);
+    });
+    process::on_exit(|code| {
+        log(format!("exit2-{code}-{}", process::exit_code().unwrap()));
+        set_immediate(say("no"));
+    });
+}
+
+fn rejected(text: &str) -> Promise<()> {
+    Promise::rejected(Reason::new(text))
+}
+
+async fn rejections_in_order() {
+    let late: Rc<RefCell<Option<Promise<()>>>> = Rc::default();
+    let kept = late.clone();
+    process::on_unhandled_rejection(move |reason| {
+        let text = reason.to_string();
+        log(format!("unhandled-{text}"));
+        if text == "one" {
+            let late = kept.take().unwrap();
+            late.catch(|_| log("caught-late"));
+        }
+        next_tick(move || log(format!("tick-{text}")));
+    });
+    process::on_rejection_handled(|_| log("handled-late"));
+    drop(rejected("one"));
+    late.replace(Some(rejected("two")));
+    let in_time = rejected("three");
+    next_tick(move || {
+        in_time.catch(|reason| log(format!("in-time-{reason}")));
+    });
+    let first = |_: &Timeout| {
+        log("timer1");
+        drop(rejected("four"));
+    };
+    set_timeout(first, 1);
+    set_timeout(|_| log("timer2"), 1);
+    block(10);
+}
+
+async fn transform_flush_error() {
+    let t = Transform::bytes(|c: String, out| out.ok_with(c.to_uppercase()))
+        .flush(|out| {
+            log("flush");
+            out.fail(Error::new("no"));
+        })
+        .build();
+    for event in [END, FINISH, CLOSE] {
+        t.on(event, move |()| log(event.name()));
+    }
+    t.on(ERROR, |error| log(format!("error-{error}")));
+    t.readable().on_data(|d: &String| log(format!("data-{d}")));
+    t.writable().write_with("a".to_owned(), |_| log("cb-a"));
+    let end = ended("end-cb", Error::to_string);
+    t.writable().end_with(Some("b".to_owned()), end);
+    next_tick(say("tick"));
+    set_immediate(say("immediate"));
+}
+
+async fn cork() {
+    let w = Writable::bytes(|c: String, done| {
+        log(format!("write-{c}"));
+        done.ok();
+    })
+    .write_all(|all, done| {
+        log(format!("writev-{}", all.concat()));
+        next_tick(move || done.ok());
+    })
+    .build();
+    let write = |w: &Writable<String>, c: &'static str| {
+        w.write_with(c.to_owned(), move |_| log(format!("cb-{c}")));
+    };
+    w.on(FINISH, |()| log("finish"));
+    w.cork();
+    w.cork();
+    write(&w, "a");
+    write(&w, "b");
+    w.uncork();
+    log("one-left");
+    next_tick(move || {
+        w.uncork();
+        log("uncorked");
+        write(&w, "c");
+        write(&w, "d");
+        w.end();
+    });
+}
+
+async fn emitter_reentrant() {
+    const X: Event<()> = Event::new("x");
+    let e = EventEmitter::new();
+    let (depth, c) = (Cell::new(0), Rc::new(Cell::new(None)));
+    let this = e.clone();
+    e.once(X, move |()| {
+        log("once");
+        this.emit(X, &());
+    });
+    let (this, own) = (e.clone(), c.clone());
+    e.on(X, move |()| {
+        depth.set(depth.get() + 1);
+        log(format!("a{}", depth.get()));
+        if depth.get() == 1 {
+            if let Some(c) = own.take() {
+                this.off(c);
+            }
+            this.on(X, |()| log("late"));
+            this.prepend(X, |()| log("early"));
+            this.emit(X, &());
+            log("back");
+        }
+        depth.set(depth.get() - 1);
+    });
+    c.set(Some(e.on(X, |()| log("c"))));
+    log(e.emit(X, &()).to_string());
+    log(e.listener_count(X).to_string());
+    log(e.emit(X, &()).to_string());
+    // The listeners hold it.
+    e.remove_all_events();
+}
+
+async fn interval_microtasks() {
+    let (mut n, mut m) = (0, 0);
+    let i = move |this: &Timeout| {
+        n += 1;
+        log(format!("i{n}"));
+        if n == 2 {
+            let this = this.clone();
+            Promise::resolved(()).then(move |()| {
+                clear_interval(&this);
+                log("cleared-i");
+            });
+        }
+    };
+    set_interval(i, 20);
+    let j = move |this: &Timeout| {
+        m += 1;
+        log(format!("j{m}"));
+        if m == 3 {
+            let this = this.clone();
+            next_tick(move || {
+                clear_interval(&this);
+                log("cleared-j");
+            });
+        }
+    };
+    set_interval(j, 20);
+}
+
+async fn worker_fails() {
+    let w = Worker::<(), &str>::new(|parent_port| async move {
+        parent_port.post_message("a");
+        let fail = move |_: &Timeout| {
+            parent_port.post_message("b");
+            throw("in the worker")
+        };
+        set_timeout(fail, 20);
+    })
+    .unwrap();
+    w.on(ONLINE, |()| log("online"));
+    w.on_message(|m| log(format!("message-{m}")));
+    w.on(ERROR, |error| log(format!("error-{error}")));
+    w.on(EXIT, |code| log(format!("exit-{code}")));
+}
+
+async fn file_streams() {
+    fn tell(stream: &impl Emitter, prefix: &'static str, events: [Event<()>; 4]) {
+        for event in events {
+            stream.on(event, move |()| {
+                log(format!("{prefix}-{}", event.name()));
+                next_tick(move || log(format!("{prefix}-{}.tick", event.name())));
+            });
+        }
+    }
+    let w = fs::create_write_stream(scratch("f"));
+    tell(&w, "w", [OPEN, READY, FINISH, CLOSE]);
+    w.write_with(b"hello ".to_vec(), |_| log("cb"));
+    w.end_with(Some(b"world".to_vec()), |_| log("end-cb"));
+    w.on(CLOSE, |()| {
+        let options = ReadStreamOptions {
+            high_water_mark: 8,
+            ..ReadStreamOptions::default()
+        };
+        let r = fs::create_read_stream_with(scratch("f"), options);
+        tell(&r, "r", [OPEN, READY, END, CLOSE]);
+        r.on_data(|d| {
+            log(format!("data-{}", String::from_utf8_lossy(d).trim()));
+            next_tick(say("data.tick"));
+            queue_microtask(say("data.micro"));
+        });
+    });
+    next_tick(say("tick"));
+}
