@@ -19,6 +19,7 @@ use std::pin::pin;
 
 use futures::poll;
 use phaseloop::net::{Batch, UdpSocket};
+use phaseloop::phase::check;
 use phaseloop::{block_on, spawn};
 use rustix::io::Errno;
 use udp_util::{address, assert_errno, bind, receive};
@@ -164,7 +165,7 @@ fn r225_no_room_in_the_middle_is_waited_for() {
         assert!(!task.is_finished());
         make_room(&a).await;
         while sends_asked_so_far() < 3 {
-            phaseloop::phase::check().await;
+            check().await;
         }
         assert!(!task.is_finished(), "there was no room after all");
         make_room(&a).await;
@@ -289,7 +290,7 @@ fn a_round_of_fifty_is_three_calls() {
             // As long as it takes; they do not block.
             for client in &clients {
                 while client.recv(&mut [0; 8]).is_err() {
-                    phaseloop::phase::check().await;
+                    check().await;
                 }
             }
         }

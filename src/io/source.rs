@@ -11,7 +11,7 @@ use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
@@ -190,8 +190,11 @@ impl<T: AsSource> Source<T> {
     /// # Cancel safety
     ///
     /// Given up, it has not called `operation`, or that would have blocked.
-    pub async fn read_with<R>(&self, operation: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
-        self.io_with(Direction::Read, operation).await
+    pub fn read_with<R>(
+        &self,
+        operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> impl Future<Output = io::Result<R>> {
+        self.io_with(Direction::Read, operation)
     }
 
     /// Calls `operation` as soon as the source is writable; see [`read_with`](Self::read_with).
@@ -199,22 +202,18 @@ impl<T: AsSource> Source<T> {
     /// # Errors
     ///
     /// Those of `operation`.
-    pub async fn write_with<R>(&self, operation: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
-        self.io_with(Direction::Write, operation).await
+    pub fn write_with<R>(
+        &self,
+        operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> impl Future<Output = io::Result<R>> {
+        self.io_with(Direction::Write, operation)
     }
 
-    async fn io_with<R>(
-        &self,
-        direction: Direction,
-        mut operation: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        loop {
-            if !self.state.is_ready(direction) {
-                Readiness::new(self, direction).await?;
-            }
-            if let Some(result) = self.attempt(direction, &mut operation) {
-                return result;
-            }
+    #[inline]
+    fn io_with<F>(&self, direction: Direction, operation: F) -> WhenReady<'_, T, F> {
+        WhenReady {
+            readiness: Readiness::new(self, direction),
+            operation,
         }
     }
 
@@ -390,6 +389,15 @@ impl<'a, T: AsSource> Readiness<'a, T> {
         }
     }
 
+    /// Apart, to keep the way of a source that is ready short.
+    #[inline(never)]
+    fn wait(&mut self, waker: &Waker) -> Poll<io::Result<()>> {
+        let waiters = self.source.state.waiters(self.direction);
+        self.waiting = Some(waiters.wait(self.waiting, waker));
+        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
+    }
+
+    #[inline]
     fn stop_waiting(&mut self) {
         if let Some(id) = self.waiting.take() {
             self.source.state.waiters(self.direction).stop_waiting(id);
@@ -401,24 +409,53 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 impl<T: AsSource> Future for Readiness<'_, T> {
     type Output = io::Result<()>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let state = &self.source.state;
-        if state.is_ready(self.direction) {
+        if self.source.state.is_ready(self.direction) {
             self.stop_waiting();
             if self.direction == Direction::Priority {
                 self.source.state.clear_ready(Direction::Priority);
             }
             return Poll::Ready(Ok(()));
         }
-        let waiters = state.waiters(self.direction);
-        self.waiting = Some(waiters.wait(self.waiting, cx.waker()));
-        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
+        self.wait(cx.waker())
     }
 }
 
 impl<T: AsSource> Drop for Readiness<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         self.stop_waiting();
+    }
+}
+
+/// Calls an operation as soon as a [`Source`] is ready, again whenever it would have blocked.
+struct WhenReady<'a, T: AsSource, F> {
+    readiness: Readiness<'a, T>,
+    operation: F,
+}
+
+/// The operation is never pinned.
+impl<T: AsSource, F> Unpin for WhenReady<'_, T, F> {}
+
+impl<T: AsSource, F, R> Future for WhenReady<'_, T, F>
+where
+    F: FnMut(&T) -> io::Result<R>,
+{
+    type Output = io::Result<R>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<R>> {
+        let this = self.get_mut();
+        let (source, direction) = (this.readiness.source, this.readiness.direction);
+        loop {
+            if !source.state.is_ready(direction) {
+                ready!(this.readiness.wait(cx.waker()))?;
+            }
+            if let Some(result) = source.attempt(direction, &mut this.operation) {
+                return Poll::Ready(result);
+            }
+        }
     }
 }
 
