@@ -21,19 +21,23 @@ const ALLOWANCE: f64 = 0.05;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
 /// What is counted, and for which workloads: those that the README speaks of, and cheap enough for every change.
-const WORKLOADS: [&str; 13] = [
+const WORKLOADS: [&str; 17] = [
     "spawn_join",
     "self_wake/1",
     "yield",
     "ping_pong",
     "immediates",
+    "immediates/1000",
     "next_tick",
+    "microtasks/1000",
+    "set_timeout",
     "timer_drop/1000",
     "timer_drop_all/1000",
     "tcp_echo/1x64",
     "tcp_echo/50x64",
     "tcp_echo/50x16384",
     "udp_echo/50",
+    "http/50",
     "start_stop",
 ];
 
