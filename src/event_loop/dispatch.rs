@@ -6,9 +6,9 @@ use std::task::Waker;
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
 use crate::executor::lane::{Drain, Microtask};
-use crate::executor::spawn::{Meta, Runnable};
+use crate::executor::spawn::{Held, Meta, Runnable};
 use crate::kinds::Phase;
-use crate::sys::task::{Outcome, wake_for_caller};
+use crate::sys::task::{self, Outcome};
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -31,9 +31,9 @@ impl Core {
     pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
         if self.can_skip_lanes() {
             let is_ours = |task: &Meta| Arc::ptr_eq(&task.shared, &self.shared);
-            if let Some(runnable) = wake_for_caller(&waker, is_ours) {
+            if let Some(task) = task::hold(&waker, is_ours) {
                 put(waker);
-                return self.dispatch_task(phase, runnable);
+                return self.dispatch_task(phase, || self.run_held(task));
             }
         }
         self.dispatch(phase, || {
@@ -48,11 +48,11 @@ impl Core {
         self.dispatch_wake(phase, waker, drop);
     }
 
-    /// Polls a task that was woken as a callback of a phase, then drains the lanes.
+    /// Polls a task as a callback of a phase, then drains the lanes, which were empty.
     #[inline(always)]
-    pub(super) fn dispatch_task(&self, phase: Phase, runnable: Runnable) {
+    pub(super) fn dispatch_task(&self, phase: Phase, run: impl FnOnce()) {
         let _span = self.probe.callback(phase);
-        self.run_task(runnable);
+        run();
         if !self.lane.is_empty() {
             self.drain_rest();
         }
@@ -126,21 +126,37 @@ impl Core {
     }
 
     #[inline(always)]
-    fn run_task(&self, runnable: Runnable) {
+    pub(super) fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
-        let outcome = {
-            let polled = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
-            let _span = self.probe.poll(polled);
-            self.polled.set(slot);
-            runnable.run()
-        };
+        let polled = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
+        let span = self.probe.poll(polled);
+        self.poll_task(slot, span, || runnable.run());
+    }
+
+    #[inline(always)]
+    fn run_held(&self, task: Held) {
+        let slot = task.metadata().slot;
+        let span = self.probe.poll(|| self.tasks.info(slot));
+        self.poll_task(slot, span, || task.run());
+    }
+
+    #[inline(always)]
+    fn poll_task<S>(&self, slot: u32, span: S, run: impl FnOnce() -> Outcome) {
+        self.polled.set(slot);
+        let outcome = run();
+        drop(span);
         self.polled.set(NO_TASK);
         if outcome == Outcome::Closed {
-            self.tasks.remove(slot);
-            // The task has taken the end of the program for a panic of its own.
-            if self.containment.has_ended() {
-                drop(self.lane.take_all());
-            }
+            self.forget_task(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_task(&self, slot: u32) {
+        self.tasks.remove(slot);
+        // The task has taken the end of the program for a panic of its own.
+        if self.containment.has_ended() {
+            drop(self.lane.take_all());
         }
     }
 

@@ -213,7 +213,7 @@ impl Core {
             };
             match message {
                 Message::Wake(runnable) if self.can_skip_lanes() => {
-                    self.dispatch_task(Phase::Poll, runnable);
+                    self.dispatch_task(Phase::Poll, || self.run_task(runnable));
                 }
                 message => self.dispatch(Phase::Poll, || self.receive(message)),
             }

@@ -9,12 +9,11 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
 
-use slab::Slab;
-
 use super::core::Core;
 use super::handles::Header;
 use crate::kinds::Kind;
 use crate::sys::poller::{MAX_KEY, Ready};
+use crate::sys::slots::Slots;
 
 /// Half of the key is the slot, the other half the generation.
 const SLOT_BITS: u32 = usize::BITS / 2;
@@ -352,26 +351,25 @@ impl Waiters {
 }
 
 pub(crate) struct Sources {
-    slots: RefCell<Slab<Rc<SourceState>>>,
+    slots: Slots<SourceState>,
     generation: Cell<usize>,
 }
 
 impl Sources {
     pub(crate) fn new() -> Self {
         Self {
-            slots: RefCell::new(Slab::new()),
+            slots: Slots::new(),
             generation: Cell::new(0),
         }
     }
 
     pub(crate) fn insert(&self, header: Rc<Header>) -> Rc<SourceState> {
-        let mut slots = self.slots.borrow_mut();
-        let vacant = slots.vacant_entry();
-        assert!(vacant.key() < SLOT_MASK, "too many sources");
+        let slot = self.slots.next();
+        assert!(slot < SLOT_MASK, "too many sources");
         // The highest generations are left out: their keys are the poller's and the watches'.
         let generation = (self.generation.get() + 1) & (SLOT_MASK >> 1);
         self.generation.set(generation);
-        let key = generation << SLOT_BITS | vacant.key();
+        let key = generation << SLOT_BITS | slot;
         debug_assert!(key <= MAX_KEY);
         let state = Rc::new(SourceState {
             header,
@@ -384,21 +382,21 @@ impl Sources {
             request_counted: Cell::new(false),
             is_gone: Cell::new(false),
         });
-        vacant.insert(state.clone());
+        self.slots.insert(state.clone());
         state
     }
 
     /// The source an event belongs to, if it is still there.
     #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<Rc<SourceState>> {
-        let slots = self.slots.borrow();
-        let state = slots.get(key & SLOT_MASK)?;
-        (state.key == key).then(|| state.clone())
+        self.slots
+            .get(key & SLOT_MASK)
+            .filter(|state| state.key == key)
     }
 
     pub(crate) fn remove(&self, state: &SourceState) {
         if self.get(state.key).is_some() {
-            self.slots.borrow_mut().remove(state.key & SLOT_MASK);
+            drop(self.slots.remove(state.key & SLOT_MASK));
         }
     }
 
@@ -408,6 +406,10 @@ impl Sources {
     }
 
     pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {
-        self.slots.borrow_mut().drain().collect()
+        self.slots
+            .take()
+            .into_iter()
+            .map(|(_, state)| state)
+            .collect()
     }
 }

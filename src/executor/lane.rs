@@ -70,7 +70,8 @@ impl<R> Lane<R> {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.ticks.is_empty() && self.microtasks.is_empty()
+        // Without a branch in between.
+        self.ticks.len() | self.microtasks.len() == 0
     }
 
     /// Takes everything out.

@@ -13,6 +13,9 @@ use crate::sys::task::{self, Payload};
 /// A task that was woken; see [`crate::sys::task`].
 pub(crate) type Runnable = task::Runnable<Meta>;
 
+/// A task that is polled at once.
+pub(crate) type Held = task::Held<Meta>;
+
 /// A hold on a task.
 pub(crate) type TaskRef = task::TaskRef<Meta>;
 

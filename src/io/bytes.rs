@@ -17,6 +17,7 @@ macro_rules! impl_async_read {
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
         impl futures_io::AsyncRead for $type {
+            #[inline(always)]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -52,6 +53,7 @@ macro_rules! impl_async_write {
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
         impl futures_io::AsyncWrite for $type {
+            #[inline(always)]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -112,6 +114,7 @@ impl<T: AsSource> Source<T> {
 
     /// The poll function of reads and writes of up to `asked` bytes: less than that means that the system has no more to
     /// give or no more room, so the next attempt waits for an event without trying.
+    #[inline(always)]
     pub(crate) fn poll_bytes(
         &self,
         direction: Direction,
@@ -186,6 +189,7 @@ impl<T: AsSource> Source<T>
 where
     for<'a> &'a T: Read,
 {
+    #[inline(always)]
     pub(crate) fn poll_read_bytes(
         &self,
         cx: &mut Context<'_>,
@@ -219,6 +223,7 @@ impl<T: AsSource> Source<T>
 where
     for<'a> &'a T: Write,
 {
+    #[inline(always)]
     pub(crate) fn poll_write_bytes(
         &self,
         cx: &mut Context<'_>,

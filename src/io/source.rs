@@ -262,16 +262,43 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Waits in the slot until `operation` does not block.
+    #[inline(always)]
     pub(super) fn poll_with<R>(
         &self,
         direction: Direction,
         cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
+        ready!(self.poll_ready(direction, cx))?;
+        match self.call(&mut operation) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(error) => self.poll_after(error, direction, cx, &mut operation),
+        }
+    }
+
+    /// Goes on after an error: tries again if it was an interruption, waits if it would have blocked. Apart, to keep the way
+    /// of an operation that succeeds short enough to become part of its caller.
+    #[cold]
+    #[inline(never)]
+    fn poll_after<R>(
+        &self,
+        mut error: io::Error,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
         loop {
-            ready!(self.poll_ready(direction, cx))?;
-            if let Some(result) = self.attempt(direction, &mut operation) {
-                return Poll::Ready(result);
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    self.state.clear_ready(direction);
+                    ready!(self.poll_ready(direction, cx))?;
+                }
+                _ => return Poll::Ready(Err(error)),
+            }
+            match self.call(operation) {
+                Ok(value) => return Poll::Ready(Ok(value)),
+                Err(next) => error = next,
             }
         }
     }
@@ -307,12 +334,8 @@ impl<T: AsSource> Source<T> {
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> Option<io::Result<R>> {
-        let Some(registration) = &self.registration else {
-            let text = "this end of the stream was closed";
-            return Some(Err(io::Error::new(io::ErrorKind::BrokenPipe, text)));
-        };
         loop {
-            match operation(registration.get()) {
+            match self.call(operation) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.state.clear_ready(direction);
@@ -320,6 +343,18 @@ impl<T: AsSource> Source<T> {
                 }
                 result => return Some(result),
             }
+        }
+    }
+
+    /// Calls the operation once.
+    #[inline(always)]
+    fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        match &self.registration {
+            Some(registration) => operation(registration.get()),
+            None => Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "this end of the stream was closed",
+            )),
         }
     }
 

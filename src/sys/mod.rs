@@ -20,6 +20,7 @@
 //! | `queue` | a queue that is used through shared references, without the price of a `RefCell` |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `signal` | what was caught for a loop, and the dispositions of the process |
+//! | `slots` | a table that is used through shared references, without the price of a `RefCell` |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
 //! | `stdio` | descriptors that are shared with others: their kind, and ways not to block on them |
 //! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
@@ -55,6 +56,7 @@ pub(crate) mod queue;
 pub(crate) mod scoped;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signal;
+pub(crate) mod slots;
 #[cfg(feature = "net")]
 pub(crate) mod socket;
 #[cfg(unix)]

@@ -44,9 +44,9 @@ impl<T> Queue<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn len(&self) -> usize {
         // SAFETY: looks at the length.
-        unsafe { self.with(|items| items.is_empty()) }
+        unsafe { self.with(|items| items.len()) }
     }
 
     /// Gives memory for more than `least` items back; the queue is empty.
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn what_is_pushed_comes_out_in_order() {
         let queue = Queue::new();
-        assert!(queue.is_empty());
+        assert_eq!(queue.len(), 0);
         for item in 0..100 {
             queue.push(item);
         }
@@ -108,9 +108,9 @@ mod tests {
         assert_eq!(popped, 4);
         queue.push(Item(queue.clone(), 1));
         drop(queue.take());
-        assert!(!queue.is_empty());
+        assert_eq!(queue.len(), 1);
         drop(queue.take());
-        assert!(queue.is_empty());
+        assert_eq!(queue.len(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   spawn ──> scheduled ── run ──> polled ── pending ──> waiting ── wake ──> scheduled
+//!                                    ^──────────── held ────────────┘
 //!                                    └── ready, panic ──> closed <── cancel ──┘
 //! ```
 //!
@@ -26,6 +27,7 @@
     reason = "the type of a task's future is erased, and its memory is shared with wakers"
 )]
 
+mod held;
 mod output;
 mod state;
 
@@ -38,6 +40,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
+pub(crate) use self::held::{Held, hold};
 pub(crate) use self::output::Output;
 pub(crate) use self::state::TaskState;
 use crate::sys::sync::{AtomicUsize, Ordering};
@@ -98,7 +101,7 @@ enum Body<F: Future> {
 /// The functions that know the type of the future. All take a pointer to a live task of that type.
 struct VTable<M: Metadata> {
     /// Polls the future. `true`: it is over, the output, or the panic, has taken its place, and the task stays busy for the
-    /// caller to close. Home thread, not closed, not busy.
+    /// caller to close. Home thread, not closed, and not busy but by the caller.
     poll: unsafe fn(NonNull<Header<M>>) -> bool,
     /// Drops the future or the output. Returns the panic of that drop, or an output that was a panic. Home thread; the task is
     /// closed, or the caller has marked it busy.
@@ -363,6 +366,41 @@ unsafe fn clear<M: Metadata>(pointer: NonNull<Header<M>>) {
     }
 }
 
+/// Polls the future once. Does not unwind.
+///
+/// # Safety
+///
+/// Home thread; the task is live and not closed, and nobody but the caller uses its body. The pointer may dangle afterwards
+/// unless the caller owns a reference.
+#[inline(always)]
+unsafe fn poll<M: Metadata>(pointer: NonNull<Header<M>>) -> Outcome {
+    // SAFETY: the caller's promise.
+    let header = unsafe { pointer.as_ref() };
+    // SAFETY: the same.
+    if !unsafe { (header.vtable.poll)(pointer) } {
+        return Outcome::Pending;
+    }
+    // SAFETY: the poll has replaced the future and left the task busy, all else is as it was.
+    unsafe { finish(pointer) };
+    Outcome::Closed
+}
+
+/// Closes a task after its last poll. Apart, since most polls are not that.
+///
+/// # Safety
+///
+/// As [`close`].
+#[inline(never)]
+unsafe fn finish<M: Metadata>(pointer: NonNull<Header<M>>) {
+    // SAFETY: live by the caller's promise.
+    if !unsafe { pointer.as_ref() }.joined.get() {
+        // SAFETY: at home, live, busy.
+        unsafe { clear(pointer) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { close(pointer) };
+}
+
 /// A task that was woken and waits to be polled. May be sent to any thread; does its work at home only.
 ///
 /// Dropping it at home drops the future and closes the task. Dropped elsewhere, or while the future is polled or dropped, it
@@ -419,16 +457,7 @@ impl<M: Metadata> Runnable<M> {
             return Outcome::Closed;
         }
         // SAFETY: at home, live, not closed, not busy.
-        if !unsafe { (header.vtable.poll)(pointer) } {
-            return Outcome::Pending;
-        }
-        if !header.joined.get() {
-            // SAFETY: at home, live, left busy by the poll.
-            unsafe { clear(pointer) };
-        }
-        // SAFETY: at home, live, not closed until now; the poll has replaced the future and left the task busy.
-        unsafe { close(pointer) };
-        Outcome::Closed
+        unsafe { poll(pointer) }
     }
 }
 
@@ -506,9 +535,15 @@ fn add_reference(state: &AtomicUsize) {
     }
 }
 
-/// The pointer of a waker is that of a task, never null.
-fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
-    NonNull::new(pointer.cast_mut().cast()).expect("the waker of a task")
+/// What the pointer of a waker points to.
+///
+/// # Safety
+///
+/// The pointer is that of a waker of a task.
+#[inline(always)]
+unsafe fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
+    // SAFETY: the pointer of a task is not null.
+    unsafe { NonNull::new_unchecked(pointer.cast_mut().cast()) }
 }
 
 /// # Safety
@@ -525,46 +560,13 @@ unsafe fn clone_waker<M: Metadata>(pointer: *const ()) -> RawWaker {
 ///
 /// As [`waker_vtable`].
 unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
+    // SAFETY: the pointer of a waker.
+    let header = unsafe { header_of::<M>(pointer) };
     // SAFETY: live by the waker.
-    if let Some(runnable) = unsafe { set_scheduled::<M>(header_of(pointer)) } {
-        M::schedule(runnable);
-    }
-}
-
-/// Marks the task scheduled. `None`: it was so already, or it is closed.
-///
-/// # Safety
-///
-/// The task is live.
-#[inline]
-unsafe fn set_scheduled<M: Metadata>(pointer: NonNull<Header<M>>) -> Option<Runnable<M>> {
-    // SAFETY: the caller's promise.
-    let state = unsafe { &pointer.as_ref().state };
+    let state = unsafe { &header.as_ref().state };
     // `Release`: the poll sees what was done before the wake.
-    let before = state.fetch_or(SCHEDULED, Ordering::AcqRel);
-    // Made only then: a runnable that is dropped ends its task.
-    (before & (SCHEDULED | CLOSED) == 0).then(|| Runnable(pointer))
-}
-
-/// Wakes the task that `waker` belongs to, and gives what would be [scheduled](Metadata::schedule) to the caller instead.
-///
-/// `None`: it is no task of this kind, or not one that `accepts`, and nothing was done; or it is woken already, or over.
-#[inline]
-pub(crate) fn wake_for_caller<M: Metadata>(
-    waker: &Waker,
-    accepts: impl FnOnce(&M) -> bool,
-) -> Option<Runnable<M>> {
-    if !std::ptr::eq(waker.vtable(), M::waker_vtable()) {
-        return None;
-    }
-    let pointer = header_of::<M>(waker.data());
-    // SAFETY: a waker with this table holds the pointer of a task of this kind, live by the waker, which is borrowed.
-    unsafe {
-        if accepts(&pointer.as_ref().metadata) {
-            set_scheduled(pointer)
-        } else {
-            None
-        }
+    if state.fetch_or(SCHEDULED, Ordering::AcqRel) & (SCHEDULED | CLOSED) == 0 {
+        M::schedule(Runnable(header));
     }
 }
 

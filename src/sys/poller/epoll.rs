@@ -176,6 +176,17 @@ impl Events {
 #[inline]
 fn translate(flags: epoll::EventFlags) -> Ready {
     use epoll::EventFlags as Flags;
+    // By far the most usual: something to read, on a stream that has room.
+    if flags == Flags::IN.union(Flags::OUT) {
+        Ready::READ.with(Ready::WRITE)
+    } else {
+        translate_any(flags)
+    }
+}
+
+#[inline(never)]
+fn translate_any(flags: epoll::EventFlags) -> Ready {
+    use epoll::EventFlags as Flags;
     let broken = Flags::ERR | Flags::HUP;
     let mut ready = Ready::default();
     if flags.intersects(broken | Flags::IN | Flags::PRI | Flags::RDHUP) {

@@ -33,6 +33,7 @@
 mod backend;
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 #[cfg(any(test, unix, feature = "net"))]
@@ -103,9 +104,9 @@ impl Ready {
 
 /// A source that is registered for both directions, and leaves the poller before it is closed.
 pub(crate) struct Registration<T: AsSource> {
-    /// `Some` until `into_inner` or drop. No `&mut T` is ever handed out: the descriptor behind it must
-    /// stay the one that was registered.
-    source: Option<T>,
+    /// There until `into_inner` or drop. No `&mut T` is ever handed out: the descriptor behind it must stay the one that was
+    /// registered.
+    source: ManuallyDrop<T>,
     poller: Rc<Poller>,
     key: usize,
 }
@@ -118,11 +119,11 @@ impl<T: AsSource> Registration<T> {
     /// The system's: `AlreadyExists` for a source that is registered already, `PermissionDenied` for one
     /// that cannot be polled (a regular file), out of memory. The source comes back with the error.
     pub(crate) fn new(poller: Rc<Poller>, source: T, key: usize) -> Result<Self, (T, io::Error)> {
-        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it
-        // and does so in `release`, which both ways out of it go through.
+        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it, and both ways out of
+        // it deregister it first.
         match unsafe { poller.add(&source, key) } {
             Ok(()) => Ok(Self {
-                source: Some(source),
+                source: ManuallyDrop::new(source),
                 poller,
                 key,
             }),
@@ -130,8 +131,9 @@ impl<T: AsSource> Registration<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self) -> &T {
-        self.source.as_ref().expect("present until released")
+        &self.source
     }
 
     /// Asks for the next event of these directions, where the platform reports each interest once only.
@@ -139,22 +141,28 @@ impl<T: AsSource> Registration<T> {
         self.poller.rearm(self.get(), self.key, readable, writable)
     }
 
-    pub(crate) fn into_inner(mut self) -> T {
-        self.release().expect("present until released")
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        this.deregister();
+        // SAFETY: `this` is not dropped: each of its fields is taken, or dropped, here and once.
+        unsafe {
+            std::ptr::drop_in_place(&raw mut this.poller);
+            ManuallyDrop::take(&mut this.source)
+        }
     }
 
-    fn release(&mut self) -> Option<T> {
-        let source = self.source.take()?;
+    fn deregister(&self) {
         // The only failure that matters would be a source that is still registered; the system reports
         // none of that kind: it fails when the descriptor was closed behind our back, and is gone then.
-        let _ = self.poller.delete(&source);
-        Some(source)
+        let _ = self.poller.delete(&*self.source);
     }
 }
 
 impl<T: AsSource> Drop for Registration<T> {
     fn drop(&mut self) {
-        drop(self.release());
+        self.deregister();
+        // SAFETY: not used afterwards; `into_inner`, which takes it, keeps this from being called.
+        unsafe { ManuallyDrop::drop(&mut self.source) };
     }
 }
 

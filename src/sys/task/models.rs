@@ -12,8 +12,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use super::{
-    Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, wake_for_caller,
-    waker_vtable,
+    Metadata, Outcome, Output, Payload, Runnable, TaskRef, hold, spawn_local, waker_vtable,
 };
 use crate::sys::thread::{ThreadToken, token};
 
@@ -199,9 +198,9 @@ fn loom_no_wake_is_lost_and_one_runnable_is_enough() {
     });
 }
 
-/// The home thread takes its wake itself while another one wakes: one of them has the runnable, and nothing is lost.
+/// The home thread polls a task that it holds while another one wakes it: nothing is lost, and whoever comes last ends it.
 #[test]
-fn loom_a_wake_for_the_caller_races_with_another() {
+fn loom_a_held_task_is_woken_elsewhere() {
     loom::model(|| {
         let world = World::new();
         let events = loom::sync::Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -221,8 +220,8 @@ fn loom_a_wake_for_the_caller_races_with_another() {
             })
         };
         events[1].store(1, Ordering::Relaxed);
-        if let Some(runnable) = wake_for_caller::<Meta>(&waker, |_| true) {
-            runnable.run();
+        if let Some(held) = hold::<Meta>(&waker, |_| true) {
+            held.run();
         }
         drop(waker);
         remote.join().unwrap();

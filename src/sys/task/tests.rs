@@ -1,5 +1,6 @@
 //! The cell by itself: a queue in place of a loop, one thread unless a test says otherwise.
 
+mod held;
 mod panics;
 mod reentrancy;
 mod reference;
@@ -14,10 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, RawWakerVTable, Wake, Waker};
 use std::thread;
 
-use super::{
-    Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, wake_for_caller,
-    waker_vtable,
-};
+use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, waker_vtable};
 use crate::sys::thread::{ThreadToken, token};
 
 /// Where the tasks of a test go, and what becomes of them.
@@ -522,69 +520,4 @@ fn the_wakers_of_a_task_know_each_other() {
     assert!(!wakers[0].will_wake(&wakers[1]));
     drop(wakers);
     world.ends_with(&[]);
-}
-
-/// The waker that a task has, by a poll that keeps it.
-fn spawn_with_waker(world: &Arc<World>) -> (Pair<()>, Waker) {
-    let place = Rc::new(RefCell::new(None));
-    let keep = place.clone();
-    let pair = world.spawn(poll_fn(move |cx| {
-        let is_first = keep.borrow_mut().replace(cx.waker().clone()).is_none();
-        if is_first {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
-    }));
-    assert_eq!(world.run(), Outcome::Pending);
-    let waker = place.borrow().clone().unwrap();
-    (pair, waker)
-}
-
-#[test]
-fn a_wake_for_the_caller_is_not_scheduled() {
-    let world = World::new();
-    let ((task, output), waker) = spawn_with_waker(&world);
-    let runnable = wake_for_caller::<Meta>(&waker, |_| true).unwrap();
-    assert_eq!(world.queued(), 0);
-    assert!(
-        wake_for_caller::<Meta>(&waker, |_| true).is_none(),
-        "it is woken already"
-    );
-    waker.wake_by_ref();
-    assert_eq!(world.queued(), 0, "so this wake adds nothing");
-    assert_eq!(runnable.run(), Outcome::Closed);
-    assert!(
-        wake_for_caller::<Meta>(&waker, |_| true).is_none(),
-        "it is over"
-    );
-    assert!(output.is_finished());
-    drop((task, output, waker));
-    world.ends_with(&[]);
-}
-
-#[test]
-fn a_wake_for_a_caller_who_does_not_accept_the_task_does_nothing() {
-    let world = World::new();
-    let ((task, output), waker) = spawn_with_waker(&world);
-    let other = World::new();
-    let is_of_other = |meta: &Meta| Arc::ptr_eq(&meta.0, &other);
-    assert!(wake_for_caller(&waker, is_of_other).is_none());
-    waker.wake();
-    assert_eq!(world.run(), Outcome::Closed, "it was not marked as woken");
-    drop((task, output));
-    world.ends_with(&[]);
-}
-
-#[test]
-fn the_waker_of_something_else_is_no_task() {
-    struct Other;
-    impl Wake for Other {
-        fn wake(self: Arc<Self>) {
-            panic!("woken");
-        }
-    }
-    for waker in [Waker::from(Arc::new(Other)), Waker::noop().clone()] {
-        assert!(wake_for_caller::<Meta>(&waker, |_| true).is_none());
-    }
 }

@@ -1,0 +1,107 @@
+//! A table of shared values of one thread, looked up through a shared reference.
+#![allow(
+    unsafe_code,
+    reason = "every event looks its source up: the flag of a `RefCell` is a third of that"
+)]
+
+use std::cell::UnsafeCell;
+use std::rc::Rc;
+
+use slab::Slab;
+
+/// Values by number; the number of one that is gone is given to another. It hands out counted pointers, never references
+/// to its insides, so no two uses of it overlap.
+pub(crate) struct Slots<T> {
+    slab: UnsafeCell<Slab<Rc<T>>>,
+}
+
+impl<T> Slots<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            slab: UnsafeCell::new(Slab::new()),
+        }
+    }
+
+    /// Calls `f` with the values.
+    ///
+    /// # Safety
+    ///
+    /// `f` runs no code of `T` or anybody else's, which might come back to this table.
+    #[inline(always)]
+    unsafe fn with<R>(&self, f: impl FnOnce(&mut Slab<Rc<T>>) -> R) -> R {
+        // SAFETY: the type is not `Sync`, and no other reference is in use: those of other calls have ended with them, and
+        // none is made inside this one.
+        f(unsafe { &mut *self.slab.get() })
+    }
+
+    /// The number that the next value gets.
+    pub(crate) fn next(&self) -> usize {
+        // SAFETY: looks at a number.
+        unsafe { self.with(|slab| slab.vacant_key()) }
+    }
+
+    /// Adds a value under the [next](Self::next) number.
+    pub(crate) fn insert(&self, value: Rc<T>) {
+        // SAFETY: moves the pointer, and the others if memory is needed.
+        unsafe { self.with(|slab| slab.insert(value)) };
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, slot: usize) -> Option<Rc<T>> {
+        // SAFETY: counts one more.
+        unsafe { self.with(|slab| slab.get(slot).cloned()) }
+    }
+
+    pub(crate) fn remove(&self, slot: usize) -> Option<Rc<T>> {
+        // SAFETY: moves the pointer.
+        unsafe { self.with(|slab| slab.try_remove(slot)) }
+    }
+
+    /// Takes everything out.
+    pub(crate) fn take(&self) -> Slab<Rc<T>> {
+        // SAFETY: moves the table.
+        unsafe { self.with(std::mem::take) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slots;
+    use std::rc::Rc;
+
+    #[test]
+    fn a_number_is_given_again_when_its_value_is_gone() {
+        let slots = Slots::new();
+        for value in 0..3 {
+            assert_eq!(slots.next(), value);
+            slots.insert(Rc::new(value));
+        }
+        assert_eq!(slots.remove(1), Some(Rc::new(1)));
+        assert_eq!(slots.get(1), None);
+        assert_eq!(slots.remove(1), None);
+        assert_eq!(slots.next(), 1);
+        slots.insert(Rc::new(7));
+        let values: Vec<_> = slots.take().into_iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, [0, 7, 2]);
+        assert_eq!(slots.get(0), None);
+    }
+
+    /// A value that comes back to its table while it is dropped finds it in order.
+    #[test]
+    fn a_value_may_use_the_table_when_it_is_dropped() {
+        struct Value(Rc<Slots<Self>>, bool);
+        impl Drop for Value {
+            fn drop(&mut self) {
+                if self.1 {
+                    self.0.insert(Rc::new(Self(self.0.clone(), false)));
+                }
+            }
+        }
+        let slots = Rc::new(Slots::new());
+        slots.insert(Rc::new(Value(slots.clone(), true)));
+        drop(slots.remove(0));
+        assert!(slots.get(0).is_some_and(|value| !value.1));
+        drop(slots.take());
+        assert!(slots.get(0).is_none());
+    }
+}
