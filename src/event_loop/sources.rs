@@ -401,8 +401,7 @@ impl Sources {
     }
 
     pub(super) fn list(&self) -> Vec<Rc<SourceState>> {
-        let slots = self.slots.borrow();
-        slots.iter().map(|(_, state)| state.clone()).collect()
+        self.slots.list()
     }
 
     pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {

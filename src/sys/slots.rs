@@ -57,6 +57,12 @@ impl<T> Slots<T> {
         unsafe { self.with(|slab| slab.try_remove(slot)) }
     }
 
+    /// All that there is.
+    pub(crate) fn list(&self) -> Vec<Rc<T>> {
+        // SAFETY: counts one more of each.
+        unsafe { self.with(|slab| slab.iter().map(|(_, value)| value.clone()).collect()) }
+    }
+
     /// Takes everything out.
     pub(crate) fn take(&self) -> Slab<Rc<T>> {
         // SAFETY: moves the table.
@@ -81,6 +87,7 @@ mod tests {
         assert_eq!(slots.remove(1), None);
         assert_eq!(slots.next(), 1);
         slots.insert(Rc::new(7));
+        assert_eq!(slots.list().len(), 3);
         let values: Vec<_> = slots.take().into_iter().map(|(_, value)| *value).collect();
         assert_eq!(values, [0, 7, 2]);
         assert_eq!(slots.get(0), None);
