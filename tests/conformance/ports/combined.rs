@@ -1,20 +1,24 @@
-//! 160–174: what several areas do together.
+//! 160–189: what several areas do together.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
-use phaseloop::node::events::{ERROR, Event, EventEmitter};
+use phaseloop::node::child_process::{SPAWN, spawn};
+use phaseloop::node::events::{self, ERROR, Event, EventEmitter};
 use phaseloop::node::fs::{self, OPEN, READY, ReadStreamOptions};
-use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, Transform, Writable, pipeline};
+use phaseloop::node::stream::{
+    CLOSE, DRAIN, END, FINISH, PAUSE, PIPE, RESUME, Readable, Transform, UNPIPE, Writable, pipeline,
+};
 use phaseloop::node::timers::promises;
-use phaseloop::node::worker_threads::{EXIT, ONLINE, Worker};
+use phaseloop::node::worker_threads::{CLOSE as PORT_CLOSE, EXIT, MessageChannel, ONLINE, Worker};
 use phaseloop::node::{
-    AbortController, AbortSignal, Emitter, Error, Promise, Reason, Timeout, call, clear_interval,
-    next_tick, process, queue_microtask, set_immediate, set_interval, set_timeout, throw,
+    self, AbortController, AbortSignal, Emitter, Error, Promise, Reason, Timeout, call,
+    clear_interval, net, next_tick, process, queue_microtask, set_immediate, set_interval,
+    set_timeout, throw,
 };
 
-use crate::support::{block, log, say, scratch};
+use crate::support::{block, fs_op, log, say, scratch};
 
 super::ports! {
     Virtual "160-refresh-in-own-callback" => refresh_in_own_callback,
@@ -32,6 +36,16 @@ super::ports! {
     Virtual "172-interval-microtasks" => interval_microtasks,
     Real "173-worker-fails" => worker_fails,
     Real "174-file-streams" => file_streams,
+    Real "180-socket-half" => both_ends_of_a_socket,
+    Virtual "181-readable-modes" => readable_modes,
+    Virtual "182-slow-pipe" => slow_pipe,
+    Virtual "183-events-on" => events_on,
+    Virtual "184-promise-mix" => promise_mix,
+    Virtual "185-timers-set-timers" => timers_that_set_each_other,
+    Virtual "186-timers-promises-abort" => timers_promises_abort,
+    Real "187-child-streams" => child_streams,
+    Virtual "188-uncaught-places" => uncaught_places,
+    Virtual "189-ports-mix" => ports_mix,
 }
 
 /// What logs how a callback of a stream ended.
@@ -432,4 +446,365 @@ async fn file_streams() {
         });
     });
     next_tick(say("tick"));
+}
+
+async fn both_ends_of_a_socket() {
+    let server = Rc::new(RefCell::new(None::<net::Server>));
+    let own = server.clone();
+    let listening = net::create_server(move |s| {
+        let this = s.clone();
+        s.on_data(move |d| {
+            log(format!("s-data-{}", String::from_utf8_lossy(d)));
+            let bye = Some(b"bye".to_vec());
+            this.writable().end_with(bye, |_| log("s-end-cb"));
+        });
+        s.on(END, |()| log("s-end"));
+        s.on(FINISH, |()| log("s-finish"));
+        let own = own.clone();
+        s.on(CLOSE, move |()| {
+            log("s-close");
+            own.take().unwrap().close_with(|| log("server-close"));
+        });
+    });
+    server.replace(Some(listening.clone()));
+    let this = listening.clone();
+    listening.listen_with(("127.0.0.1", 0), move || {
+        let c = net::connect(this.address().unwrap());
+        let client = c.clone();
+        c.on(net::CONNECT, move |()| {
+            log("c-connect");
+            client.write_with("hi", |_| log("c-written"));
+            log("c-sync");
+        });
+        c.on_data(|d| {
+            log(format!("c-data-{}", String::from_utf8_lossy(d)));
+            next_tick(say("c-data.tick"));
+        });
+        c.on(END, |()| log("c-end"));
+        c.on(FINISH, |()| log("c-finish"));
+        let client = c.clone();
+        c.on(CLOSE, move |()| {
+            log(format!("c-close-{}", client.had_error()))
+        });
+    });
+}
+
+async fn readable_modes() {
+    let mut n = 0;
+    let r = Readable::objects()
+        .high_water_mark(2)
+        .read(move |this, _| {
+            n += 1;
+            log(format!("read{n}"));
+            if n <= 6 {
+                this.push(format!("v{n}"));
+            } else {
+                this.push_end();
+            }
+        })
+        .build();
+    for event in [END, CLOSE, PAUSE, RESUME] {
+        r.on(event, move |()| log(event.name()));
+    }
+    log(format!("first-{}", r.read().unwrap()));
+    let this = r.clone();
+    r.on_data(move |d| {
+        log(format!("data-{d}"));
+        if d == "v3" {
+            this.pause();
+            let this = this.clone();
+            set_immediate(move || {
+                log("immediate");
+                this.resume();
+            });
+        }
+    });
+    next_tick(say("tick"));
+}
+
+async fn slow_pipe() {
+    let mut values = ["a", "b", "c", "d"].into_iter();
+    let r = Readable::objects()
+        .high_water_mark(1)
+        .read(move |this, _| match values.next() {
+            Some(value) => drop(this.push(value)),
+            None => this.push_end(),
+        })
+        .build();
+    let w = Writable::objects(|c: &str, done| {
+        log(format!("w-{c}"));
+        let c = c.to_owned();
+        set_immediate(move || {
+            log(format!("done-{c}"));
+            done.ok();
+        });
+    })
+    .high_water_mark(1)
+    .build();
+    w.on(DRAIN, |()| log("drain"));
+    w.on(FINISH, |()| log("finish"));
+    w.on(PIPE, |_| log("pipe"));
+    w.on(UNPIPE, |_| log("unpipe"));
+    r.on(END, |()| log("end"));
+    r.pipe(&w);
+    set_timeout(|_| log("later"), 100);
+}
+
+async fn events_on() {
+    const X: Event<u32> = Event::new("x");
+    const Y: Event<str> = Event::new("y");
+    let e = EventEmitter::new();
+    let mut all = events::on(&e, X);
+    call(async move {
+        while let Some(v) = all.next().await {
+            match v {
+                Ok(v) => {
+                    log(format!("x{v}"));
+                    next_tick(move || log(format!("tick{v}")));
+                }
+                Err(error) => log(format!("caught-{error}")),
+            }
+        }
+    });
+    e.emit(X, &1);
+    e.emit(X, &2);
+    log("sync");
+    let y = events::once(&e, Y);
+    call(async move { log(format!("once-{}", y.await.unwrap())) });
+    let this = e.clone();
+    set_immediate(move || {
+        this.emit(X, &3);
+        this.emit(Y, "v");
+        queue_microtask(say("micro"));
+    });
+    let last = move |_: &Timeout| {
+        e.emit(X, &4);
+        e.emit(ERROR, &Error::new("no"));
+        log("emitted");
+    };
+    set_timeout(last, 30);
+}
+
+/// Logs when a promise is settled, in rounds of microtasks from now.
+fn count<T: Clone + 'static>(p: &Promise<T>, label: &'static str, text: fn(T) -> String) {
+    let rounds = Rc::new(Cell::new(0));
+    let n = rounds.clone();
+    call(async move {
+        while n.get() <= 12 {
+            Promise::resolved(()).await.unwrap();
+            n.set(n.get() + 1);
+        }
+    });
+    p.then_or(move |result| {
+        let n = rounds.get();
+        match result {
+            Ok(value) => log(format!("{label}-{}@{n}", text(value))),
+            Err(reason) => log(format!("{label}!{reason}@{n}")),
+        }
+    });
+}
+
+async fn promise_mix() {
+    let text = |value: &str| value.to_owned();
+    let three = [
+        Promise::resolved(1),
+        Promise::resolved(2),
+        call(async { 3 }),
+    ];
+    count(&node::all(three), "all", |all| {
+        let all: Vec<_> = all.iter().map(u32::to_string).collect();
+        all.join(",")
+    });
+    let slow = call(async {
+        Promise::resolved(()).await.unwrap();
+        "r"
+    });
+    count(&node::race([Promise::new(|_| ()), slow]), "race", text);
+    let one_of_two = [Promise::rejected(Reason::new("1")), Promise::resolved(2)];
+    count(&node::any(one_of_two), "any", |value: u32| {
+        value.to_string()
+    });
+    let settled = [Promise::rejected(Reason::new("1")), Promise::resolved(2)];
+    let settled = node::all_settled(settled).then(|all| {
+        let first = |result: &Result<u32, Reason>| if result.is_ok() { "f" } else { "r" };
+        all.iter().map(first).collect::<String>()
+    });
+    count(&settled, "settled", |text| text);
+    let tried = call(async {
+        let caught = rejected("x").await.unwrap_err();
+        Promise::resolved(()).await.unwrap();
+        format!("{caught}c")
+    });
+    count(&tried, "try", |text| text);
+    let finally = Promise::resolved(()).finally(|| ()).then(|()| "f");
+    count(&finally, "finally", text);
+    let nested =
+        node::call_returning(async { node::call_returning(async { call(async { "deep" }) }) });
+    count(&nested, "nested", text);
+    let chain = rejected("e")
+        .then(|()| 1)
+        .catch(|reason| throw(format!("{reason}2")))
+        .finally(|| ());
+    count(&chain, "chain", |value| value.to_string());
+}
+
+async fn timers_that_set_each_other() {
+    let first = |_: &Timeout| {
+        log("t1");
+        set_timeout(|_| log("t1.1"), 0);
+        set_immediate(say("i1"));
+        block(5);
+        Promise::resolved(()).then(|()| {
+            set_timeout(|_| log("t1.m"), 1);
+            log("m1");
+        });
+    };
+    set_timeout(first, 1);
+    let second = |_: &Timeout| {
+        log("t2");
+        set_immediate(|| {
+            log("i2");
+            set_timeout(|_| log("i2.t"), 1);
+            block(5);
+            set_immediate(say("i2.i"));
+        });
+    };
+    set_timeout(second, 1);
+    let third = |_: &Timeout| {
+        log("t3");
+        next_tick(say("t3.tick"));
+    };
+    set_timeout(third, 2);
+    block(10);
+}
+
+async fn timers_promises_abort() {
+    let ac = AbortController::new();
+    let options = promises::Options::new().signal(&ac.signal());
+    let sleep = promises::set_timeout_with(60_000, (), &options);
+    call(async move {
+        if let Err(reason) = sleep.await {
+            log(format!("sleep-{}", name(&reason)));
+        }
+        log("finally");
+    });
+    let turn = promises::set_immediate_with((), &options);
+    call(async move {
+        match turn.await {
+            Ok(()) => log("turn"),
+            Err(reason) => log(format!("turn-{}", name(&reason))),
+        }
+    });
+    let mut every = promises::set_interval_with(100, "v", &options);
+    call(async move {
+        let mut n = 0;
+        while let Some(v) = every.next().await {
+            match v {
+                Ok(v) => {
+                    n += 1;
+                    log(format!("{v}{n}"));
+                }
+                Err(error) => return log(format!("every-{}", error.name())),
+            }
+            if n == 2 {
+                let ac = ac.clone();
+                let abort = move |_: &Timeout| {
+                    log("abort");
+                    ac.abort();
+                    log("aborted");
+                    next_tick(say("tick"));
+                    queue_microtask(say("micro"));
+                };
+                set_timeout(abort, 10);
+            }
+        }
+    });
+}
+
+/// The name of the error in a reason.
+fn name(reason: &Reason) -> &'static str {
+    let error = reason
+        .error()
+        .and_then(|error| error.downcast_ref::<Error>());
+    error.map_or("?", Error::name)
+}
+
+async fn child_streams() {
+    let c = spawn("cat", [""; 0]);
+    c.on(SPAWN, |()| log("spawn"));
+    let this = c.clone();
+    c.stdout().unwrap().on_data(move |d| {
+        log(format!("data-{}", String::from_utf8_lossy(d).trim()));
+        this.stdin().unwrap().end();
+    });
+    c.stdout().unwrap().on(END, |()| log("out-end"));
+    let stdin = c.stdin().unwrap();
+    stdin.on(FINISH, |()| log("in-finish"));
+    stdin.write_with(b"hello\n".to_vec(), |_| log("written"));
+    let this = c.clone();
+    c.on(CLOSE, move |()| {
+        let exit = this.exit().unwrap();
+        let signal = exit.signal.map_or("null".to_owned(), |n| n.to_string());
+        log(format!("close-{}-{signal}", exit.code.unwrap()));
+    });
+}
+
+async fn uncaught_places() {
+    process::on_uncaught_panic(|uncaught| {
+        let text = uncaught.reason().to_string();
+        log(format!("caught-{text}"));
+        next_tick(move || log(format!("tick-{text}")));
+    });
+    set_immediate(|| {
+        next_tick(say("i1.tick"));
+        throw("i1")
+    });
+    set_immediate(|| {
+        log("i2");
+        Promise::resolved(()).then(|()| log("i2.m"));
+    });
+    let timer = |_: &Timeout| {
+        queue_microtask(|| throw("m"));
+        queue_microtask(say("m2"));
+        next_tick(|| throw("t"));
+        next_tick(say("t2"));
+    };
+    set_timeout(timer, 20);
+    set_timeout(|_| log("timer2"), 20);
+    fs_op(|| {
+        next_tick(say("fs.tick"));
+        throw("fs")
+    });
+}
+
+async fn ports_mix() {
+    let [a, b] = [(); 2].map(|()| MessageChannel::<String>::new());
+    let (port, answers, others) = (a.port2.clone(), a.port1.clone(), b.port1.clone());
+    a.port2.on_message(move |m| {
+        log(format!("a-{m}"));
+        match m.parse::<u32>().unwrap() {
+            n @ ..3 => {
+                answers.post_message((n + 1).to_string());
+                others.post_message(format!("from-a{n}"));
+            }
+            _ => port.close(),
+        }
+        let m = m.clone();
+        queue_microtask(move || log(format!("a.micro-{m}")));
+    });
+    let port = b.port2.clone();
+    b.port2.on_message(move |m| {
+        log(format!("b-{m}"));
+        let text = format!("b.tick-{m}");
+        next_tick(move || log(text));
+        if m == "from-a2" {
+            port.close();
+        }
+    });
+    a.port1.on(PORT_CLOSE, |()| log("a1-close"));
+    a.port2.on(PORT_CLOSE, |()| log("a2-close"));
+    b.port1.on(PORT_CLOSE, |()| log("b1-close"));
+    b.port2.on(PORT_CLOSE, |()| log("b2-close"));
+    a.port1.post_message("1".to_owned());
+    set_immediate(say("immediate"));
 }
