@@ -272,12 +272,14 @@ fn r156_what_is_unrefd_is_listed_where_it_counts() {
 #[test]
 fn what_is_queued_is_counted_by_phase() {
     let (_event_loop, handle, _) = paused();
-    for _ in 0..3 {
+    for _ in 0..5 {
         handle.set_immediate(|| ());
     }
+    handle.set_immediate(|| ()).unref();
     handle.queue_microtask(|| ());
     let text = handle.report().to_string();
-    assert!(text.contains("3 queued for the check phase"), "{text}");
+    assert!(text.starts_with("What keeps the loop alive (6):"), "{text}");
+    assert!(text.contains("5 × queued for the check phase"), "{text}");
     assert!(text.contains("woken tasks or queued closures"), "{text}");
 }
 

@@ -76,8 +76,11 @@ impl PhaseQueue {
         self.len.get() == 0
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len.get()
+    /// How many entries keep the loop alive.
+    pub(super) fn referenced(&self) -> usize {
+        let queue = self.queue.borrow();
+        let entries = queue.entries.iter().flatten();
+        entries.filter(|entry| entry.is_referenced()).count()
     }
 
     /// What the wakers point to that wait for the phase.

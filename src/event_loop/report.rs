@@ -38,8 +38,8 @@ const LINES: usize = 50;
 /// change. [`keepers`](LoopHandle::keepers), [`handles`](LoopHandle::handles) and [`tasks`](LoopHandle::tasks) are for
 /// programs. `Debug` prints the same as `Display`.
 ///
-/// The oldest comes first. What was made by one line and is in the same state, more than three times, is one line with a
-/// count.
+/// Handles and tasks come in the order of their age, the oldest first; sleeps by when they are due. What was made by one
+/// line and is in the same state, more than three times, is one line with a count.
 ///
 /// # What it does not know
 ///
@@ -211,9 +211,8 @@ impl Core {
     /// What is counted, and not listed.
     fn add_counted(&self, lines: &mut Lines) {
         for phase in PHASES {
-            let count = self.queue(phase).len();
-            if count > 0 {
-                lines.add(format!("{count} queued for the {phase} phase"));
+            for _ in 0..self.queue(phase).referenced() {
+                lines.add(format!("queued for the {phase} phase"));
             }
         }
         if !self.lane.is_empty() || self.shared.inbox.is_pending() {
