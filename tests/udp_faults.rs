@@ -131,7 +131,7 @@ async fn expect(socket: &UdpSocket, texts: &[&str]) {
     }
 }
 
-/// Tells the loop that a socket has room, as the system does in the end: here, because something has come for it.
+/// Has the system tell of a socket that there is room, as it does in the end: here, because something has come for it.
 async fn make_room(socket: &UdpSocket) {
     bind().send_to(b"room", address(socket)).await.unwrap();
 }
@@ -233,6 +233,28 @@ fn r225_no_memory_in_the_middle_is_an_error_of_one() {
         assert!(batch.failed().is_none());
         a.send_batch(&mut batch).await.unwrap();
         expect(&b, &["2", "3", "4", "5", "6", "7", "8", "9"]).await;
+    });
+}
+
+/// As of a socket whose descriptor somebody has closed: an error for each, and no end of a wait.
+#[test]
+fn a_bad_descriptor_is_an_error_of_each() {
+    block_on(async {
+        let (a, b) = (bind(), bind());
+        sends_end([Fails(Errno::BADF), Fails(Errno::BADF)]);
+        let mut batch = batch_of(&["1", "2"], &b);
+        for (left, failed) in [(1, b"1"), (0, b"2")] {
+            assert_errno(a.send_batch(&mut batch).await, Errno::BADF);
+            assert_eq!(
+                (batch.len(), batch.failed().unwrap().bytes()),
+                (left, &failed[..])
+            );
+        }
+        a.send_batch(&mut batch).await.unwrap();
+        make_room(&b).await;
+        RECEIVES.with(|calls| calls.script.replace([Fails(Errno::BADF)].into()));
+        assert_errno(b.recv_batch(&mut batch).await, Errno::BADF);
+        assert!(batch.is_empty());
     });
 }
 
