@@ -336,11 +336,14 @@ impl<T: AsSource> Source<T> {
     ) -> Option<io::Result<R>> {
         loop {
             match self.call(operation) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.state.clear_ready(direction);
-                    return None;
-                }
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock => {
+                        self.state.clear_ready(direction);
+                        return None;
+                    }
+                    _ => return Some(Err(error)),
+                },
                 result => return Some(result),
             }
         }
