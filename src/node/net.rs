@@ -8,6 +8,7 @@
 //! | `data` | in the read's callback of the poll phase (N96) |
 //! | [`END`](super::stream::END) | by a tick (N96) |
 //! | the callback of a write | by a tick if the system took it at once (N96) |
+//! | [`TIMEOUT`] | in the timers phase |
 //! | `error` | by a tick, before `close` (N100) |
 //! | [`CLOSE`](super::stream::CLOSE) of a socket | in the closing phase, in reverse order of closing; by a tick if it never had a connection (N98) |
 //! | [`CLOSE`](super::stream::CLOSE) of a server | by a tick, when the last of its sockets is destroyed (N97) |
@@ -26,4 +27,4 @@ mod local;
 
 pub use self::address::Address;
 pub use self::server::{CONNECTION, LISTENING, Server, create_server};
-pub use self::socket::{CONNECT, READY, Socket, connect};
+pub use self::socket::{CONNECT, READY, Socket, TIMEOUT, connect};

@@ -13,9 +13,11 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::super::callbacks::in_callbacks;
+use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId};
 use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
+use super::super::timers::{Timeout, set_timeout};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
@@ -29,6 +31,9 @@ pub const CONNECT: Event<()> = Event::new("connect");
 
 /// The socket can be used; right after [`CONNECT`].
 pub const READY: Event<()> = Event::new("ready");
+
+/// Nothing was read or written for as long as [`Socket::set_timeout`] says.
+pub const TIMEOUT: Event<()> = Event::new("timeout");
 
 /// How many bytes are read at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -83,6 +88,8 @@ struct Inner {
     reading: Cell<bool>,
     had_error: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
+    /// Fires when nothing was read or written for a while.
+    idle: RefCell<Option<Timeout>>,
     /// Told when the socket is destroyed: its server.
     on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
     /// Its streams, which hold this.
@@ -149,6 +156,7 @@ impl Socket {
             match connected {
                 Ok(connection) => {
                     socket.inner.open(connection);
+                    socket.inner.is_active();
                     socket.emitter().emit(CONNECT, &());
                     socket.emitter().emit(READY, &());
                     if !socket.readable().is_paused() {
@@ -221,6 +229,40 @@ impl Socket {
         self.duplex.destroy(error);
     }
 
+    /// Emits [`TIMEOUT`] whenever nothing was read or written for `delay`. The socket stays open: what to do is for the
+    /// listener. Replaces an earlier one; [`clear_timeout`](Self::clear_timeout) ends it, as does the socket's end.
+    ///
+    /// The timer does not keep the loop alive.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn set_timeout(&self, delay: impl Into<Delay>) {
+        self.clear_timeout();
+        if self.destroyed() {
+            return;
+        }
+        let inner = Rc::downgrade(&self.inner);
+        let timeout = set_timeout(
+            move |_| {
+                if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
+                    duplex.emitter().emit(TIMEOUT, &());
+                }
+            },
+            delay,
+        );
+        timeout.unref();
+        self.inner.idle.replace(Some(timeout));
+    }
+
+    /// Takes [`set_timeout`](Self::set_timeout) back.
+    pub fn clear_timeout(&self) {
+        let idle = self.inner.idle.take();
+        if let Some(idle) = idle {
+            idle.close();
+        }
+    }
+
     /// Whether the socket was destroyed.
     #[must_use]
     pub fn destroyed(&self) -> bool {
@@ -282,6 +324,13 @@ impl Inner {
         self.slot.replace(Some(connection));
     }
 
+    /// Something was read or written: the time without either begins anew.
+    fn is_active(&self) {
+        if let Some(idle) = &*self.idle.borrow() {
+            idle.refresh();
+        }
+    }
+
     fn is_open(&self) -> bool {
         self.slot.borrow().is_some()
     }
@@ -313,7 +362,9 @@ impl Inner {
                 if is_readable == Some(true) {
                     phase::poll().await;
                 }
-                match connection::read(&inner.slot, &mut buffer).await {
+                let read = connection::read(&inner.slot, &mut buffer).await;
+                inner.is_active();
+                match read {
                     None => return,
                     Some(Ok(0)) => {
                         inner.reading.set(false);
@@ -343,7 +394,9 @@ impl Inner {
         let inner = self.clone();
         let write = move || {
             in_callbacks(async move {
+                inner.is_active();
                 let written = connection::write_all(&inner.slot, &bytes).await;
+                inner.is_active();
                 done.call(written.map_err(|error| Error::of_call(error, "write")));
             });
         };
@@ -381,6 +434,10 @@ impl Inner {
         self.had_error.set(error.is_some());
         let (duplex, connection) = (self.duplex(), self.slot.take());
         let was_connecting = self.connecting.replace(false);
+        let idle = self.idle.take();
+        if let Some(idle) = idle {
+            idle.close();
+        }
         match (duplex, connection) {
             (Some(duplex), Some(connection)) => {
                 connection.close().then(move || duplex.emit_close());

@@ -1,4 +1,4 @@
-//! 160–189: what several areas do together.
+//! 160–190: what several areas do together.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -46,6 +46,7 @@ super::ports! {
     Real "187-child-streams" => child_streams,
     Virtual "188-uncaught-places" => uncaught_places,
     Virtual "189-ports-mix" => ports_mix,
+    Real "190-socket-timeout" => socket_timeout,
 }
 
 /// What logs how a callback of a stream ended.
@@ -807,4 +808,45 @@ async fn ports_mix() {
     b.port2.on(PORT_CLOSE, |()| log("b2-close"));
     a.port1.post_message("1".to_owned());
     set_immediate(say("immediate"));
+}
+
+async fn socket_timeout() {
+    let server = Rc::new(RefCell::new(None::<net::Server>));
+    let own = server.clone();
+    let listening = net::create_server(move |s| {
+        s.on_data(|d| log(format!("s-data-{}", String::from_utf8_lossy(d))));
+        s.on(END, |()| log("s-end"));
+        let own = own.clone();
+        s.on(CLOSE, move |()| {
+            log("s-close");
+            own.take().unwrap().close();
+        });
+    });
+    server.replace(Some(listening.clone()));
+    let this = listening.clone();
+    listening.listen_with(("127.0.0.1", 0), move || {
+        let c = net::connect(this.address().unwrap());
+        let (client, count) = (c.clone(), Cell::new(0));
+        c.set_timeout(60);
+        c.on(net::TIMEOUT, move |()| {
+            count.set(count.get() + 1);
+            log(format!("timeout{}", count.get()));
+            next_tick(say("tick"));
+            if count.get() < 3 {
+                client.write(format!("w{}", count.get()));
+            } else {
+                client.end();
+            }
+        });
+        c.on(CLOSE, |()| log("c-close"));
+    });
+    let idle = net::Socket::new();
+    idle.set_timeout(10);
+    idle.on(net::TIMEOUT, |()| log("unconnected"));
+    let gone = net::Socket::new();
+    gone.set_timeout(10);
+    gone.on(net::TIMEOUT, |()| log("no"));
+    gone.destroy(None);
+    // Somebody has to hold it: its timer does not.
+    set_timeout(move |_| drop(idle.clone()), 30);
 }
