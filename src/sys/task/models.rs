@@ -154,20 +154,41 @@ where
     (task, output, waker.unwrap())
 }
 
+/// What a task waits for.
+type Events = loom::sync::Arc<[AtomicUsize; 2]>;
+
+/// A task that ends when it has seen both events.
+fn spawn_for_both(world: &Arc<World>) -> (Events, TaskRef<Meta>, Output<(), Meta>, Waker) {
+    let events = Events::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let seen = events.clone();
+    let (task, output, waker) = spawn(
+        world,
+        poll_fn(move |_| {
+            let all = seen.iter().all(|event| event.load(Ordering::Relaxed) == 1);
+            if all { Poll::Ready(()) } else { Poll::Pending }
+        }),
+    );
+    (events, task, output, waker)
+}
+
+/// Runs what the wakes have queued in the end; the task has seen both events then.
+fn assert_both_seen(world: &World, task: TaskRef<Meta>, mut output: Output<(), Meta>) {
+    if let Some(runnable) = world.pop() {
+        runnable.run();
+    }
+    assert!(output.is_finished(), "a wake was lost");
+    let cx = std::task::Context::from_waker(Waker::noop());
+    assert!(matches!(output.poll(&cx), Poll::Ready(Some(Ok(())))));
+    drop((task, output));
+    world.assert_over();
+}
+
 /// What was done before a wake is seen by a poll after it, whichever wake has queued the task.
 #[test]
 fn loom_no_wake_is_lost_and_one_runnable_is_enough() {
     loom::model(|| {
         let world = World::new();
-        let events = loom::sync::Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
-        let seen = events.clone();
-        let (task, mut output, waker) = spawn(
-            &world,
-            poll_fn(move |_| {
-                let all = seen.iter().all(|event| event.load(Ordering::Relaxed) == 1);
-                if all { Poll::Ready(()) } else { Poll::Pending }
-            }),
-        );
+        let (events, task, output, waker) = spawn_for_both(&world);
         let wakers: Vec<_> = [waker.clone(), waker]
             .into_iter()
             .enumerate()
@@ -187,14 +208,7 @@ fn loom_no_wake_is_lost_and_one_runnable_is_enough() {
         for waker in wakers {
             waker.join().unwrap();
         }
-        if let Some(runnable) = world.pop() {
-            runnable.run();
-        }
-        assert!(output.is_finished(), "a wake was lost");
-        let cx = std::task::Context::from_waker(Waker::noop());
-        assert!(matches!(output.poll(&cx), Poll::Ready(Some(Ok(())))));
-        drop((task, output));
-        world.assert_over();
+        assert_both_seen(&world, task, output);
     });
 }
 
@@ -203,15 +217,7 @@ fn loom_no_wake_is_lost_and_one_runnable_is_enough() {
 fn loom_a_held_task_is_woken_elsewhere() {
     loom::model(|| {
         let world = World::new();
-        let events = loom::sync::Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
-        let seen = events.clone();
-        let (task, mut output, waker) = spawn(
-            &world,
-            poll_fn(move |_| {
-                let all = seen.iter().all(|event| event.load(Ordering::Relaxed) == 1);
-                if all { Poll::Ready(()) } else { Poll::Pending }
-            }),
-        );
+        let (events, task, output, waker) = spawn_for_both(&world);
         let remote = {
             let (events, waker) = (events.clone(), waker.clone());
             thread::spawn(move || {
@@ -225,14 +231,7 @@ fn loom_a_held_task_is_woken_elsewhere() {
         }
         drop(waker);
         remote.join().unwrap();
-        if let Some(runnable) = world.pop() {
-            runnable.run();
-        }
-        assert!(output.is_finished(), "a wake was lost");
-        let cx = std::task::Context::from_waker(Waker::noop());
-        assert!(matches!(output.poll(&cx), Poll::Ready(Some(Ok(())))));
-        drop((task, output));
-        world.assert_over();
+        assert_both_seen(&world, task, output);
     });
 }
 
