@@ -25,6 +25,8 @@ const LONGEST: f64 = i32::MAX as f64;
 #[derive(Clone, Copy, Debug)]
 pub struct Delay {
     asked: f64,
+    /// What a timer makes of it: read where the number is known, which is often when the program is compiled.
+    millis: u32,
 }
 
 impl Delay {
@@ -32,11 +34,7 @@ impl Delay {
     #[must_use]
     #[inline]
     pub fn as_millis(self) -> u32 {
-        if self.asked >= 1.0 && self.asked <= LONGEST {
-            self.asked as u32
-        } else {
-            1
-        }
+        self.millis
     }
 
     /// Why the delay is not what was asked for, if a program should know.
@@ -57,7 +55,12 @@ impl Delay {
 impl From<f64> for Delay {
     #[inline]
     fn from(asked: f64) -> Self {
-        Self { asked }
+        let millis = if (1.0..=LONGEST).contains(&asked) {
+            asked as u32
+        } else {
+            1
+        };
+        Self { asked, millis }
     }
 }
 
