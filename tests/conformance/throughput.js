@@ -3,7 +3,7 @@
 // The same measurements as ../throughput.rs.
 const BATCH = 1000;
 const BATCHES = Number(process.argv[2]);
-const ROUNDS = 20;
+const ROUNDS = 100;
 
 // Calls round(done) ROUNDS times, one after the other, and reports the fastest.
 function measure(name, round, next) {

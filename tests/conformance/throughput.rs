@@ -11,7 +11,7 @@ use phaseloop::node::{
 };
 
 const BATCH: u32 = 1000;
-const ROUNDS: u32 = 20;
+const ROUNDS: u32 = 100;
 
 /// A way to queue a closure.
 trait Queue: 'static {
