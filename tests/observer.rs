@@ -168,3 +168,56 @@ fn an_observer_may_look_at_the_loop() {
     });
     assert_eq!(*turns.borrow(), 3);
 }
+
+/// What an observer queues at the start of a callback comes before the task that the callback wakes, as it would in any lane.
+#[test]
+fn what_an_observer_queues_comes_before_the_task_that_is_woken() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let (of_tick, of_task) = (log.clone(), log.clone());
+    let mut event_loop = Builder::new()
+        .start_paused(true)
+        .observer(move |fact: &Fact| {
+            if matches!(fact, Fact::CallbackStart(Phase::Timers)) {
+                let log = of_tick.clone();
+                next_tick(move || log.borrow_mut().push("tick"));
+            }
+        })
+        .build()
+        .unwrap();
+    event_loop.block_on(async move {
+        let task = phaseloop::spawn(async move {
+            sleep(ms(1)).await;
+            of_task.borrow_mut().push("task");
+        });
+        task.await.unwrap();
+    });
+    assert_eq!(*log.borrow(), ["tick", "task"]);
+}
+
+/// A task that is aborted between its wake and its poll is not polled again.
+#[test]
+fn a_task_that_an_observer_aborts_is_not_polled() {
+    fn aborted_at(is_time: fn(&Fact) -> bool) {
+        let task = Rc::new(RefCell::new(None::<phaseloop::task::AbortHandle>));
+        let of_observer = task.clone();
+        let mut event_loop = Builder::new()
+            .start_paused(true)
+            .observer(move |fact: &Fact| {
+                if is_time(fact) {
+                    if let Some(task) = of_observer.take() {
+                        task.abort();
+                    }
+                }
+            })
+            .build()
+            .unwrap();
+        event_loop.block_on(async move {
+            let sleeper = phaseloop::spawn(sleep(ms(1)));
+            phaseloop::phase::check().await;
+            *task.borrow_mut() = sleeper.abort_handle();
+            assert!(sleeper.await.unwrap_err().is_cancelled());
+        });
+    }
+    aborted_at(|fact| matches!(fact, Fact::CallbackStart(Phase::Timers)));
+    aborted_at(|fact| matches!(fact, Fact::PollStart(_)));
+}

@@ -55,8 +55,8 @@ impl Builder {
     /// callback, or at the start of the next turn.
     ///
     /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With one the order
-    /// is Node's only while drains stay below it. [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits)
-    /// says how often one did not.
+    /// is Node's only while drains stay within it. [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits)
+    /// says how often one did not, and left something.
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();
         self

@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::RawWakerVTable;
 
 use super::core::Core;
 use crate::executor::lane::Microtask;
 use crate::executor::spawn::{Message, Meta, Runnable, Shared};
 use crate::sys::current::{self, Current};
-use crate::sys::task::{self, Metadata, Payload};
+use crate::sys::task::{Metadata, Payload, WakerTable};
 
 thread_local! {
     /// The loop that runs, or is being set up or torn down, on this thread.
@@ -78,9 +77,9 @@ fn at_home<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
 
 impl Metadata for Meta {
     #[inline]
-    fn waker_vtable() -> &'static RawWakerVTable {
-        static VTABLE: RawWakerVTable = task::waker_vtable::<Meta>();
-        &VTABLE
+    fn waker_table() -> &'static WakerTable<Self> {
+        static TABLE: WakerTable<Meta> = WakerTable::new();
+        &TABLE
     }
 
     /// Where every wake of a task ends up: on the loop's own thread in the microtask lane, from anywhere else in the inbox.

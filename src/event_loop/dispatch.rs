@@ -1,4 +1,5 @@
-//! The only caller of user code, and the only place where the lanes are drained.
+//! The only caller of user code, and the only place where the lanes are drained. (Node's timers drain them between the
+//! callbacks of one list, through here.)
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -17,6 +18,11 @@ impl Core {
     /// with the next run.
     pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
         let _span = self.probe.callback(phase);
+        self.run_callback(callback);
+    }
+
+    #[inline(always)]
+    fn run_callback(&self, callback: impl FnOnce()) {
         if self.containment.is_on() {
             return self.dispatch_contained(callback);
         }
@@ -29,17 +35,28 @@ impl Core {
     /// A task that finds the lanes empty would be the next to come out of them, so it does not go in.
     #[inline(always)]
     pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
+        let _span = self.probe.callback(phase);
         if self.can_skip_lanes() {
             let is_ours = |task: &Meta| Arc::ptr_eq(&task.shared, &self.shared);
             if let Some(task) = task::hold(&waker, is_ours) {
                 put(waker);
-                return self.dispatch_task(phase, || self.run_held(task));
+                return self.run_before_lanes(|| self.run_held(task));
             }
         }
-        self.dispatch(phase, || {
+        self.run_callback(|| {
             waker.wake_by_ref();
             put(waker);
         });
+    }
+
+    /// Polls a task that was woken elsewhere as a callback of a phase, then drains the lanes.
+    pub(super) fn dispatch_woken(&self, phase: Phase, runnable: Runnable) {
+        let _span = self.probe.callback(phase);
+        if self.can_skip_lanes() {
+            self.run_before_lanes(|| self.run_task(runnable));
+        } else {
+            self.run_callback(|| self.lane.push_microtask(Microtask::Task(runnable)));
+        }
     }
 
     /// Wakes somebody for whom the waker is done with then.
@@ -48,10 +65,9 @@ impl Core {
         self.dispatch_wake(phase, waker, drop);
     }
 
-    /// Polls a task as a callback of a phase, then drains the lanes, which were empty.
+    /// Runs a task in the place of the first microtask, as the lanes are empty, then what it has put into them.
     #[inline(always)]
-    pub(super) fn dispatch_task(&self, phase: Phase, run: impl FnOnce()) {
-        let _span = self.probe.callback(phase);
+    fn run_before_lanes(&self, run: impl FnOnce()) {
         run();
         if !self.lane.is_empty() {
             self.drain_rest();
@@ -60,7 +76,7 @@ impl Core {
 
     /// Whether a task that is put into the lanes now is the first to come out.
     #[inline]
-    pub(super) fn can_skip_lanes(&self) -> bool {
+    fn can_skip_lanes(&self) -> bool {
         self.lane.is_empty() && !self.containment.is_on()
     }
 
@@ -122,11 +138,13 @@ impl Core {
             }
             budget -= 1;
         }
-        self.budget_hits.set(self.budget_hits.get() + 1);
+        if !self.lane.is_empty() {
+            self.budget_hits.set(self.budget_hits.get() + 1);
+        }
     }
 
     #[inline(always)]
-    pub(super) fn run_task(&self, runnable: Runnable) {
+    fn run_task(&self, runnable: Runnable) {
         let slot = runnable.metadata().slot;
         let polled = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
         let span = self.probe.poll(polled);
@@ -136,7 +154,8 @@ impl Core {
     #[inline(always)]
     fn run_held(&self, task: Held) {
         let slot = task.metadata().slot;
-        let span = self.probe.poll(|| self.tasks.info(slot));
+        let polled = || self.tasks.info(slot).filter(|_| !task.is_aborted());
+        let span = self.probe.poll(polled);
         self.poll_task(slot, span, || task.run());
     }
 

@@ -5,7 +5,6 @@ use std::io;
 use super::Wait;
 use super::core::Core;
 use super::sources::{Direction, SourceState, Waiters};
-use crate::executor::lane::Microtask;
 use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::{BATCH, Event, Ready};
@@ -211,12 +210,7 @@ impl Core {
             let Some(message) = self.messages.borrow_mut().pop() else {
                 break;
             };
-            match message {
-                Message::Wake(runnable) if self.can_skip_lanes() => {
-                    self.dispatch_task(Phase::Poll, || self.run_task(runnable));
-                }
-                message => self.dispatch(Phase::Poll, || self.receive(message)),
-            }
+            self.dispatch_message(message);
             dispatched += 1;
         }
         if !self.messages.borrow().is_empty() {
@@ -235,12 +229,12 @@ impl Core {
         dispatched
     }
 
-    fn receive(&self, message: Message) {
+    fn dispatch_message(&self, message: Message) {
         match message {
-            Message::Wake(runnable) => self.lane.push_microtask(Microtask::Task(runnable)),
-            Message::WakeRoot => self.push_root(),
-            Message::Call(call) => call(),
-            Message::Arrival(arrival) => arrival.arrive(),
+            Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),
+            Message::WakeRoot => self.dispatch(Phase::Poll, || self.push_root()),
+            Message::Call(call) => self.dispatch(Phase::Poll, call),
+            Message::Arrival(arrival) => self.dispatch(Phase::Poll, || arrival.arrive()),
         }
     }
 }

@@ -146,8 +146,8 @@ impl<T: AsSource> Source<T> {
 
     /// Waits for urgent data: out-of-band bytes of a TCP stream, or what a device reports so (`POLLPRI`).
     ///
-    /// One event ends one wait: it is over for the next that waits, whether somebody waited when it came or not. Such a
-    /// source is readable, too.
+    /// One event ends one wait: it is over for the next that waits, whether somebody waited when it came or not. (One whose
+    /// delivery a panic has cut short is delivered again with the next run.) Such a source is readable, too.
     ///
     /// # Errors
     ///

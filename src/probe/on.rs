@@ -27,7 +27,8 @@ pub enum Fact {
 
 /// Receives the facts of one loop, on its thread, as they happen.
 ///
-/// It is called from the middle of the loop: it should be quick, and must not run the loop.
+/// It is called from the middle of the loop: it should be quick, must not run the loop, and must not panic: what the loop was
+/// about to do may then never be done.
 pub trait Observer {
     /// Called for each fact.
     fn observe(&self, fact: &Fact);

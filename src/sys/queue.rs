@@ -49,13 +49,13 @@ impl<T> Queue<T> {
         unsafe { self.with(|items| items.len()) }
     }
 
-    /// Gives memory for more than `least` items back; the queue is empty.
+    /// Gives the memory back, if it is for more than `kept` items; the queue is empty.
     #[inline(always)]
-    pub(crate) fn shrink(&self, least: usize) {
+    pub(crate) fn shrink(&self, kept: usize) {
         // SAFETY: moves what there is.
         unsafe {
             self.with(|items| {
-                if items.capacity() > least {
+                if items.capacity() > kept {
                     items.shrink_to(0);
                 }
             });

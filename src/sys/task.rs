@@ -18,6 +18,9 @@
 //!   keeps a runnable valid without counting it: whoever closes the task gives it up, unless the task is scheduled, in which
 //!   case the runnable does when it finds the task closed. So a wake changes no count.
 //!
+//! A task that nobody has woken may also be [`Held`] and polled at home without being scheduled: it is *busy* then, and cannot
+//! be closed.
+//!
 //! The last reference frees the memory, on whatever thread: nothing that belongs home is left in it by then.
 //!
 //! `async-task` offers the same with fewer assumptions. Not knowing that the join handle stays home, it synchronises every
@@ -34,6 +37,7 @@ mod state;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -62,8 +66,8 @@ pub(crate) trait Metadata: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Called, at home, with a panic that nobody will see. A panic of its own goes nowhere.
     fn unseen(&self, payload: Payload);
-    /// A static made by [`waker_vtable`], always the same: by its address the wakers of such tasks are known.
-    fn waker_vtable() -> &'static RawWakerVTable;
+    /// Always the same static: by its address the wakers of such tasks are known.
+    fn waker_table() -> &'static WakerTable<Self>;
 }
 
 /// The part of a task whose type does not depend on the future.
@@ -74,7 +78,7 @@ struct Header<M: Metadata> {
     metadata: M,
 
     // The home thread only.
-    /// Whether the body is in use: from the beginning of a poll that is not over, or of the end, until the task is closed.
+    /// Whether the body is in use: while the task is held or polled, and from the beginning of its end until it is closed.
     /// Nobody else touches the body then.
     busy: Cell<bool>,
     aborted: Cell<bool>,
@@ -112,14 +116,25 @@ struct VTable<M: Metadata> {
     free: unsafe fn(NonNull<Header<M>>),
 }
 
-/// The functions of the wakers of tasks; each takes the pointer of a live task, by the reference of the waker.
-pub(crate) const fn waker_vtable<M: Metadata>() -> RawWakerVTable {
-    RawWakerVTable::new(
-        clone_waker::<M>,
-        wake::<M>,
-        wake_by_ref::<M>,
-        drop_waker::<M>,
-    )
+/// The functions of the wakers of tasks with this metadata, and no others.
+pub(crate) struct WakerTable<M> {
+    /// Each takes the pointer of a live task, by the reference of the waker.
+    functions: RawWakerVTable,
+    of: PhantomData<fn(M)>,
+}
+
+impl<M: Metadata> WakerTable<M> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            functions: RawWakerVTable::new(
+                clone_waker::<M>,
+                wake::<M>,
+                wake_by_ref::<M>,
+                drop_waker::<M>,
+            ),
+            of: PhantomData,
+        }
+    }
 }
 
 impl<F: Future, M: Metadata> Task<F, M> {
@@ -139,7 +154,10 @@ impl<F: Future, M: Metadata> Task<F, M> {
         // SAFETY: these functions treat the pointer as that of a live task, which it is until the poll is over. No reference
         // is counted for this waker, and `ManuallyDrop` gives none back; clones count for themselves.
         let waker = ManuallyDrop::new(unsafe {
-            Waker::from_raw(RawWaker::new(header.as_ptr().cast(), M::waker_vtable()))
+            Waker::from_raw(RawWaker::new(
+                header.as_ptr().cast(),
+                &M::waker_table().functions,
+            ))
         });
         let mut cx = Context::from_waker(&waker);
         task.header.busy.set(true);
@@ -339,8 +357,8 @@ unsafe fn close<M: Metadata>(pointer: NonNull<Header<M>>) {
 ///
 /// # Safety
 ///
-/// Home thread; the task is live, not closed and not busy. The pointer may dangle afterwards unless the caller owns a
-/// reference.
+/// Home thread; the task is live, not closed, and not busy but by the caller. The pointer may dangle afterwards unless the
+/// caller owns a reference.
 unsafe fn cancel<M: Metadata>(pointer: NonNull<Header<M>>) {
     // A drop that reaches back to this task must not begin all over.
     // SAFETY: live by the caller's promise.
@@ -548,17 +566,17 @@ unsafe fn header_of<M: Metadata>(pointer: *const ()) -> NonNull<Header<M>> {
 
 /// # Safety
 ///
-/// As [`waker_vtable`].
+/// As [`WakerTable::functions`].
 unsafe fn clone_waker<M: Metadata>(pointer: *const ()) -> RawWaker {
     // SAFETY: live by the waker that is cloned, or, in a poll, by that.
     let header = unsafe { header_of::<M>(pointer).as_ref() };
     add_reference(&header.state);
-    RawWaker::new(pointer, M::waker_vtable())
+    RawWaker::new(pointer, &M::waker_table().functions)
 }
 
 /// # Safety
 ///
-/// As [`waker_vtable`].
+/// As [`WakerTable::functions`].
 unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
     // SAFETY: the pointer of a waker.
     let header = unsafe { header_of::<M>(pointer) };
@@ -572,7 +590,7 @@ unsafe fn wake_by_ref<M: Metadata>(pointer: *const ()) {
 
 /// # Safety
 ///
-/// As [`waker_vtable`]; the waker's reference is given up.
+/// As [`WakerTable::functions`]; the waker's reference is given up.
 unsafe fn wake<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
     unsafe {
@@ -583,7 +601,7 @@ unsafe fn wake<M: Metadata>(pointer: *const ()) {
 
 /// # Safety
 ///
-/// As [`waker_vtable`]; the waker's reference is given up.
+/// As [`WakerTable::functions`]; the waker's reference is given up.
 unsafe fn drop_waker<M: Metadata>(pointer: *const ()) {
     // SAFETY: as the caller promised.
     unsafe { release(header_of::<M>(pointer), 1) };

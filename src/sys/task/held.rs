@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use super::{CLOSED, Header, Metadata, Outcome, SCHEDULED, header_of, poll};
+use super::{CLOSED, Header, Metadata, Outcome, SCHEDULED, cancel, header_of, poll};
 use crate::sys::sync::Ordering;
 
 /// The task that `waker` belongs to, to be polled at once: a wake without the way through a queue.
@@ -15,7 +15,7 @@ pub(crate) fn hold<M: Metadata>(
     waker: &Waker,
     accepts: impl FnOnce(&M) -> bool,
 ) -> Option<Held<M>> {
-    if !std::ptr::eq(waker.vtable(), M::waker_vtable()) {
+    if !std::ptr::eq(waker.vtable(), &raw const M::waker_table().functions) {
         return None;
     }
     // SAFETY: a waker with this table holds the pointer of a task of this kind.
@@ -25,8 +25,8 @@ pub(crate) fn hold<M: Metadata>(
     if !accepts(&header.metadata) || !header.is_home() || header.busy.get() {
         return None;
     }
-    // A wake that is under way elsewhere makes a runnable of its own, and that one sees what was done before it. An aborted
-    // task is woken.
+    // `Relaxed` is enough: a task is closed at home only, and a wake under way elsewhere, missed here, makes a runnable of its
+    // own, which sees what was done before it.
     if header.state.load(Ordering::Relaxed) & (SCHEDULED | CLOSED) != 0 {
         return None;
     }
@@ -34,7 +34,8 @@ pub(crate) fn hold<M: Metadata>(
     Some(Held(pointer))
 }
 
-/// A task that is not closed, and busy, so that nobody else polls, drops or closes it. For its home thread.
+/// A task that is not closed, and busy, so that nobody else polls, drops or closes it. For its home thread. It counts no
+/// reference: what is not closed is alive.
 pub(crate) struct Held<M: Metadata>(NonNull<Header<M>>);
 
 impl<M: Metadata> Held<M> {
@@ -47,13 +48,25 @@ impl<M: Metadata> Held<M> {
         &self.header().metadata
     }
 
-    /// Polls the future once, as [`Runnable::run`] does.
+    /// Whether the task will be dropped instead of polled: it was aborted since it is held, or its wake was lost.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.header().aborted.get()
+    }
+
+    /// Polls the future once, or drops it if the task was aborted, as a [`Runnable`](super::Runnable) does.
     #[inline(always)]
     pub(crate) fn run(self) -> Outcome {
-        let pointer = self.0;
+        let (pointer, is_aborted) = (self.0, self.is_aborted());
         std::mem::forget(self);
         // SAFETY: at home, as a `Held` does not leave it; not closed, so live; busy by this one.
-        unsafe { poll(pointer) }
+        unsafe {
+            if is_aborted {
+                cancel(pointer);
+                Outcome::Closed
+            } else {
+                poll(pointer)
+            }
+        }
     }
 }
 

@@ -5,15 +5,13 @@
 use std::future::{Future, poll_fn, ready};
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, RawWakerVTable, Waker};
+use std::task::{Poll, Waker};
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::{
-    Metadata, Outcome, Output, Payload, Runnable, TaskRef, hold, spawn_local, waker_vtable,
-};
+use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, WakerTable, hold, spawn_local};
 use crate::sys::thread::{ThreadToken, token};
 
 /// What the threads of a model share. The lock is not loom's: no order between the threads comes from it, so all there is
@@ -76,9 +74,9 @@ impl Meta {
 }
 
 impl Metadata for Meta {
-    fn waker_vtable() -> &'static RawWakerVTable {
-        static VTABLE: RawWakerVTable = waker_vtable::<Meta>();
-        &VTABLE
+    fn waker_table() -> &'static WakerTable<Self> {
+        static TABLE: WakerTable<Meta> = WakerTable::new();
+        &TABLE
     }
 
     fn schedule(runnable: Runnable<Self>) {

@@ -13,7 +13,7 @@ pub(crate) struct TaskState {
     pub(crate) awaiter: Option<*const ()>,
     /// It was woken, and waits for its turn.
     pub(crate) is_scheduled: bool,
-    /// It is being polled.
+    /// It is being polled, or about to be.
     pub(crate) is_busy: bool,
 }
 

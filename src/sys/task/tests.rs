@@ -12,10 +12,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, RawWakerVTable, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, spawn_local, waker_vtable};
+use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, WakerTable, spawn_local};
 use crate::sys::thread::{ThreadToken, token};
 
 /// Where the tasks of a test go, and what becomes of them.
@@ -35,9 +35,9 @@ struct World {
 struct Meta(Arc<World>);
 
 impl Metadata for Meta {
-    fn waker_vtable() -> &'static RawWakerVTable {
-        static VTABLE: RawWakerVTable = waker_vtable::<Meta>();
-        &VTABLE
+    fn waker_table() -> &'static WakerTable<Self> {
+        static TABLE: WakerTable<Meta> = WakerTable::new();
+        &TABLE
     }
 
     fn schedule(runnable: Runnable<Self>) {

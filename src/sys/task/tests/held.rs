@@ -46,6 +46,21 @@ fn a_held_task_is_polled_without_being_scheduled() {
 }
 
 #[test]
+fn a_task_that_is_aborted_while_it_is_held_is_dropped() {
+    let world = World::new();
+    let ((task, mut output), waker) = spawn_with_waker(&world);
+    let held = hold::<Meta>(&waker, |_| true).unwrap();
+    task.abort();
+    assert!(held.is_aborted());
+    assert_eq!(held.run(), Outcome::Closed);
+    assert_eq!(world.run(), Outcome::Pending, "the wake of the abort");
+    let cx = std::task::Context::from_waker(Waker::noop());
+    assert!(matches!(output.poll(&cx), Poll::Ready(None)));
+    drop((task, output, waker));
+    world.ends_with(&[]);
+}
+
+#[test]
 fn a_wake_while_a_task_is_held_is_one_more() {
     let world = World::new();
     let ((task, output), waker) = spawn_with_waker(&world);
