@@ -153,6 +153,8 @@ impl Programs {
                 "valgrind",
                 "--tool=callgrind",
                 "--callgrind-out-file=/dev/null",
+                // tokio's pool has 512 threads; valgrind ends at 500, and hangs there.
+                "--max-threads=1000",
             ]
             .map(OsString::from)
             .to_vec(),
