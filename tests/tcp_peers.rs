@@ -7,7 +7,7 @@ mod tcp_util;
 mod util;
 
 use futures::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use peer_util::{output, serve, start, start_with};
+use peer_util::{answer_in_capitals, output, serve, start, start_with};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;
 use tcp_util::{listener, run};
@@ -161,14 +161,8 @@ fn nc_and_socat_are_answered() {
                 let Some(client) = start_with(program, args, "one\ntwo\n") else {
                     continue;
                 };
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut text = String::new();
-                stream.read_to_string(&mut text).await.unwrap();
-                stream
-                    .write_all(text.to_uppercase().as_bytes())
-                    .await
-                    .unwrap();
-                drop(stream);
+                let (stream, _) = listener.accept().await.unwrap();
+                answer_in_capitals(stream).await;
                 assert_eq!(output(client).await, "ONE\nTWO\n", "{program}");
             }
         }

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
-use peer_util::{output, serve, start, start_with};
+use peer_util::{answer_in_capitals, output, serve, start, start_with};
 use phaseloop::net::{SocketName, UnixDatagram, UnixListener, UnixStream};
 use tcp_util::run;
 use util::files::Directory;
@@ -192,14 +192,8 @@ fn nc_and_socat_are_answered() {
                 let Some(client) = start_with(program, args, "one\ntwo\n") else {
                     continue;
                 };
-                let mut stream = listener.accept().await.unwrap();
-                let mut text = String::new();
-                stream.read_to_string(&mut text).await.unwrap();
-                stream
-                    .write_all(text.to_uppercase().as_bytes())
-                    .await
-                    .unwrap();
-                drop(stream);
+                let stream = listener.accept().await.unwrap();
+                answer_in_capitals(stream).await;
                 assert_eq!(output(client).await, "ONE\nTWO\n", "{program}");
             }
         }

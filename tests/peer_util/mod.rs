@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 
+use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use phaseloop::spawn_blocking;
 
 /// A program that ends with the test, also when that fails.
@@ -15,6 +16,14 @@ impl Drop for Server {
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
+}
+
+/// Reads all that the other end says, says it in capitals, and closes.
+pub(crate) async fn answer_in_capitals(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let answer = text.to_uppercase();
+    stream.write_all(answer.as_bytes()).await.unwrap();
 }
 
 /// Whether the program is there.

@@ -17,7 +17,7 @@ pub(crate) const NAP: Duration = Duration::from_millis(1);
 pub(crate) const BITE: Duration = Duration::from_micros(20);
 pub(crate) const MEAL: Duration = Duration::from_millis(50);
 /// How long a storm of wakes lasts, and how long the calm after it or after a meal.
-pub(crate) const STORM: Duration = Duration::from_millis(20);
+const STORM: Duration = Duration::from_millis(20);
 pub(crate) const CALM: Duration = Duration::from_millis(1);
 /// Blocking jobs in flight in a storm of completions.
 pub(crate) const JOBS: u64 = 1000;
@@ -59,18 +59,22 @@ pub(crate) fn wake_storm<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, move |over| {
         rt.detach(async move {
             while !over.get() {
-                let start = Instant::now();
-                poll_fn(|cx| {
-                    if start.elapsed() >= STORM {
-                        return Poll::Ready(());
-                    }
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                })
-                .await;
+                storm().await;
                 rt.sleep(CALM).await;
             }
         });
+    })
+}
+
+/// Wakes its task all the time, for as long as a storm lasts.
+pub(crate) fn storm() -> impl Future<Output = ()> {
+    let start = Instant::now();
+    poll_fn(move |cx| {
+        if start.elapsed() >= STORM {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     })
 }
 

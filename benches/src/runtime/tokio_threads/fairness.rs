@@ -1,9 +1,7 @@
 //! The victim and its neighbours, each a task that may run on any core.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::time::Instant;
 
 use tokio::net::TcpListener;
@@ -12,7 +10,7 @@ use super::on_threads;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Reading};
 use crate::runtime::nonblocking_listener;
-use crate::workload::fairness::{BITE, CALM, JOBS, MEAL, NAP, STORM, compute};
+use crate::workload::fairness::{BITE, CALM, JOBS, MEAL, NAP, compute, storm};
 use crate::workload::sockets::announced_listener;
 
 /// Tells the others that the victim has seen enough.
@@ -48,15 +46,7 @@ pub(super) fn wake_storm(naps: u64) -> Reading {
     beside(naps, |over| {
         tokio::spawn(async move {
             while !over.get() {
-                let start = Instant::now();
-                poll_fn(|cx| {
-                    if start.elapsed() >= STORM {
-                        return Poll::Ready(());
-                    }
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                })
-                .await;
+                storm().await;
                 tokio::time::sleep(CALM).await;
             }
         });
