@@ -1,13 +1,5 @@
-//! The addresses of the machine.
+//! The addresses of the network interfaces.
 #![allow(unsafe_code, reason = "the list of interfaces is a C structure")]
-#![cfg_attr(
-    not(feature = "os"),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "the list is public in the module `os`; sockets look at some of it"
-    )
-)]
 
 use std::ffi::CStr;
 use std::io;
@@ -15,39 +7,22 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
 
-/// One address of a network interface, as [`network_interfaces`] lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Interface {
-    /// The name of the interface, such as `eth0`.
-    pub name: String,
-    /// The address.
-    pub address: IpAddr,
-    /// Which bits of the address are those of the network.
-    pub netmask: IpAddr,
-    /// The number of the interface that the address belongs to, for link-local IPv6 addresses; else 0.
-    pub scope_id: u32,
-    /// The address of the hardware; zeros if there is none.
-    pub hardware_address: [u8; 6],
-    /// Whether it leads back to this machine.
-    pub is_internal: bool,
+/// One address of a network interface.
+#[cfg_attr(
+    not(feature = "os"),
+    allow(dead_code, reason = "sockets need the address and its scope only")
+)]
+pub(crate) struct InterfaceEntry {
+    pub(crate) name: String,
+    pub(crate) address: IpAddr,
+    pub(crate) netmask: IpAddr,
+    pub(crate) scope_id: u32,
+    pub(crate) hardware_address: [u8; 6],
+    pub(crate) is_loopback: bool,
 }
 
-/// The addresses of the interfaces that are up and running, one entry for each address.
-///
-/// # Errors
-///
-/// The system's.
-///
-/// # Examples
-///
-/// ```
-/// for interface in phaseloop::os::network_interfaces()? {
-///     println!("{}: {}", interface.name, interface.address);
-/// }
-/// # std::io::Result::Ok(())
-/// ```
-pub fn network_interfaces() -> io::Result<Vec<Interface>> {
+/// Lists the addresses of the interfaces that are up and running.
+pub(crate) fn list() -> io::Result<Vec<InterfaceEntry>> {
     let list = List::new()?;
     let mut found = Vec::new();
     for entry in list.iter() {
@@ -70,13 +45,13 @@ pub fn network_interfaces() -> io::Result<Vec<Interface>> {
                 Some(Address::Hardware(address)) if name_of(other) == name => Some(address),
                 _ => None,
             });
-        found.push(Interface {
+        found.push(InterfaceEntry {
             name: name.to_string_lossy().into_owned(),
             address,
             netmask,
             scope_id,
             hardware_address: hardware.unwrap_or_default(),
-            is_internal: entry.ifa_flags & libc::IFF_LOOPBACK as libc::c_uint != 0,
+            is_loopback: entry.ifa_flags & libc::IFF_LOOPBACK as libc::c_uint != 0,
         });
     }
     Ok(found)
@@ -85,7 +60,7 @@ pub fn network_interfaces() -> io::Result<Vec<Interface>> {
 /// The scope of the first interface that has a link-local address, if any has.
 #[cfg(feature = "net")]
 pub(crate) fn link_local_scope() -> Option<u32> {
-    let interfaces = network_interfaces().ok()?;
+    let interfaces = list().ok()?;
     let found = interfaces.iter().find(|interface| match interface.address {
         IpAddr::V6(address) => address.is_unicast_link_local(),
         IpAddr::V4(_) => false,
@@ -93,7 +68,7 @@ pub(crate) fn link_local_scope() -> Option<u32> {
     found.map(|interface| interface.scope_id)
 }
 
-/// The system's list, freed with this.
+/// The list that `getifaddrs` allocates. Dropping this frees it.
 struct List {
     first: Option<NonNull<libc::ifaddrs>>,
 }
@@ -141,8 +116,8 @@ enum Address {
     Hardware([u8; 6]),
 }
 
-/// Reads an address in the form of its family, bytewise: it may be less aligned. Some systems cut the zeros at the end of
-/// netmasks; they come back here.
+/// Copies an address bytewise, since it may be unaligned for `T`. Some platforms cut the trailing
+/// zeros of netmasks; the copy restores them.
 ///
 /// # Safety
 ///

@@ -1,17 +1,16 @@
-//! Memory: of the machine, of the group of processes, of this process.
+//! Memory of the machine, of the control group and of this process.
 
 use std::io;
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-use super::unsupported;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use super::{not_in, read};
+use super::missing_in;
+use crate::sys::os::{page_size, system_file};
 
-/// How many bytes of memory the machine has.
+/// Physical memory of the machine, in bytes.
 ///
 /// # Errors
 ///
-/// [`Unsupported`](io::ErrorKind::Unsupported) elsewhere than on Linux, else those of reading `/proc/meminfo`.
+/// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux; otherwise any OS
+/// error of reading `/proc/meminfo`.
 ///
 /// # Examples
 ///
@@ -25,75 +24,59 @@ use super::{not_in, read};
 /// # std::io::Result::Ok(())
 /// ```
 pub fn total_memory() -> io::Result<u64> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    return meminfo("MemTotal");
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    unsupported()
+    meminfo("MemTotal")
 }
 
-/// How many bytes of it can be had without swapping: what nobody uses, and what caches would give back.
+/// Memory that can be allocated without swapping, in bytes: unused memory and reclaimable caches.
 ///
 /// # Errors
 ///
 /// As [`total_memory`].
 pub fn free_memory() -> io::Result<u64> {
-    // Kernels before 3.14 do not estimate it.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    return meminfo("MemAvailable").or_else(|_| meminfo("MemFree"));
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    unsupported()
+    // Kernels before 3.14 do not estimate what is available.
+    meminfo("MemAvailable").or_else(|_| meminfo("MemFree"))
 }
 
-/// How many bytes this process may still take: what is free, or less where its control group or one above has a limit.
+/// Memory that this process can still allocate, in bytes: [`free_memory`], or less where the
+/// control group of the process or one of its ancestors has a limit.
 ///
 /// # Errors
 ///
 /// As [`total_memory`].
 pub fn available_memory() -> io::Result<u64> {
     let free = free_memory()?;
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     let room = own_limits().iter().map(Limit::room).min();
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let room = None;
-    Ok(room.map_or(free, |room: u64| room.min(free)))
+    Ok(room.map_or(free, |room| room.min(free)))
 }
 
-/// How many bytes the control group of this process may have, the groups above it considered; `None`: as many as there
-/// are, or nobody knows.
+/// The memory limit of the control group of this process, in bytes, ancestors included.
+///
+/// `None`: there is no limit, or the platform has no control groups.
 #[must_use]
 pub fn constrained_memory() -> Option<u64> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    return own_limits().iter().map(|limit| limit.most).min();
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    None
+    own_limits().iter().map(|limit| limit.most).min()
 }
 
-/// How many bytes of memory this process has at the moment.
+/// Resident memory of this process, in bytes.
 ///
 /// # Errors
 ///
-/// [`Unsupported`](io::ErrorKind::Unsupported) elsewhere than on Linux, else those of reading `/proc/self/statm`.
+/// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux; otherwise any OS
+/// error of reading `/proc/self/statm`.
 pub fn resident_memory() -> io::Result<u64> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        const PATH: &str = "/proc/self/statm";
-        let text = read(PATH)?;
-        let pages: Option<u64> = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
-        let pages = pages.ok_or_else(|| not_in(PATH, "resident size"))?;
-        Ok(pages.saturating_mul(rustix::param::page_size() as u64))
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    unsupported()
+    const PATH: &str = "/proc/self/statm";
+    let text = system_file(PATH)?;
+    let pages: Option<u64> = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
+    let pages = pages.ok_or_else(|| missing_in(PATH, "resident size"))?;
+    Ok(pages.saturating_mul(page_size()))
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn meminfo(name: &str) -> io::Result<u64> {
     const PATH: &str = "/proc/meminfo";
-    parse_meminfo(&read(PATH)?, name).ok_or_else(|| not_in(PATH, name))
+    parse_meminfo(&system_file(PATH)?, name).ok_or_else(|| missing_in(PATH, name))
 }
 
-/// The value of a line such as `MemTotal:  2048 kB`, in bytes.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+/// Parses the value of a line such as `MemTotal:  2048 kB`, in bytes.
 fn parse_meminfo(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -103,32 +86,29 @@ fn parse_meminfo(text: &str, name: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// What one control group says.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+/// Limit and use of one control group, in bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct Limit {
     most: u64,
     used: u64,
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 impl Limit {
     fn room(&self) -> u64 {
         self.most.saturating_sub(self.used)
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn own_limits() -> Vec<Limit> {
     // Without control groups there are no limits.
-    let groups = read("/proc/self/cgroup").unwrap_or_default();
-    limits(&groups, |path| read(path).ok())
+    let groups = system_file("/proc/self/cgroup").unwrap_or_default();
+    limits(&groups, |path| system_file(path).ok())
 }
 
-/// The limits of the groups in `/proc/self/cgroup` and of all above them, as far as their files can be read.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+/// Collects the limits of the control groups in `/proc/self/cgroup` and of their ancestors. A group
+/// whose files cannot be read is skipped.
 fn limits(groups: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Limit> {
-    // The first version says "none" by a number that no machine has.
+    // Version 1 of control groups expresses "no limit" by a number beyond any machine.
     const NONE: u64 = 1 << 62;
     let number = |path: String| -> Option<u64> { read(&path)?.trim().parse().ok() };
     let mut limits = Vec::new();
@@ -168,7 +148,7 @@ fn limits(groups: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Limit> {
     limits
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::{Limit, limits, parse_meminfo};
 
