@@ -46,6 +46,7 @@ pub mod fs;
 pub mod guide {}
 pub mod net;
 pub mod stream;
+pub mod string_decoder;
 pub mod timers;
 pub mod worker_threads;
 

@@ -6,6 +6,7 @@
 //! | `new Writable({ write, final, destroy })` | [`Writable::bytes`], [`Writable::objects`] |
 //! | `new Duplex(..)`, `new Transform(..)`, `new PassThrough()` | [`Duplex`], [`Transform`], [`Transform::pass_through`] |
 //! | `readable.on('data', ..)` | [`Readable::on_data`] |
+//! | `readable.setEncoding('utf8').on('data', ..)` | [`Readable::set_encoding`], [`Readable::on_text`] |
 //! | `readable.pipe(writable)` | [`Readable::pipe`] |
 //! | `pipeline(a, b, c, callback)` | [`pipeline(&a).through(&b).into(&c).then(..)`](pipeline), or awaited |
 //! | `finished(stream, callback)` | [`finished`] |
@@ -26,6 +27,7 @@ mod base;
 mod bridge;
 mod chunk;
 mod duplex;
+mod encoding;
 mod finished;
 mod iterate;
 mod pipe;

@@ -60,11 +60,29 @@ pub(super) struct Mode<T> {
     bytes: Option<Bytes<T>>,
 }
 
+// By hand: whatever the chunks are, these are pointers to functions.
+impl<T> Clone for Mode<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Mode<T> {}
+
 struct Bytes<T> {
+    is_empty: fn(&T) -> bool,
     size: fn(&T) -> usize,
     append: fn(&mut T, T),
     take_first: fn(&mut T, usize) -> T,
 }
+
+impl<T> Clone for Bytes<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Bytes<T> {}
 
 impl<T> Mode<T> {
     pub(super) const OBJECTS: Self = Self { bytes: None };
@@ -75,6 +93,7 @@ impl<T> Mode<T> {
     {
         Self {
             bytes: Some(Bytes {
+                is_empty: |chunk| chunk.size() == 0,
                 size: T::size,
                 append: T::append,
                 take_first: T::take_first,
@@ -82,8 +101,30 @@ impl<T> Mode<T> {
         }
     }
 
+    /// As bytes, but counted and cut in another way.
+    pub(super) fn counted(size: fn(&T) -> usize, take_first: fn(&mut T, usize) -> T) -> Self
+    where
+        T: ByteChunk,
+    {
+        Self {
+            bytes: Some(Bytes {
+                is_empty: |chunk| chunk.size() == 0,
+                size,
+                append: T::append,
+                take_first,
+            }),
+        }
+    }
+
     pub(super) fn is_objects(&self) -> bool {
         self.bytes.is_none()
+    }
+
+    /// Whether a chunk has no bytes at all. An object is never empty.
+    pub(super) fn is_empty(&self, chunk: &T) -> bool {
+        self.bytes
+            .as_ref()
+            .is_some_and(|bytes| (bytes.is_empty)(chunk))
     }
 
     pub(super) fn size(&self, chunk: &T) -> usize {

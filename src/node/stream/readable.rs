@@ -14,12 +14,16 @@ use std::rc::{Rc, Weak};
 
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
+use super::super::string_decoder::Encoding;
 use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, StreamId};
 use super::chunk::{ByteChunk, Mode};
 use super::reading::Amount;
 
 /// Called when the stream wants more: pushes what there is, now or later.
 type ReadHook<T> = Box<dyn FnMut(&Readable<T>, usize)>;
+
+/// Makes text of the bytes that are pushed; see [`Readable::set_encoding`].
+pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
 
 /// A source of chunks. A clone is the same stream.
 ///
@@ -58,7 +62,12 @@ pub struct Readable<T: 'static> {
 pub(super) struct State<T: 'static> {
     pub(super) base: Rc<Base>,
     pub(super) me: Weak<Self>,
-    pub(super) mode: Mode<T>,
+    /// Another one after `set_encoding`.
+    pub(super) mode: Cell<Mode<T>>,
+    /// Decodes what is pushed; of `None`, what the end leaves.
+    pub(super) decode: RefCell<Option<DecodeHook<T>>>,
+    /// How it decodes.
+    pub(super) encoding: Cell<Option<Encoding>>,
     pub(super) high_water_mark: Cell<usize>,
     pub(super) read_hook: RefCell<Option<ReadHook<T>>>,
     pub(super) buffer: RefCell<VecDeque<T>>,
@@ -156,7 +165,9 @@ impl<T: 'static> ReadableBuilder<T> {
         let state = Rc::new_cyclic(|me| State {
             base: base.clone(),
             me: me.clone(),
-            mode: self.mode,
+            mode: Cell::new(self.mode),
+            decode: RefCell::default(),
+            encoding: Cell::new(None),
             high_water_mark: Cell::new(self.high_water_mark.unwrap_or(mark)),
             read_hook: RefCell::new(self.read),
             buffer: RefCell::default(),

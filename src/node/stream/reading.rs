@@ -45,7 +45,7 @@ impl<T: 'static> State<T> {
     // The source's side.
 
     pub(super) fn push(&self, chunk: T) -> bool {
-        if self.mode.size(&chunk) == 0 {
+        if self.mode.get().is_empty(&chunk) {
             // No bytes: the source may be asked again.
             self.reading.set(false);
             self.read_more();
@@ -61,14 +61,33 @@ impl<T: 'static> State<T> {
             return false;
         }
         self.reading.set(false);
-        self.add(chunk, false);
+        let chunk = self.decoded(Some(chunk));
+        match chunk {
+            Some(chunk) => self.add(chunk, false),
+            None => self.read_more(),
+        }
         self.can_push_more()
+    }
+
+    /// The chunk, or after `set_encoding` the text that it completes. `None`: it completes no character.
+    fn decoded(&self, chunk: Option<T>) -> Option<T> {
+        let mut decode = self.decode.borrow_mut();
+        let Some(decode) = &mut *decode else {
+            return chunk;
+        };
+        let text = decode(chunk);
+        Some(text).filter(|text| !self.mode.get().is_empty(text))
     }
 
     pub(super) fn push_end(&self) {
         self.reading.set(false);
         if self.ended.replace(true) {
             return;
+        }
+        if let Some(rest) = self.decoded(None) {
+            self.length
+                .set(self.length.get() + self.mode.get().size(&rest));
+            self.buffer.borrow_mut().push_back(rest);
         }
         if self.sync.get() {
             self.emit_readable_later();
@@ -93,7 +112,8 @@ impl<T: 'static> State<T> {
             self.awaiting_drain.borrow_mut().clear();
             self.base.emitter.emit(Readable::<T>::DATA, &chunk);
         } else {
-            self.length.set(self.length.get() + self.mode.size(&chunk));
+            self.length
+                .set(self.length.get() + self.mode.get().size(&chunk));
             let mut buffer = self.buffer.borrow_mut();
             if first {
                 buffer.push_front(chunk);
@@ -115,13 +135,13 @@ impl<T: 'static> State<T> {
         if amount == Amount::Exactly(0) || (length == 0 && self.ended.get()) {
             return 0;
         }
-        if self.mode.is_objects() {
+        if self.mode.get().is_objects() {
             return 1;
         }
         match amount {
             Amount::All => match self.buffer.borrow().front() {
                 // The flow goes chunk by chunk.
-                Some(first) if self.is_flowing() => self.mode.size(first),
+                Some(first) if self.is_flowing() => self.mode.get().size(first),
                 _ => length,
             },
             Amount::Exactly(size) if size <= length => size,
@@ -198,7 +218,7 @@ impl<T: 'static> State<T> {
     fn take(&self, size: usize, amount: Amount) -> Option<T> {
         let chunk = if size > 0 {
             let mut buffer = self.buffer.borrow_mut();
-            self.mode.take(&mut buffer, size)
+            self.mode.get().take(&mut buffer, size)
         } else {
             None
         };
@@ -209,7 +229,7 @@ impl<T: 'static> State<T> {
                 }
             }
             Some(chunk) => {
-                let taken = self.mode.size(chunk);
+                let taken = self.mode.get().size(chunk);
                 self.length.set(self.length.get().saturating_sub(taken));
                 self.awaiting_drain.borrow_mut().clear();
             }

@@ -26,6 +26,7 @@ mod promise_timers;
 mod promises;
 mod sockets;
 mod streams;
+mod surface;
 mod timers;
 
 use crate::support::{Clock, Main};
@@ -53,6 +54,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     messages::PORTS,
     streams::PORTS,
     processes::PORTS,
+    surface::PORTS,
     combined::PORTS,
 ];
 
