@@ -1,4 +1,113 @@
-#![doc = include_str!("../README.md")]
+//! A single-threaded async executor whose reactor **is** a libuv-style phase loop.
+//!
+//! A future does not wake "somewhere": it wakes in a phase, in an order that can be written down,
+//! tested, and compared with Node.js line by line.
+//!
+//! ```text
+//!    ┌─> pending ─> idle ─> prepare ─> poll ─> check ─> closing ─> timers ─┐
+//!    └─────────────────────────────────────────────────────────────────────┘
+//!        after every callback, in every phase:  all ticks ─> all microtasks, until both are empty
+//! ```
+//!
+//! # Starting
+//!
+//! [`block_on`] runs one future on a loop of its own. Tasks started with [`spawn`] run beside it on
+//! the same thread, so they share data with [`Rc`](std::rc::Rc) and [`Cell`](std::cell::Cell) and
+//! need not be `Send`:
+//!
+//! ```
+//! use std::cell::Cell;
+//! use std::rc::Rc;
+//! use std::time::Duration;
+//! use phaseloop::{block_on, spawn, time::sleep};
+//!
+//! let total = Rc::new(Cell::new(0));
+//! block_on(async {
+//!     let task = spawn({
+//!         let total = total.clone();
+//!         async move {
+//!             sleep(Duration::from_millis(1)).await; // wakes in the timers phase
+//!             total.set(total.get() + 1);
+//!         }
+//!     });
+//!     task.await.expect("the task does not panic");
+//! });
+//! assert_eq!(total.get(), 1);
+//! ```
+//!
+//! | entry point | ends |
+//! |---|---|
+//! | [`block_on`] | when its future returns; it waits even if only another thread can wake it |
+//! | [`run`] | when its future returns and nothing keeps the loop alive, as a Node program does |
+//! | [`EventLoop::run`] | by [`RunMode`]; for programs that own the loop, and for embedding |
+//!
+//! # Where futures meet phases
+//!
+//! | future or call | its task wakes in |
+//! |---|---|
+//! | [`spawn`], a waker called on the loop's thread, [`task::yield_now`] | the microtask lane, in the current drain |
+//! | a waker called on another thread, [`Remote`], [`AsyncHandle`] | poll |
+//! | [`time::sleep`], [`time::timeout`], [`time::interval`], [`time::Timer`] | timers |
+//! | [`task::yield_now_immediate`], [`phase::check`], [`set_immediate`] | check |
+//! | [`phase::pending`], [`phase::idle`], [`phase::prepare`], [`phase::poll`], [`phase::closing`] | that phase |
+//! | reading, writing, accepting and connecting in [`net`] and [`io`] | poll |
+//! | [`spawn_blocking`], [`fs`], [`net::lookup_host`] | poll |
+//! | [`fs::watch`], then [`signal`], then [`process::Child::wait`] | poll, after the I/O of the batch |
+//! | the `close` method of a handle ([`Close`]) | closing |
+//!
+//! # Modules
+//!
+//! - [`task`]: join handles, [`JoinSet`](task::JoinSet), yielding, names.
+//! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and advance.
+//! - [`phase`]: hooks that run in every turn, futures that wait for a phase.
+//! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop.
+//! - [`pool`]: the thread pool behind [`spawn_blocking`].
+//! - [`node`]: Node's modules in Node's order, with a [guide](node::guide) for ports.
+//! - [`hyper`]: the runtime traits of hyper, for services that need not be `Send`.
+//! - [`os`], [`tty`]: the machine and its terminals.
+//! - [`probe`]: an observer of phases, callbacks and task polls.
+//!
+//! # What you can rely on
+//!
+//! - **Order.** Phases run in libuv's order. After each callback all ticks run, then all microtasks,
+//!   again while either grows. A phase works on a snapshot: what is added to it while it runs waits
+//!   for the next turn.
+//! - **Two clocks.** [`time::sleep`] and its family read the real clock and never end early.
+//!   [`time::Timer`] counts from the loop's cached time, as libuv's timers do.
+//! - **Dropping cancels.** Dropping a future or a handle deregisters it at once. A [`JoinHandle`]
+//!   detaches instead; [`JoinHandle::abort`] cancels the task.
+//! - **A loop is alive while something referenced can still happen**: an armed timer, a started hook,
+//!   I/O with a waiter, a job in the pool, a queued callback, a closing handle.
+//!   [`LoopHandle::report`] lists it, with the lines of the program that made it.
+//! - **Panics are contained.** A [`JoinHandle`] returns the panic of its task. A panic of a callback
+//!   leaves [`EventLoop::run`]; the loop stays usable.
+//! - **Threads.** Wakers, [`Remote`] and [`AsyncSender`] work from any thread and may outlive the
+//!   loop. Everything else belongs to the loop's thread, and the compiler checks it.
+//!
+//! The README compares the cost with tokio, smol, monoio, libuv and Node, and lists where the loop
+//! differs from libuv on purpose.
+//!
+//! # Features
+//!
+//! `fs`, `net`, `process` and `signal` are on by default. `hyper`, `node`, `os`, `probe`,
+//! `test-util`, `tokio-io` and `tty` add what their names say; each item shows the feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        unix,
+        feature = "fs",
+        feature = "hyper",
+        feature = "node",
+        feature = "os",
+        feature = "probe",
+        feature = "tty",
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        rustdoc::private_intra_doc_links,
+        reason = "the front page links to the modules of all features"
+    )
+)]
 
 // What the layers may know of each other is checked by `tests/layers.rs`; each line knows those before it.
 mod error;
@@ -59,3 +168,8 @@ pub use executor::spawn::UnhandledPanic;
 pub use kinds::Kind;
 pub use sys::poller::BackendFd;
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
+
+/// Compiles and runs the programs of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
