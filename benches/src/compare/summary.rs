@@ -1,4 +1,4 @@
-//! The results in short, as Markdown: what the README shows.
+//! The results in short, as Markdown: the tables of `RESULTS.md`.
 
 use std::fmt::Write;
 
