@@ -79,6 +79,32 @@ impl AsyncHandle {
         Ok(Self { core, state })
     }
 
+    /// Makes the loop call back, as a [sender](Self::sender) does: for the loop's own thread, from whatever phase.
+    ///
+    /// The callback comes in the next poll phase. Sent from the callback of another async handle, to one that was made
+    /// after that, it comes in the same one.
+    ///
+    /// # Errors
+    ///
+    /// When the handle was closed or its loop is gone; nothing happens then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut event_loop = EventLoop::new()?;
+    /// let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
+    /// handle.send()?;
+    /// assert!(!event_loop.run(RunMode::Default)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn send(&self) -> Result<(), Error> {
+        send(&self.state.sent, &self.core.handle.core().shared)
+    }
+
     /// A way for other threads to make the loop call back.
     #[must_use]
     pub fn sender(&self) -> AsyncSender {
@@ -147,14 +173,18 @@ impl AsyncSender {
     ///
     /// When the handle was closed or its loop is gone; nothing happens then.
     pub fn send(&self) -> Result<(), Error> {
-        if self.sent.closed.load(Ordering::Acquire) {
-            return Err(Error::HANDLE_CLOSED);
-        }
-        if !self.sent.pending.swap(true, Ordering::AcqRel) {
-            self.shared.inbox.signal();
-        }
-        Ok(())
+        send(&self.sent, &self.shared)
     }
+}
+
+fn send(sent: &Sent, shared: &Shared) -> Result<(), Error> {
+    if sent.closed.load(Ordering::Acquire) {
+        return Err(Error::HANDLE_CLOSED);
+    }
+    if !sent.pending.swap(true, Ordering::AcqRel) {
+        shared.inbox.signal();
+    }
+    Ok(())
 }
 
 impl fmt::Debug for AsyncSender {

@@ -65,7 +65,7 @@ impl Error {
         self.kind == Kind::HandleClosed
     }
 
-    /// The timer was never started, so there is nothing to repeat.
+    /// The timer was never started, so it has no callback to start again.
     #[must_use]
     pub fn is_never_started(&self) -> bool {
         self.kind == Kind::NeverStarted
@@ -93,7 +93,7 @@ impl fmt::Display for Error {
                 f.write_str("the handle is closed; make a new one to start again")
             }
             Kind::NeverStarted => {
-                f.write_str("the timer was never started; call `start` before `again`")
+                f.write_str("the timer was never started; call `start` before `again` or `restart`")
             }
             Kind::RanDry => write!(
                 f,

@@ -32,6 +32,7 @@ pub(crate) mod hooks;
 pub(crate) mod jobs;
 pub(crate) mod late;
 pub(crate) mod liveness;
+pub(crate) mod phase_call;
 mod poll;
 pub(crate) mod queue;
 pub(crate) mod remote;
@@ -372,6 +373,7 @@ impl Core {
         if !self.timers.is_empty() {
             self.run_timer_pass();
         }
+        self.run_queue(Phase::Timers, &self.timers_queue);
     }
 
     /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).

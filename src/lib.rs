@@ -157,8 +157,9 @@ pub use error::Error;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use error::{OsError, os_error};
 pub use event_loop::builder::Builder;
-pub use event_loop::handle::{Immediate, LoopHandle};
+pub use event_loop::handle::LoopHandle;
 pub use event_loop::handles::{Close, Handle, HandleInfo};
+pub use event_loop::phase_call::Immediate;
 pub use event_loop::remote::{Remote, RemoteJoinHandle};
 pub use event_loop::report::Report;
 pub use event_loop::root::{block_on, run};

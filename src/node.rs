@@ -76,7 +76,7 @@ pub use self::timers::{
     Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, set_interval,
     set_timeout,
 };
-pub use crate::event_loop::handle::Immediate;
+pub use crate::event_loop::phase_call::Immediate;
 pub use crate::task::{next_tick, queue_microtask, set_immediate};
 
 /// Takes an immediate back, also out of the running check phase (N62). Without effect on one that has run.

@@ -1,4 +1,5 @@
-//! The phases as a program meets them: hooks that run in each turn, and futures that wait for one.
+//! The phases as a program meets them: hooks that run in each turn, futures that wait for a phase, and closures that run in
+//! one ([`call_in`]).
 //!
 //! | in this phase | each turn | once |
 //! |---|---|---|
@@ -8,12 +9,27 @@
 //! | poll | I/O, other threads | [`poll()`] |
 //! | check | [`Check`] | [`check()`], [`yield_now_immediate()`], [`set_immediate`](crate::set_immediate) |
 //! | closing | – | [`closing()`], [`Close`](crate::Close) |
-//! | timers | [`Timer`](crate::time::Timer) | [`sleep`](crate::time::sleep) |
+//! | timers | [`Timer`](crate::time::Timer) | [`timers()`], [`sleep`](crate::time::sleep) |
 
 mod awaited;
 mod hook;
 
-pub use awaited::{PhaseFuture, check, closing, idle, pending, poll, prepare, yield_now_immediate};
+pub use awaited::{
+    PhaseFuture, check, closing, idle, pending, poll, prepare, timers, yield_now_immediate,
+};
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
+use crate::event_loop::handle::LoopHandle;
+
+pub use crate::event_loop::phase_call::PhaseCall;
 pub use crate::kinds::Phase;
+
+/// Calls `callback` once, in the next pass of a phase of the running loop; see [`LoopHandle::call_in`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[track_caller]
+pub fn call_in(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
+    LoopHandle::current().into_call_in(phase, callback)
+}

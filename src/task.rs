@@ -10,10 +10,12 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::join_set::JoinSet;
-use crate::event_loop::handle::{Immediate, LoopHandle};
+use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::phase_call::Immediate;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 pub use crate::executor::registry::{Id, Info};
 pub use crate::executor::yield_now::{YieldNow, yield_now};
+use crate::kinds::Phase;
 pub use crate::phase::yield_now_immediate;
 
 /// Spawns a task on the running loop.
@@ -76,7 +78,7 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 /// When no loop runs on this thread. A panic in the closure comes out of the call that runs the loop.
 #[track_caller]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
-    LoopHandle::current().into_immediate(immediate)
+    LoopHandle::current().into_call_in(Phase::Check, immediate)
 }
 
 /// The task that is being polled on this thread; `None` in callbacks, in the future of `block_on` and outside a loop.

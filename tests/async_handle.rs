@@ -66,6 +66,32 @@ fn r119_a_send_in_the_callback_makes_another_one() {
 }
 
 #[test]
+fn r119_a_handle_sends_itself_without_a_sender() {
+    let (mut event_loop, handle, trace) = paused();
+    let (log, mut left) = (trace.clone(), 2);
+    let sent = AsyncHandle::new(&handle, move |sent| {
+        log.log("called");
+        left -= 1;
+        if left > 0 {
+            sent.send().unwrap();
+        }
+    });
+    let sent = sent.unwrap();
+    for _ in 0..3 {
+        sent.send().unwrap();
+    }
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "called", "sends until then are one");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "called", "the one of the callback itself");
+    sent.send().unwrap();
+    drop(sent.close());
+    assert!(sent.send().unwrap_err().is_handle_closed());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "");
+}
+
+#[test]
 fn r120_the_walk_is_in_order_of_creation_in_the_poll_phase() {
     let (mut event_loop, handle, trace) = paused();
     let (prepare, check) = (Prepare::new(&handle), Check::new(&handle));

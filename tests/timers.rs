@@ -400,6 +400,47 @@ fn r065_again_needs_a_start_and_a_repeat() {
 }
 
 #[test]
+fn r064_a_restart_keeps_the_callback_and_changes_the_times() {
+    let (mut event_loop, handle, trace) = paused();
+    let timer = Timer::new(&handle);
+    assert!(timer.restart(ms(1), ZERO).unwrap_err().is_never_started());
+    assert!(!timer.is_active());
+
+    timer.start(ms(10), ms(5), trace.on_stamped("a")).unwrap();
+    let other = Timer::new(&handle);
+    other.start(ms(20), ZERO, trace.on_stamped("b")).unwrap();
+    timer.restart(ms(20), ZERO).unwrap();
+    assert_eq!((timer.due_in(), timer.repeat()), (ms(20), ZERO));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "b@20 a@20", "behind those of its time");
+
+    timer.restart(ms(1), ms(2)).unwrap();
+    other.restart(ms(4), ZERO).unwrap();
+    timer.unref();
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "a@21 a@23 b@24");
+    drop(timer.close());
+    assert!(timer.restart(ms(1), ZERO).unwrap_err().is_handle_closed());
+}
+
+#[test]
+fn r064_a_timer_restarts_itself_in_its_callback_with_other_times() {
+    let (mut event_loop, handle, trace) = paused();
+    let timer = Timer::new(&handle);
+    let (log, mut left) = (trace.clone(), 3);
+    let backing_off = move |timer: &Timer| {
+        log.stamp("try");
+        left -= 1;
+        if left > 0 {
+            timer.restart(ms(10 << (3 - left)), ZERO).unwrap();
+        }
+    };
+    timer.start(ms(10), ZERO, backing_off).unwrap();
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "try@10 try@30 try@70");
+}
+
+#[test]
 fn r066_stop_may_be_called_at_any_time() {
     let (mut event_loop, handle, trace) = paused();
     let timer = Timer::new(&handle);

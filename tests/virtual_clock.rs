@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use phaseloop::phase::Check;
 use phaseloop::time::{Timer, advance, is_paused, now, pause, resume, sleep};
-use phaseloop::{AsyncHandle, Handle, LoopHandle, block_on, spawn};
-use util::{ZERO, finish, ms, panic_of, paused};
+use phaseloop::{AsyncHandle, EventLoop, Handle, LoopHandle, RunMode, block_on, spawn};
+use util::{ZERO, finish, ms, panic_of, paused, turn};
 
 #[test]
 fn a_paused_loop_jumps_to_the_next_deadline() {
@@ -41,6 +41,48 @@ fn a_paused_clock_stands_still_while_there_is_something_to_do() {
         assert_eq!(now(), start);
         assert_eq!(LoopHandle::current().now(), start);
     });
+}
+
+#[test]
+fn a_callback_moves_the_clock_and_what_is_due_then_fires_in_the_next_timers_phase() {
+    let (mut event_loop, handle, trace) = paused();
+    let [first, second, late] = [(); 3].map(|()| Timer::new(&handle));
+    let (log, clock) = (trace.clone(), handle.clone());
+    let moving = move |_: &Timer| {
+        let before = clock.now();
+        clock.advance_time(ms(20));
+        assert_eq!(clock.now() - before, ms(20), "refreshed at once");
+        log.stamp("moved");
+    };
+    first.start(ms(10), ZERO, moving).unwrap();
+    second.start(ms(20), ZERO, trace.on_stamped("due")).unwrap();
+    late.start(ms(31), ZERO, trace.on_stamped("late")).unwrap();
+    let check = Check::new(&handle);
+    check.start(trace.on("check")).unwrap();
+    check.unref();
+    event_loop.run(RunMode::Once).unwrap();
+    assert_eq!(trace.take(), "check moved@30", "not in the pass that runs");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "check due@30");
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "check late@31");
+}
+
+#[test]
+fn the_clock_of_a_loop_that_does_not_run_can_be_moved() {
+    let (mut event_loop, handle, trace) = paused();
+    let timer = Timer::new(&handle);
+    timer
+        .start(ms(10), ms(3), trace.on_stamped("once"))
+        .unwrap();
+    handle.advance_time(ms(25));
+    assert_eq!((timer.due_in(), trace.take().as_str()), (ZERO, ""));
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "once@25", "one jump, one call");
+    assert_eq!(timer.due_in(), ms(3));
+    let running = EventLoop::new().unwrap().handle();
+    let text = panic_of(|| running.advance_time(ms(1)));
+    assert!(text.contains("tests/virtual_clock.rs"), "{text}");
 }
 
 #[test]

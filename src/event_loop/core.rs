@@ -55,6 +55,7 @@ pub(crate) struct Core {
     // Phases.
     pub(crate) clock: Clock,
     pub(crate) timers: Timers,
+    pub(super) timers_queue: PhaseQueue,
     pub(super) pending: PhaseQueue,
     pub(super) idle: HookedPhase,
     pub(super) prepare: HookedPhase,
@@ -122,6 +123,7 @@ impl Core {
             polled: Cell::new(NO_TASK),
             clock: Clock::new(paused),
             timers: Timers::new(),
+            timers_queue: PhaseQueue::new(),
             pending: PhaseQueue::new(),
             idle: HookedPhase::new(),
             prepare: HookedPhase::new(),
@@ -283,7 +285,7 @@ impl Core {
 
     // Entries that wait for a phase.
 
-    /// The queue of a phase; the timers have none.
+    /// The queue of a phase.
     #[inline]
     pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
@@ -292,7 +294,8 @@ impl Core {
             Phase::Prepare => &self.prepare.queue,
             Phase::Closing => &self.closing_queue,
             Phase::Poll => &self.poll_queue,
-            Phase::Check | Phase::Timers => &self.check.queue,
+            Phase::Check => &self.check.queue,
+            Phase::Timers => &self.timers_queue,
         }
     }
 

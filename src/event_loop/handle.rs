@@ -6,13 +6,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::core::Core;
+use super::current;
 use super::handles::{HandleCore, HandleInfo};
 use super::remote::Remote;
-use super::{current, queue};
 use crate::executor::Info;
 use crate::executor::join::JoinHandle;
 use crate::executor::lane::Microtask;
-use crate::kinds::{Kind, Phase, Site};
+use crate::kinds::{Kind, Site};
 use crate::sys::call::Call;
 
 /// A handle to a loop, for its own thread; cheap to clone.
@@ -142,19 +142,6 @@ impl LoopHandle {
         }
     }
 
-    /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
-    pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
-        self.clone().into_immediate(immediate)
-    }
-
-    /// The same, and the handle becomes that of the immediate.
-    #[inline]
-    pub(crate) fn into_immediate(self, immediate: impl FnOnce() + 'static) -> Immediate {
-        let entry = queue::Entry::Call(Call::new(immediate));
-        let key = (!self.core.is_closed()).then(|| self.core.enqueue(Phase::Check, entry));
-        Immediate { handle: self, key }
-    }
-
     // The loop.
 
     /// Ends the running [`run`](crate::EventLoop::run) after the current turn, without waiting in it. Called before a
@@ -258,46 +245,5 @@ impl std::fmt::Debug for LoopHandle {
             .field("alive", &self.is_alive())
             .field("keepers", &self.keepers())
             .finish_non_exhaustive()
-    }
-}
-
-/// A closure queued for the check phase. Dropping this does not take it back.
-#[derive(Debug)]
-pub struct Immediate {
-    handle: LoopHandle,
-    key: Option<queue::QueueKey>,
-}
-
-impl Immediate {
-    /// Takes the closure back, also out of the check phase that is running. `false`: it has run, or was taken back
-    /// before.
-    pub fn clear(&self) -> bool {
-        self.key
-            .is_some_and(|key| self.handle.core.dequeue(Phase::Check, key))
-    }
-
-    /// Whether it keeps the loop alive. `false` once it has run or was taken back.
-    #[must_use]
-    pub fn has_ref(&self) -> bool {
-        let referenced = |key| self.handle.core.is_entry_referenced(Phase::Check, key);
-        self.key.and_then(referenced).unwrap_or(false)
-    }
-
-    /// Makes it keep the loop alive; it does from the start. Idempotent.
-    pub fn ref_(&self) {
-        self.set_referenced(true);
-    }
-
-    /// Lets the loop end, or sleep, although the closure has not run. It runs if the check phase is reached for another
-    /// reason. Idempotent.
-    pub fn unref(&self) {
-        self.set_referenced(false);
-    }
-
-    fn set_referenced(&self, referenced: bool) {
-        if let Some(key) = self.key {
-            let core = &self.handle.core;
-            core.set_entry_referenced(Phase::Check, key, referenced);
-        }
     }
 }

@@ -72,6 +72,7 @@ impl Core {
             &self.check.queue,
             &self.closing_queue,
             &self.poll_queue,
+            &self.timers_queue,
         ] {
             drop(queue.drain());
         }

@@ -76,6 +76,11 @@ pub fn poll() -> PhaseFuture {
     PhaseFuture::new(Phase::Poll)
 }
 
+/// Waits for the next pass over the timers, and is woken after those that are due.
+pub fn timers() -> PhaseFuture {
+    PhaseFuture::new(Phase::Timers)
+}
+
 /// Waits for a phase. Made by the functions of [`phase`](crate::phase).
 ///
 /// Registered with its first poll, it keeps the loop alive and from sleeping until its phase has come. Those who wait

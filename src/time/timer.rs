@@ -93,9 +93,7 @@ impl Timer {
             }
         }));
         self.state.started.set(true);
-        self.state.repeat.set(nanoseconds(repeat));
-        self.loop_core()
-            .arm_timer(&self.state, nanoseconds(timeout));
+        self.arm(timeout, repeat);
         // What the old callback has captured may do anything, also to this timer.
         drop(before);
         Ok(())
@@ -112,15 +110,43 @@ impl Timer {
     ///
     /// When the timer was never started, was closed, or the loop is gone.
     pub fn again(&self) -> Result<(), Error> {
-        self.core.check_open()?;
-        if !self.state.started.get() {
-            return Err(Error::NEVER_STARTED);
-        }
+        self.check_started()?;
         let repeat = self.state.repeat.get();
         if repeat != 0 {
             self.stop();
             self.loop_core().arm_timer(&self.state, repeat);
         }
+        Ok(())
+    }
+
+    /// Starts the timer with the callback of the last [`start`](Self::start) and other times, as libuv's `uv_timer_start`
+    /// does with the same callback. A started timer is stopped first; it goes behind the others of its due time.
+    ///
+    /// # Errors
+    ///
+    /// When the timer was never started, was closed, or the loop is gone.
+    ///
+    /// # Examples
+    ///
+    /// A timer that is put off whenever something happens:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, RunMode, time::Timer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut event_loop = EventLoop::new()?;
+    /// let idle = Timer::new(&event_loop.handle());
+    /// idle.start(Duration::from_millis(1), Duration::ZERO, |_| println!("nothing has happened"))?;
+    /// idle.restart(Duration::from_millis(2), Duration::ZERO)?;
+    /// event_loop.run(RunMode::Default)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn restart(&self, timeout: Duration, repeat: Duration) -> Result<(), Error> {
+        self.check_started()?;
+        self.stop();
+        self.arm(timeout, repeat);
         Ok(())
     }
 
@@ -147,6 +173,22 @@ impl Timer {
     /// Stops the timer for good, at once, and has it reported in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
         self.core.close(|| self.shut())
+    }
+
+    /// Why there is no callback to start the timer with, if there is none.
+    fn check_started(&self) -> Result<(), Error> {
+        self.core.check_open()?;
+        if self.state.started.get() {
+            Ok(())
+        } else {
+            Err(Error::NEVER_STARTED)
+        }
+    }
+
+    fn arm(&self, timeout: Duration, repeat: Duration) {
+        self.state.repeat.set(nanoseconds(repeat));
+        self.loop_core()
+            .arm_timer(&self.state, nanoseconds(timeout));
     }
 
     fn shut(&self) {

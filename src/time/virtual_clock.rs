@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::sleep::sleep_at;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::handle::LoopHandle;
+use crate::kinds::Site;
 
 /// Stops the running loop's clock.
 ///
@@ -61,7 +62,8 @@ pub fn is_paused() -> bool {
 
 /// Moves the paused clock forward and waits until all that has become due by then has fired.
 ///
-/// The time moves in one jump: a timer that repeats fires once, as on a thread that was busy for that long.
+/// The time moves in one jump: a timer that repeats fires once, as on a thread that was busy for that long. In a callback,
+/// which cannot wait, [`LoopHandle::advance_time`] moves the clock.
 ///
 /// # Panics
 ///
@@ -71,13 +73,57 @@ pub fn advance(duration: Duration) -> impl Future<Output = ()> {
     let site = Location::caller();
     async move {
         let handle = LoopHandle::current_for(site);
-        let clock = &handle.core().clock;
-        assert!(
-            clock.is_paused(),
-            "the clock runs by itself: call `phaseloop::time::pause()` before the `advance` of {site}"
-        );
-        clock.advance_to(clock.read().saturating_add(nanoseconds(duration)));
+        move_clock(&handle, duration, site);
         // Behind everything that is due by now, in the order of deadlines.
         sleep_at(Duration::ZERO, site).await;
     }
+}
+
+impl LoopHandle {
+    /// Moves the loop's paused clock forward and refreshes [`now`](Self::now): [`advance`] for callbacks, and for a loop
+    /// that does not run.
+    ///
+    /// Nothing fires inside the call. What has become due fires in the next timers phase: not in the one that runs now, if
+    /// the call comes from a timer. What follows the call in the same phase sees the new time.
+    ///
+    /// # Panics
+    ///
+    /// When the clock is not paused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, RunMode, time::Timer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut event_loop = Builder::new().start_paused(true).build()?;
+    /// let (handle, hour) = (event_loop.handle(), Duration::from_secs(3600));
+    /// let timer = Timer::new(&handle);
+    /// timer.start(hour, Duration::ZERO, |_| println!("an hour has passed"))?;
+    /// let clock = handle.clone();
+    /// handle.set_immediate(move || clock.advance_time(hour));
+    /// event_loop.run(RunMode::NoWait)?;
+    /// assert_eq!(timer.due_in(), Duration::ZERO);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn advance_time(&self, duration: Duration) {
+        move_clock(self, duration, Location::caller());
+        self.update_time();
+    }
+}
+
+/// # Panics
+///
+/// When the clock is not paused, with the line that wanted to move it.
+#[track_caller]
+fn move_clock(handle: &LoopHandle, duration: Duration, site: Site) {
+    let clock = &handle.core().clock;
+    assert!(
+        clock.is_paused(),
+        "the clock runs by itself: call `phaseloop::time::pause()` before the `advance` of {site}"
+    );
+    clock.advance_to(clock.read().saturating_add(nanoseconds(duration)));
 }

@@ -1,0 +1,103 @@
+//! Closures that a phase runs once.
+
+use super::handle::LoopHandle;
+use super::queue::{Entry, QueueKey};
+use crate::kinds::Phase;
+use crate::sys::call::Call;
+
+/// A closure queued for a phase, by [`LoopHandle::call_in`] or [`set_immediate`](crate::set_immediate). Dropping this does
+/// not take the closure back.
+#[derive(Debug)]
+pub struct PhaseCall {
+    handle: LoopHandle,
+    phase: Phase,
+    /// `None`: the loop was gone.
+    key: Option<QueueKey>,
+}
+
+/// A closure queued for the check phase.
+pub type Immediate = PhaseCall;
+
+impl LoopHandle {
+    /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
+    pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
+        self.clone().into_call_in(Phase::Check, immediate)
+    }
+
+    /// Calls `callback` once, in the next pass of a phase: of this turn if that is still to come, else of the next.
+    ///
+    /// It comes behind what the phase is there for: the hooks of idle, prepare and check, the I/O of poll, the reports of
+    /// closed handles, the timers that are due. Closures for one phase run in the order in which they were queued. One that
+    /// is queued while its phase runs waits for the next pass. A drain of the lanes follows each.
+    ///
+    /// Until then it keeps the loop alive and from sleeping, unless [`unref`](PhaseCall::unref)'d. On a loop that is gone the
+    /// closure is dropped unrun. To wait for a phase in async code, await [`phase::idle`](crate::phase::idle()) and its
+    /// siblings.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::RefCell, rc::Rc};
+    /// use phaseloop::{EventLoop, RunMode, phase::Phase};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let mut event_loop = EventLoop::new()?;
+    /// let log = Rc::new(RefCell::new(Vec::new()));
+    /// for phase in [Phase::Closing, Phase::Poll, Phase::Idle] {
+    ///     let log = log.clone();
+    ///     event_loop.handle().call_in(phase, move || log.borrow_mut().push(phase));
+    /// }
+    /// event_loop.run(RunMode::Default)?;
+    /// assert_eq!(*log.borrow(), [Phase::Idle, Phase::Poll, Phase::Closing]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_in(&self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
+        self.clone().into_call_in(phase, callback)
+    }
+
+    /// Queues a closure; the handle becomes that of the call.
+    #[inline]
+    pub(crate) fn into_call_in(self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
+        let entry = Entry::Call(Call::new(callback));
+        let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry));
+        PhaseCall {
+            handle: self,
+            phase,
+            key,
+        }
+    }
+}
+
+impl PhaseCall {
+    /// Takes the closure back, also out of the phase that is running. `false`: it has run, or was taken back before.
+    pub fn clear(&self) -> bool {
+        self.key
+            .is_some_and(|key| self.handle.core().dequeue(self.phase, key))
+    }
+
+    /// Whether it keeps the loop alive. `false` once it has run or was taken back.
+    #[must_use]
+    pub fn has_ref(&self) -> bool {
+        let referenced = |key| self.handle.core().is_entry_referenced(self.phase, key);
+        self.key.and_then(referenced).unwrap_or(false)
+    }
+
+    /// Makes it keep the loop alive; it does from the start. Idempotent.
+    pub fn ref_(&self) {
+        self.set_referenced(true);
+    }
+
+    /// Lets the loop end, or sleep, although the closure has not run. It runs if its phase is reached for another
+    /// reason. Idempotent.
+    pub fn unref(&self) {
+        self.set_referenced(false);
+    }
+
+    fn set_referenced(&self, referenced: bool) {
+        if let Some(key) = self.key {
+            let core = self.handle.core();
+            core.set_entry_referenced(self.phase, key, referenced);
+        }
+    }
+}
