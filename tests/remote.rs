@@ -535,3 +535,49 @@ fn teardown_races_with_senders() {
         }
     }
 }
+
+/// In a process of its own, because other tests open and close descriptors, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it() {
+    let test = "a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it";
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let child = util::in_child(&[], test, || {
+        let before = open();
+        let mut strays = Vec::new();
+        for _ in 0..3 {
+            let mut event_loop = EventLoop::new().unwrap();
+            let remote = event_loop.handle().remote();
+            let far = remote.spawn(pending::<()>).unwrap();
+            let near = event_loop.handle().spawn(pending::<()>());
+            let abort = near.abort_handle();
+            let wakers: Rc<RefCell<Vec<Waker>>> = Rc::default();
+            event_loop.block_on(poll_fn(|cx| {
+                wakers.borrow_mut().push(cx.waker().clone());
+                Poll::Ready(())
+            }));
+            let kept = wakers.clone();
+            let task = event_loop.handle().spawn(poll_fn(move |cx| {
+                kept.borrow_mut().push(cx.waker().clone());
+                Poll::<()>::Pending
+            }));
+            turn(&mut event_loop);
+            assert!(open() > before);
+            drop(event_loop);
+            strays.push((remote, far, near, abort, wakers, task));
+        }
+        assert_eq!(open(), before);
+        for (remote, _, near, abort, wakers, _) in &strays {
+            assert!(remote.wake().is_err());
+            near.abort();
+            abort.as_ref().unwrap().abort();
+            wakers.borrow().iter().for_each(Waker::wake_by_ref);
+        }
+        assert_eq!(open(), before);
+    });
+    if let Some(child) = child {
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+    }
+}

@@ -3,12 +3,13 @@
 //! The test runs itself under `strace`; where there is none, it says so and passes.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 
+mod fault_util;
 mod tcp_util;
 mod util;
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
+use fault_util::{can_trace, log_of};
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::spawn;
 use tcp_util::{expect_success, pair, run};
@@ -43,24 +44,16 @@ fn echo() {
 
 #[test]
 fn an_echo_is_one_read_and_one_write() {
-    let name = format!("phaseloop-strace-{}", std::process::id());
-    let output = std::env::temp_dir().join(name);
-    let wrapper = ["strace", "-f", "-c", "-o", output.to_str().unwrap()];
     let test = "an_echo_is_one_read_and_one_write";
-    let is_child = std::env::var_os("PHASELOOP_TEST_CHILD").is_some();
-    let probe = || {
-        Command::new("strace")
-            .args(["-o", "/dev/null", "true"])
-            .status()
+    if !can_trace() {
+        return;
+    }
+    let output = log_of(test);
+    let wrapper = ["strace", "-f", "-c", "-o", output.to_str().unwrap()];
+    let Some(child) = in_child(&wrapper, test, echo) else {
+        return;
     };
-    if !is_child && !probe().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no strace here, or it may not trace");
-        return;
-    }
-    expect_success(in_child(&wrapper, test, echo));
-    if is_child {
-        return;
-    }
+    expect_success(Some(child));
     let report = std::fs::read_to_string(&output).unwrap();
     std::fs::remove_file(&output).unwrap();
     // The columns: share, seconds, microseconds a call, calls, errors if any, name.

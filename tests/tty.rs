@@ -1,6 +1,7 @@
 //! Terminals on real pseudo-terminals, R208–R214: what is one, its modes and their way back, its size.
 #![cfg(all(target_os = "linux", feature = "tty"))]
 
+mod fault_util;
 mod pty_util;
 mod util;
 
@@ -11,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
+use fault_util::{can_trace, log_of};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt, StreamExt};
 use phaseloop::io::StdioKind;
 use phaseloop::signal::{SignalKind, Signals};
@@ -366,15 +368,11 @@ fn r211_an_exit_in_the_background_brings_the_settings_back() {
 /// Seen by `strace`, since a pseudo-terminal has nothing to drain; where there is none, the test says so and passes.
 #[test]
 fn r213_a_change_of_mode_does_not_wait_for_output() {
-    let is_child = std::env::var_os("PHASELOOP_TEST_CHILD").is_some();
-    let mut probe = Command::new("strace");
-    let probe = probe.args(["-o", "/dev/null", "true"]);
-    if !is_child && !probe.status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no strace here, or it may not trace");
+    let test = "r213_a_change_of_mode_does_not_wait_for_output";
+    if !can_trace() {
         return;
     }
-    let name = format!("phaseloop-tty-strace-{}", std::process::id());
-    let output = std::env::temp_dir().join(name);
+    let output = log_of(test);
     let wrapper = [
         "strace",
         "-f",
@@ -383,7 +381,6 @@ fn r213_a_change_of_mode_does_not_wait_for_output() {
         "-o",
         output.to_str().unwrap(),
     ];
-    let test = "r213_a_change_of_mode_does_not_wait_for_output";
     let child = in_child(&wrapper, test, || {
         let (_controller, terminal) = open_pty();
         block_on(async {

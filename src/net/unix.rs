@@ -177,7 +177,7 @@ impl UnixStream {
     fn connect_to(name: &SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         // Local: connected at once or not at all.
-        socket.connect(&name.address()?)?;
+        sys::socket::connect_at_once(&socket, &name.address()?)?;
         let handle = LoopHandle::current_for(site);
         Self::register(&handle, OwnedFd::from(socket).into(), site)
     }

@@ -136,7 +136,9 @@ impl UnixDatagram {
     pub fn connect(&self, name: impl Into<SocketName>) -> io::Result<()> {
         let name = name.into();
         let socket = socket2::SockRef::from(self.get_ref());
-        let connected = name.address().and_then(|address| socket.connect(&address));
+        let connected = name
+            .address()
+            .and_then(|address| sys::socket::connect_at_once(&socket, &address));
         connected.map_err(|error| name.explain(error, "connect"))
     }
 

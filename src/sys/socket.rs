@@ -18,11 +18,29 @@ pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> 
 }
 
 /// Starts to connect. `true`: connected at once; `false`: under way.
+///
+/// A call that is interrupted is made again. Where it has begun all the same, the second call finds that.
 pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
-    match socket.connect(address) {
-        Ok(()) => Ok(true),
-        Err(error) if is_under_way(&error) => Ok(false),
-        Err(error) => Err(error),
+    let mut was_interrupted = false;
+    loop {
+        match socket.connect(address) {
+            Ok(()) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => was_interrupted = true,
+            Err(error) if was_interrupted && is_done(&error) => return Ok(true),
+            Err(error) if is_under_way(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Connects a socket that is connected at once or not at all: a local one, or one for datagrams.
+#[cfg(unix)]
+pub(crate) fn connect_at_once(socket: &Socket, address: &SockAddr) -> io::Result<()> {
+    loop {
+        match socket.connect(address) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            connected => return connected,
+        }
     }
 }
 
@@ -43,10 +61,24 @@ pub(crate) fn fill_scope(address: SocketAddr) -> SocketAddr {
 
 fn is_under_way(error: &io::Error) -> bool {
     #[cfg(unix)]
-    let under_way = error.raw_os_error() == Some(libc::EINPROGRESS);
+    let under_way = matches!(
+        error.raw_os_error(),
+        Some(libc::EINPROGRESS | libc::EALREADY)
+    );
     #[cfg(not(unix))]
     let under_way = false;
     under_way || error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Whether the error of a second connect says that the first one has succeeded.
+fn is_done(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EISCONN);
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
 }
 
 /// Accepts a connection that does not block and is not inherited.

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
 
 use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
 
@@ -20,30 +21,30 @@ pub(crate) const REPORTS_PRIORITY: bool = true;
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
     poller: polling::Poller,
-    notifier: Notifier,
+    /// Closed with the poller, whoever still holds a notifier. A thread that is just writing to it closes it then.
+    event_fd: Arc<OwnedFd>,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // SAFETY: a source must be deleted before it is dropped. The eventfd may outlive the poller, in the
-        // hands of other threads, never the other way round: `Poller` holds both, and its epoll descriptor
-        // takes the registration with it when it closes.
+        // SAFETY: a source must be deleted before it is dropped. The eventfd outlives the epoll descriptor, which `Poller`
+        // drops first and which takes the registration with it when it closes.
         unsafe {
             let interest = polling::Event::readable(NOTIFY_KEY);
             poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
         }
         Ok(Self {
             poller,
-            notifier: Notifier {
-                event_fd: Arc::new(event_fd),
-            },
+            event_fd: Arc::new(event_fd),
         })
     }
 
     pub(crate) fn notifier(&self) -> Notifier {
-        self.notifier.clone()
+        Notifier {
+            event_fd: Arc::downgrade(&self.event_fd),
+        }
     }
 
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
@@ -107,19 +108,31 @@ impl Poller {
     }
 }
 
-/// Ends the poller's wait, from any thread and from signal handlers.
+/// Ends the poller's wait, from any thread and from signal handlers. Without effect once the poller is gone.
 #[derive(Clone)]
 pub(crate) struct Notifier {
-    event_fd: Arc<OwnedFd>,
+    event_fd: Weak<OwnedFd>,
 }
 
 impl Notifier {
     pub(crate) fn notify(&self) {
-        // The counter is never read: edge-triggered, every write is an event. It would refuse a write only
-        // after 2^64 - 2 of them.
+        let Some(event_fd) = self.event_fd.upgrade() else {
+            return;
+        };
+        // Edge-triggered: every write is an event, so the counter is never read. A write that did not happen would be a wake
+        // that is lost, and no other write would follow.
         let one = 1_u64.to_ne_bytes();
-        let written = rustix::io::write(&self.event_fd, &one);
-        debug_assert!(written.is_ok(), "writing to an eventfd: {written:?}");
+        loop {
+            match rustix::io::write(&event_fd, &one) {
+                Err(Errno::INTR) => {}
+                // The counter is full: after 2^64 - 2 writes.
+                Err(Errno::AGAIN) => drop(rustix::io::read(&event_fd, &mut [0; 8])),
+                written => {
+                    debug_assert!(written.is_ok(), "writing to an eventfd: {written:?}");
+                    return;
+                }
+            }
+        }
     }
 }
 

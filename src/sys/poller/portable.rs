@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use polling::{AsSource, PollMode};
@@ -18,7 +18,7 @@ pub(crate) const NEEDS_REARM: bool = true;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = false;
 
-/// A `polling` poller, shared with its notifiers.
+/// A `polling` poller, which its notifiers reach as long as it is there.
 pub(crate) struct Poller {
     poller: Arc<polling::Poller>,
     /// Edge-triggered where the system has it, else each interest is reported once and asked for again.
@@ -38,7 +38,7 @@ impl Poller {
 
     pub(crate) fn notifier(&self) -> Notifier {
         Notifier {
-            poller: self.poller.clone(),
+            poller: Arc::downgrade(&self.poller),
         }
     }
 
@@ -97,16 +97,18 @@ impl Poller {
     }
 }
 
-/// Ends the poller's wait, from any thread.
+/// Ends the poller's wait, from any thread. Without effect once the poller is gone.
 #[derive(Clone)]
 pub(crate) struct Notifier {
-    poller: Arc<polling::Poller>,
+    poller: Weak<polling::Poller>,
 }
 
 impl Notifier {
     pub(crate) fn notify(&self) {
-        let notified = self.poller.notify();
-        debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
+        if let Some(poller) = self.poller.upgrade() {
+            let notified = poller.notify();
+            debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
+        }
     }
 }
 
