@@ -103,7 +103,7 @@ mod program {
             println!("changed {key}");
             let (store, file, done) = (this.clone(), file.clone(), pending.clone());
             pending.borrow_mut().get_or_insert_with(|| {
-                let save = move |_: &Timeout| {
+                let save = move || {
                     done.take();
                     let saved = store.clone();
                     fs::write_file(&file, store.lines(), move |result| {
@@ -111,7 +111,7 @@ mod program {
                         saved.emitter.emit(SAVED, &());
                     });
                 };
-                set_timeout(save, 10)
+                set_timeout(10, save)
             });
         });
     }

@@ -73,8 +73,8 @@ pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, thenab
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
 pub use self::timers::{
-    Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, set_interval,
-    set_timeout,
+    Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, promises::sleep,
+    set_interval, set_timeout, set_timeout_mut,
 };
 pub use crate::event_loop::phase_call::Immediate;
 pub use crate::task::{next_tick, queue_microtask, set_immediate};

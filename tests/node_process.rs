@@ -72,9 +72,7 @@ fn n083_exit_stops_everything_wherever_it_is_called() {
         ("immediate", |trace| {
             drop(set_immediate(move || leave(&trace)))
         }),
-        ("timer", |trace| {
-            drop(set_timeout(move |_| leave(&trace), 1))
-        }),
+        ("timer", |trace| drop(set_timeout(1, move || leave(&trace)))),
         ("task", |trace| drop(spawn(async move { leave(&trace) }))),
         ("joined task", |trace| {
             let after = trace.clone();
@@ -113,14 +111,11 @@ fn n083_exit_stops_everything_wherever_it_is_called() {
                     }
                 });
                 let late = trace.clone();
-                set_timeout(
-                    move |_| {
-                        if late.contains("leave") {
-                            late.log("timer");
-                        }
-                    },
-                    1,
-                );
+                set_timeout(1, move || {
+                    if late.contains("leave") {
+                        late.log("timer");
+                    }
+                });
             }
         });
         assert_eq!((&*trace, code), ("leave exit-7", 7), "{name}");
@@ -278,7 +273,7 @@ fn panics_of_main_after_an_await_are_those_of_a_microtask() {
     let (trace, code) = run(|trace| async move {
         let tell = trace.clone();
         process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
-        set_timeout(move |_| trace.log("later"), 5);
+        set_timeout(5, move || trace.log("later"));
         time::sleep(ms(1)).await;
         throw("main")
     });
@@ -322,7 +317,7 @@ fn a_stopped_program_ends_without_before_exit() {
     let (trace, code) = run(|trace| async move {
         process::on_before_exit(move |_| trace.log("before"));
         set_immediate(|| phaseloop::LoopHandle::current().stop());
-        set_timeout(|_| (), 1000);
+        set_timeout(1000, || ());
     });
     assert_eq!((&*trace, code), ("exit-0", 0));
 }

@@ -1142,15 +1142,12 @@ fn a_function_that_panics_in_a_write_is_called_again() {
         set_immediate(move || {
             this.write(vec![1]);
         });
-        set_timeout(
-            move |_| {
-                sink.write(vec![2]);
-                kept.take().unwrap().ok();
-                let written = written.clone();
-                sink.write_with(vec![3], move |result| written.log(text(&result)));
-            },
-            5,
-        );
+        set_timeout(5, move || {
+            sink.write(vec![2]);
+            kept.take().unwrap().ok();
+            let written = written.clone();
+            sink.write_with(vec![3], move |result| written.log(text(&result)));
+        });
     });
     assert_eq!(trace, "write-1 write-2 write-3 ok");
 }

@@ -170,14 +170,11 @@ fn n101_listeners_of_a_signal_come_and_go() {
         let first = process::on_signal(SignalKind::USR2, move |_| said.say("never")).unwrap();
         let said = log.clone();
         process::on_signal(SignalKind::USR2, move |kind| said.say(kind)).unwrap();
-        set_timeout(
-            move |_| {
-                signal_hook::low_level::raise(SignalKind::USR2.as_raw()).unwrap();
-                assert!(first.remove() && !first.remove());
-                set_immediate(log.later("immediate"));
-            },
-            5,
-        );
+        set_timeout(5, move || {
+            signal_hook::low_level::raise(SignalKind::USR2.as_raw()).unwrap();
+            assert!(first.remove() && !first.remove());
+            set_immediate(log.later("immediate"));
+        });
     });
     assert_eq!(seen, "SIGUSR2 immediate");
     let refused = run(async { process::on_signal(SignalKind::KILL, |_| ()).unwrap_err() });
@@ -198,13 +195,10 @@ fn n101_a_signal_is_one_callback() {
             })
             .unwrap();
         }
-        set_timeout(
-            move |_| {
-                signal_hook::low_level::raise(SignalKind::USR1.as_raw()).unwrap();
-                set_immediate(log.later("immediate"));
-            },
-            5,
-        );
+        set_timeout(5, move || {
+            signal_hook::low_level::raise(SignalKind::USR1.as_raw()).unwrap();
+            set_immediate(log.later("immediate"));
+        });
     });
     assert_eq!(seen, "a b tick tick immediate");
 }

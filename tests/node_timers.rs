@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use phaseloop::node::{
     self, Timeout, clear_timeout, clear_timeout_by_id, next_tick, process, set_immediate,
-    set_interval, set_timeout, throw,
+    set_interval, set_timeout, set_timeout_mut, throw,
 };
 use phaseloop::{EventLoop, Kind};
 use util::{Trace, busy, finish, ms, panic_of, paused};
@@ -27,12 +27,12 @@ fn run(main: impl FnOnce() + 'static) -> Duration {
 #[test]
 fn n040_what_is_no_delay_is_one_millisecond() {
     for delay in [0.0, -0.0, 0.999, -5.0, f64::NAN, f64::NEG_INFINITY] {
-        let took = run(move || drop(set_timeout(|_| (), delay)));
+        let took = run(move || drop(set_timeout(delay, || ())));
         assert_eq!(took, ms(1), "{delay}");
     }
-    let took = run(|| drop(set_timeout(|_| (), Duration::from_micros(2_999))));
+    let took = run(|| drop(set_timeout(Duration::from_micros(2_999), || ())));
     assert_eq!(took, ms(2), "fractions are cut off");
-    let took = run(|| drop(set_timeout(|_| (), i32::MAX)));
+    let took = run(|| drop(set_timeout(i32::MAX, || ())));
     assert_eq!(took, ms(i32::MAX as u64), "the longest");
 }
 
@@ -43,13 +43,13 @@ fn n040_a_delay_that_does_not_fit_is_one_millisecond_and_a_warning() {
         let seen = warnings.clone();
         let took = run(move || {
             process::on_warning(move |warning| seen.borrow_mut().push(warning.to_string()));
-            set_timeout(|_| (), delay);
+            set_timeout(delay, || ());
         });
         assert_eq!(took, ms(1), "{delay}");
     }
     let took = run(|| {
         process::on_warning(|_| ());
-        set_timeout(|_| (), Duration::MAX);
+        set_timeout(Duration::MAX, || ());
     });
     assert_eq!(took, ms(1));
     let warnings = warnings.borrow();
@@ -65,15 +65,12 @@ fn an_interval_of_nothing_waits_a_millisecond_each_time() {
     for delay in [0.0, -1.0, f64::NAN] {
         let took = run(move || {
             let mut left = 5;
-            set_interval(
-                move |interval| {
-                    left -= 1;
-                    if left == 0 {
-                        interval.close();
-                    }
-                },
-                delay,
-            );
+            set_interval(delay, move |interval| {
+                left -= 1;
+                if left == 0 {
+                    interval.close();
+                }
+            });
         });
         assert_eq!(took, ms(5), "{delay}");
     }
@@ -90,8 +87,8 @@ fn n050_a_timer_may_clear_itself_again_and_again() {
             clear_timeout(own);
             own.refresh();
         };
-        set_timeout(clear_own.clone(), 3);
-        set_interval(clear_own, 3);
+        set_timeout_mut(3, clear_own.clone());
+        set_interval(3, clear_own);
     });
     assert_eq!(calls.get(), 2);
     assert_eq!(took, ms(3), "a refresh after the clear does nothing");
@@ -102,23 +99,61 @@ fn n049_a_timer_that_fired_and_was_cleared_can_be_refreshed_and_calls_nothing() 
     let calls = Rc::new(Cell::new(0));
     let count = calls.clone();
     let took = run(move || {
-        let timer = set_timeout(move |_| count.set(count.get() + 1), 5);
-        set_timeout(
-            move |_| {
-                timer.close();
-                timer.refresh();
-            },
-            10,
-        );
+        let timer = set_timeout_mut(5, move |_| count.set(count.get() + 1));
+        set_timeout(10, move || {
+            timer.close();
+            timer.refresh();
+        });
     });
     assert_eq!(calls.get(), 1);
     assert_eq!(took, ms(15), "it keeps the loop alive all the same");
 }
 
 #[test]
+fn n049_a_one_shot_timer_can_be_refreshed_until_it_has_fired_and_warns_afterwards() {
+    let calls = Rc::new(Cell::new(0));
+    let warnings = Rc::new(RefCell::new(Vec::new()));
+    let (count, seen) = (calls.clone(), warnings.clone());
+    let took = run(move || {
+        process::on_warning(move |warning| seen.borrow_mut().push(warning.name().to_owned()));
+        let timer = set_timeout(5, move || count.set(count.get() + 1));
+        let later = timer.clone();
+        set_timeout(3, move || drop(timer.refresh().clone()));
+        set_timeout(20, move || drop(later.refresh().clone()));
+    });
+    assert_eq!((calls.get(), took), (1, ms(20)));
+    assert_eq!(*warnings.borrow(), ["TimeoutRefreshWarning"]);
+}
+
+#[test]
+fn a_one_shot_timer_lets_go_of_what_its_closure_owns_when_it_is_called() {
+    let (mut event_loop, _, _) = paused();
+    let alive = Rc::new(());
+    let held = alive.clone();
+    let timer = event_loop.enter(|| set_timeout(1, move || drop(held)));
+    finish(&mut event_loop);
+    assert_eq!(Rc::strong_count(&alive), 1);
+    drop(timer);
+}
+
+#[test]
+fn timers_ticks_microtasks_and_immediates_take_one_closure() {
+    let calls = Rc::new(Cell::new(0));
+    let count = calls.clone();
+    run(move || {
+        let called = move || count.set(count.get() + 1);
+        set_timeout(1, called.clone());
+        next_tick(called.clone());
+        node::queue_microtask(called.clone());
+        set_immediate(called);
+    });
+    assert_eq!(calls.get(), 4);
+}
+
+#[test]
 fn n051_unreferenced_timers_do_not_keep_the_loop_alive_and_keepers_count_one_for_all() {
     let (mut event_loop, handle, _) = paused();
-    let timers: Vec<_> = event_loop.enter(|| (1..4).map(|n| set_timeout(|_| (), n)).collect());
+    let timers: Vec<_> = event_loop.enter(|| (1..4).map(|n| set_timeout(n, || ())).collect());
     assert_eq!(handle.keepers(), [(Kind::Timer, 1)]);
     timers[0].unref();
     timers[1].unref().unref();
@@ -142,21 +177,18 @@ fn a_panic_without_a_listener_leaves_the_loop_usable_with_the_rest_of_the_pass()
     event_loop.enter(|| {
         let mut calls = 0;
         let tell = trace.clone();
-        set_interval(
-            move |interval| {
-                calls += 1;
-                tell.log("interval");
-                if calls == 2 {
-                    interval.close();
-                }
-                assert!(calls != 1, "the first call");
-            },
-            1,
-        );
+        set_interval(1, move |interval| {
+            calls += 1;
+            tell.log("interval");
+            if calls == 2 {
+                interval.close();
+            }
+            assert!(calls != 1, "the first call");
+        });
         let tell = trace.clone();
-        set_timeout(move |_| tell.log("same-list"), 1);
+        set_timeout(1, move || tell.log("same-list"));
         let tell = trace.clone();
-        set_timeout(move |_| tell.log("next-list"), 2);
+        set_timeout(2, move || tell.log("next-list"));
         busy(ms(5));
     });
     let message = panic_of(|| finish(&mut event_loop));
@@ -178,9 +210,9 @@ fn callbacks_are_dropped_when_they_are_not_needed_any_more() {
     };
     let (fired, cleared, waiting) = event_loop.enter(|| {
         (
-            set_timeout(hold(), 1),
-            set_timeout(hold(), 1),
-            set_timeout(hold(), 100),
+            set_timeout_mut(1, hold()),
+            set_timeout_mut(1, hold()),
+            set_timeout_mut(100, hold()),
         )
     });
     assert_eq!(Rc::strong_count(&alive), 4);
@@ -204,12 +236,9 @@ fn a_callback_that_owns_its_timer_does_not_leak_with_the_loop() {
     let own = Rc::new(RefCell::new(None));
     let (inside, held) = (own.clone(), alive.clone());
     let interval = event_loop.enter(|| {
-        set_interval(
-            move |_| {
-                let _ = (&inside, &held);
-            },
-            1,
-        )
+        set_interval(1, move |_| {
+            let _ = (&inside, &held);
+        })
     });
     *own.borrow_mut() = Some(interval);
     drop(own);
@@ -221,7 +250,7 @@ fn a_callback_that_owns_its_timer_does_not_leak_with_the_loop() {
 #[test]
 fn n053_numbers_of_timers_are_their_own_and_unknown_ones_do_nothing() {
     run(|| {
-        let (a, b) = (set_timeout(|_| unreachable!(), 1), set_timeout(|_| (), 1));
+        let (a, b) = (set_timeout(1, || unreachable!()), set_timeout(1, || ()));
         assert_ne!(a.id(), b.id());
         assert_eq!(a.id(), a.clone().id());
         let id = a.id();
@@ -243,23 +272,20 @@ fn a_new_timer_has_nothing_of_the_one_whose_place_it_takes() {
             move |_: &Timeout| calls.set(calls.get() + 1)
         };
         // An interval that keeps nothing alive and has a number; cleared and dropped.
-        let old = set_interval(|_| unreachable!(), 5);
+        let old = set_interval(5, |_| unreachable!());
         let id = old.unref().id();
         clear_timeout(&old);
         drop(old);
-        let new = set_timeout(called(&seen), 20);
+        let new = set_timeout_mut(20, called(&seen));
         assert!(new.has_ref());
         clear_timeout_by_id(id);
         // One that has fired is not free while somebody holds it.
-        let fired = set_timeout(called(&seen), 1);
+        let fired = set_timeout_mut(1, called(&seen));
         let (again, third) = (fired.clone(), called(&seen));
-        set_timeout(
-            move |_| {
-                drop(set_timeout(third.clone(), 1));
-                again.refresh();
-            },
-            10,
-        );
+        set_timeout(10, move || {
+            drop(set_timeout_mut(1, third));
+            again.refresh();
+        });
     });
     assert_eq!((calls.get(), took), (4, ms(20)));
 }
@@ -271,18 +297,17 @@ fn a_callback_may_set_timers_when_it_is_dropped() {
     impl Drop for SetsOne {
         fn drop(&mut self) {
             let calls = self.0.clone();
-            set_timeout(move |_| calls.set(calls.get() + 1), 1);
+            set_timeout(1, move || calls.set(calls.get() + 1));
         }
     }
     let calls = Rc::new(Cell::new(0));
     let seen = calls.clone();
     run(move || {
         let [fired, cleared] = [(); 2].map(|()| SetsOne(seen.clone()));
-        set_timeout(move |_| assert!(Rc::strong_count(&fired.0) > 0), 1);
-        clear_timeout(&set_timeout(
-            move |_| unreachable!("{}", Rc::strong_count(&cleared.0)),
-            1,
-        ));
+        set_timeout(1, move || assert!(Rc::strong_count(&fired.0) > 0));
+        clear_timeout(&set_timeout(1, move || {
+            unreachable!("{}", Rc::strong_count(&cleared.0))
+        }));
     });
     assert_eq!(calls.get(), 2);
 }
@@ -293,10 +318,10 @@ fn n042_timers_may_be_set_before_the_loop_runs() {
     let (mut event_loop, _, trace) = paused();
     event_loop.enter(|| {
         let tell = trace.clone();
-        set_timeout(move |_| tell.log("second"), 10);
+        set_timeout(10, move || tell.log("second"));
         busy(ms(4));
         let tell = trace.clone();
-        set_timeout(move |_| tell.log("first"), 5);
+        set_timeout(5, move || tell.log("first"));
     });
     finish(&mut event_loop);
     assert_eq!(trace.take(), "first second");
@@ -305,7 +330,7 @@ fn n042_timers_may_be_set_before_the_loop_runs() {
 #[test]
 #[should_panic(expected = "no event loop runs on this thread")]
 fn timers_need_a_loop() {
-    set_timeout(|_| (), 1);
+    set_timeout(1, || ());
 }
 
 /// N74, N76: both in one, with a listener that is removed in between.
@@ -371,14 +396,11 @@ fn n009_a_plain_loop_has_the_same_timers() {
     event_loop.block_on(async {
         for name in ["a", "b"] {
             let trace = trace.clone();
-            set_timeout(
-                move |_| {
-                    trace.log(name);
-                    let trace = trace.clone();
-                    next_tick(move || trace.log(format!("{name}.tick")));
-                },
-                1,
-            );
+            set_timeout(1, move || {
+                trace.log(name);
+                let trace = trace.clone();
+                next_tick(move || trace.log(format!("{name}.tick")));
+            });
         }
         phaseloop::time::sleep(ms(30)).await;
     });

@@ -47,12 +47,12 @@ fn name_of(reason: &phaseloop::node::Reason) -> &'static str {
 fn n120_a_sleep_resumes_in_the_drain_of_its_timer() {
     let trace = traced(|trace| async move {
         let [t1, t2, slept] = [(); 3].map(|()| trace.clone());
-        set_timeout(move |_| t1.log("t1"), 1);
+        set_timeout(1, move || t1.log("t1"));
         call(async move {
             slept.log(promises::set_timeout(1, "slept").await.unwrap());
             next_tick(slept.call("tick"));
         });
-        set_timeout(move |_| t2.log("t2"), 1);
+        set_timeout(1, move || t2.log("t2"));
         busy(ms(20));
     });
     assert_eq!(trace, "t1 slept tick t2");
@@ -141,7 +141,7 @@ fn n123_an_abort_clears_a_timer_of_the_running_pass_and_an_immediate_of_the_runn
         let controller = AbortController::new();
         let options = Options::new().signal(&controller.signal());
         let first = controller.clone();
-        set_timeout(move |_| first.abort(), 1);
+        set_timeout(1, move || first.abort());
         let log = trace.clone();
         let sleep = set_timeout_with(1, "slept", &options);
         call(async move { log.log(sleep.await.unwrap_or("aborted")) });
@@ -203,14 +203,14 @@ fn unref_d_sleeps_keep_nothing_alive() {
 fn n124_a_signal_times_out_in_the_timers_phase_between_timers_of_its_duration() {
     let trace = traced(|trace| async move {
         let [t1, t2] = [trace.clone(), trace.clone()];
-        set_timeout(move |_| t1.log("t1"), 50);
+        set_timeout(50, move || t1.log("t1"));
         let signal = AbortSignal::timeout(50);
         let (log, seen) = (trace.clone(), signal.clone());
         signal.on_abort(move || {
             log.log(seen.reason().unwrap().name());
             next_tick(log.call("tick"));
         });
-        set_timeout(move |_| t2.log("t2"), 50);
+        set_timeout(50, move || t2.log("t2"));
         set_immediate(trace.call("immediate"));
         let never = AbortSignal::timeout(60_000);
         never.on_abort(|| unreachable!("the loop is not kept alive"));
@@ -269,7 +269,7 @@ fn n122_an_interval_ends_with_its_signal() {
         let options = Options::new().signal(&controller.signal());
         let mut ticks = set_interval_with(10, (), &options);
         let stop = controller.clone();
-        set_timeout(move |_| stop.abort(), 25);
+        set_timeout(25, move || stop.abort());
         while let Some(tick) = ticks.next().await {
             trace.stamp(tick.map_or_else(|error| error.name(), |()| "tick"));
         }

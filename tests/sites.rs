@@ -331,7 +331,7 @@ fn sleeps_jobs_and_timers_of_node_have_their_line() {
         job.await.unwrap().unwrap();
 
         let line = line!() + 1;
-        let timer = node::set_timeout(|_| (), 3_600_000);
+        let timer = node::set_timeout(3_600_000, || ());
         assert_listed("timer", line);
         timer.close();
         let line = line!() + 1;
@@ -419,8 +419,8 @@ fn panics_point_at_the_caller() {
     panics!(Command::new("true").spawn());
     panics!(Command::new("true").fd(2, rustix::pipe::pipe().unwrap().0));
     panics!(Channel::pair());
-    panics!(node::set_timeout(|_| (), 1));
-    panics!(node::set_interval(|_| (), 1));
+    panics!(node::set_timeout(1, || ()));
+    panics!(node::set_interval(1, |_| ()));
     panics!(node::set_immediate(|| ()));
     panics!(node::next_tick(|| ()));
     panics!(node::in_callbacks(async {}));

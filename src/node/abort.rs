@@ -142,16 +142,13 @@ impl AbortSignal {
         let weak = signal.downgrade();
         let keeper = Rc::new(Keeper::default());
         let kept = Rc::downgrade(&keeper);
-        let timer = set_timeout(
-            move |_| {
-                if let Some(signal) = weak.upgrade() {
-                    signal.set_aborted(Error::timed_out());
-                }
-                let signal = keeper.take();
-                drop(signal);
-            },
-            delay,
-        );
+        let timer = set_timeout(delay, move || {
+            if let Some(signal) = weak.upgrade() {
+                signal.set_aborted(Error::timed_out());
+            }
+            let signal = keeper.take();
+            drop(signal);
+        });
         timer.unref();
         signal.inner.kept.get_or_init(|| kept);
         signal.inner.timer.replace(Some(timer));

@@ -20,13 +20,15 @@ use super::delay::Delay;
 use super::lists::ItemKey;
 use super::process;
 use super::state::Node;
+use crate::event_loop::handle::LoopHandle;
 use crate::kinds::Site;
+use crate::sys::call::Call;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
 ///
-/// The delay counts from now by the millisecond clock (N42); see [`Delay`] for odd ones. The callback is given the timer, to
-/// [`refresh`](Timeout::refresh) it for example. The timer keeps the loop alive; dropping the returned handle changes
-/// nothing.
+/// The closure comes last, as everywhere in Rust. The delay counts from now by the millisecond clock; see [`Delay`] for odd
+/// ones. The timer keeps the loop alive; dropping the returned handle changes nothing. A timer that is to fire again after
+/// it has fired is one of [`set_timeout_mut`].
 ///
 /// In plain Rust: [`sleep`](crate::time::sleep) in a task.
 ///
@@ -41,19 +43,57 @@ use crate::kinds::Site;
 /// use phaseloop::node::{clear_timeout, run, set_timeout};
 ///
 /// run(async {
-///     set_timeout(|_| println!("later"), 5);
-///     let never = set_timeout(|_| unreachable!(), 1);
+///     let text = String::from("later");
+///     set_timeout(5, || println!("{text}"));
+///     let never = set_timeout(1, || unreachable!());
 ///     clear_timeout(&never);
 /// });
 /// ```
 #[track_caller]
-pub fn set_timeout(callback: impl FnMut(&Timeout) + 'static, delay: impl Into<Delay>) -> Timeout {
+#[inline]
+pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -> Timeout {
+    let callback = Callback::Once(Call::new(callback));
+    Timeout::start(callback, delay.into(), false, Location::caller())
+}
+
+/// Calls `callback` after `delay`, and again after each [`refresh`](Timeout::refresh) of the timer; otherwise as
+/// [`set_timeout`].
+///
+/// The callback is given the timer, so that it can refresh it. The timer holds the callback until it is cleared, or until
+/// it is over and its last handle is dropped.
+///
+/// # Panics
+///
+/// As [`set_timeout`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, set_timeout_mut};
+///
+/// run(async {
+///     let mut rounds = 0;
+///     set_timeout_mut(1, move |timer| {
+///         rounds += 1;
+///         if rounds < 3 {
+///             timer.refresh();
+///         }
+///     });
+/// });
+/// ```
+#[track_caller]
+pub fn set_timeout_mut(
+    delay: impl Into<Delay>,
+    callback: impl FnMut(&Timeout) + 'static,
+) -> Timeout {
+    let callback = Callback::Again(Box::new(callback));
     Timeout::start(callback, delay.into(), false, Location::caller())
 }
 
 /// Calls `callback` again and again, `delay` after the start of the call before; otherwise as [`set_timeout`].
 ///
-/// Nothing is caught up: a callback that takes longer than the delay is called again in the next pass, once (N48).
+/// The callback is given the timer, so that it can stop it. Nothing is caught up: a callback that takes longer than the
+/// delay is called again in the next pass, once.
 ///
 /// In plain Rust: [`interval`](crate::time::interval).
 ///
@@ -68,19 +108,17 @@ pub fn set_timeout(callback: impl FnMut(&Timeout) + 'static, delay: impl Into<De
 ///
 /// run(async {
 ///     let mut left = 3;
-///     set_interval(
-///         move |interval| {
-///             left -= 1;
-///             if left == 0 {
-///                 interval.close();
-///             }
-///         },
-///         1,
-///     );
+///     set_interval(1, move |interval| {
+///         left -= 1;
+///         if left == 0 {
+///             interval.close();
+///         }
+///     });
 /// });
 /// ```
 #[track_caller]
-pub fn set_interval(callback: impl FnMut(&Timeout) + 'static, delay: impl Into<Delay>) -> Timeout {
+pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 'static) -> Timeout {
+    let callback = Callback::Again(Box::new(callback));
     Timeout::start(callback, delay.into(), true, Location::caller())
 }
 
@@ -127,7 +165,7 @@ impl FromStr for TimeoutId {
     }
 }
 
-/// A timer made by [`set_timeout`] or [`set_interval`]; clones are the same timer.
+/// A timer made by [`set_timeout`], [`set_timeout_mut`] or [`set_interval`]; clones are the same timer.
 //
 // The lists of the loop hold one reference to its state. When the last other one is dropped and the timer is not armed, the
 // state is theirs alone, to be the next timer's.
@@ -155,12 +193,19 @@ struct TimeoutState {
     is_cleared: Cell<bool>,
     /// It was cleared while it ran: it can never run again (N49).
     is_dead: Cell<bool>,
+    /// It was called and can be called only once: there is nothing to refresh.
+    is_spent: Cell<bool>,
     /// Taken out while it runs.
     callback: Cell<Option<Callback>>,
 }
 
-/// Boxed: those that capture nothing need no memory, and the states of all timers are alike.
-type Callback = Box<dyn FnMut(&Timeout)>;
+/// What a timer calls. The types of the closures are erased, so that the states of all timers are alike.
+enum Callback {
+    Once(Call),
+    Again(Repeated),
+}
+
+type Repeated = Box<dyn FnMut(&Timeout)>;
 
 impl TimeoutState {
     fn new(node: &Rc<Node>, item: ItemKey, site: Site) -> Rc<Self> {
@@ -177,6 +222,7 @@ impl TimeoutState {
             is_over: Cell::new(false),
             is_cleared: Cell::new(false),
             is_dead: Cell::new(false),
+            is_spent: Cell::new(false),
             callback: Cell::default(),
         })
     }
@@ -191,24 +237,14 @@ impl TimeoutState {
         self.is_over.set(false);
         self.is_cleared.set(false);
         self.is_dead.set(false);
+        self.is_spent.set(false);
         self.callback.set(Some(callback));
     }
 }
 
 impl Timeout {
     #[track_caller]
-    fn start(
-        callback: impl FnMut(&Self) + 'static,
-        delay: Delay,
-        repeats: bool,
-        site: Site,
-    ) -> Self {
-        Self::start_boxed(Box::new(callback), delay, repeats, site)
-    }
-
-    /// What does not depend on the callback's type.
-    #[track_caller]
-    fn start_boxed(callback: Callback, delay: Delay, repeats: bool, site: Site) -> Self {
+    fn start(callback: Callback, delay: Delay, repeats: bool, site: Site) -> Self {
         if let Some(text) = delay.warning() {
             process::emit_warning("TimeoutOverflowWarning", text);
         }
@@ -226,10 +262,16 @@ impl Timeout {
 
     /// Starts the timer anew, as long as it was to begin with (N49).
     ///
-    /// It goes behind all timers of its duration. One that has fired is armed again, also from its own callback; one that was
-    /// cleared before it fired stays so. For an interval this moves the next call only, and inside its callback nothing.
+    /// It goes behind all timers of its duration. One that was cleared before it fired stays so. A timer of
+    /// [`set_timeout_mut`] that has fired is armed again, also from its own callback. One of [`set_timeout`] that has
+    /// fired has no closure left: it stays over, and a [warning](process::on_warning) says so. For an interval this moves
+    /// the next call only, and inside its callback nothing.
     pub fn refresh(&self) -> &Self {
         let state = &*self.0;
+        if state.is_spent.get() {
+            warn_of_spent_timer();
+            return self;
+        }
         if let Some(core) = state.node.core().filter(|_| !state.is_dead.get()) {
             let timers = &state.node.timers;
             timers.insert(&core, state, live_now(&core));
@@ -326,6 +368,15 @@ impl Timeout {
         if surplus.is_some() {
             state.item.set(ItemKey::NOWHERE);
         }
+    }
+}
+
+/// A port whose original refreshes a timer after it has fired would wait for ever without a word.
+#[cold]
+fn warn_of_spent_timer() {
+    if LoopHandle::try_current().is_some() {
+        let text = "a timer of set_timeout was refreshed after it had fired; set_timeout_mut makes one that fires again";
+        process::emit_warning("TimeoutRefreshWarning", text);
     }
 }
 

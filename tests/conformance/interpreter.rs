@@ -12,7 +12,8 @@ use futures::AsyncRead;
 use phaseloop::io::{PipeReader, PipeWriter, pipe};
 use phaseloop::node::{
     Deferred, Immediate, Promise, Reason, Timeout, all, call, call_returning, in_callbacks,
-    next_tick, process, queue_microtask, race, set_immediate, set_interval, set_timeout, thenable,
+    next_tick, process, queue_microtask, race, set_immediate, set_interval, set_timeout,
+    set_timeout_mut, thenable,
 };
 use phaseloop::time;
 
@@ -95,7 +96,7 @@ impl Machine {
                 body: actions,
             } => {
                 let call = body(self, id, actions);
-                self.name(id, Made::Timeout(set_timeout(move |_| call(), *ms)));
+                self.name(id, Made::Timeout(set_timeout_mut(*ms, move |_| call())));
             }
             Action::Interval {
                 id,
@@ -154,17 +155,14 @@ impl Machine {
     fn interval(self: &Rc<Self>, id: &str, ms: f64, times: f64, actions: &Actions) {
         let (machine, name, actions) = (self.clone(), id.to_owned(), actions.clone());
         let mut calls = 0_u32;
-        let interval = set_interval(
-            move |interval| {
-                calls += 1;
-                log(format!("{name}#{calls}"));
-                if f64::from(calls) >= times {
-                    interval.close();
-                }
-                machine.perform(&actions);
-            },
-            ms,
-        );
+        let interval = set_interval(ms, move |interval| {
+            calls += 1;
+            log(format!("{name}#{calls}"));
+            if f64::from(calls) >= times {
+                interval.close();
+            }
+            machine.perform(&actions);
+        });
         self.name(id, Made::Timeout(interval));
     }
 
@@ -248,7 +246,7 @@ impl Machine {
             Awaited::Thenable => thenable(|deferred| deferred.resolve(())),
             Awaited::Tick => Promise::new(|deferred| next_tick(move || deferred.resolve(()))),
             Awaited::Sleep { ms } => Promise::new(|deferred| {
-                set_timeout(move |_| deferred.resolve(()), *ms);
+                set_timeout(*ms, move || deferred.resolve(()));
             }),
             Awaited::Immediate => Promise::new(|deferred| {
                 set_immediate(move || deferred.resolve(()));

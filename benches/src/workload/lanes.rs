@@ -91,7 +91,7 @@ pub(crate) fn set_timeout(n: u64) -> Reading {
     Phaseloop::default().run(async move {
         let meter = Meter::start();
         for _ in 0..n {
-            phaseloop::node::clear_timeout(&phaseloop::node::set_timeout(|_| (), 100));
+            phaseloop::node::clear_timeout(&phaseloop::node::set_timeout(100, || ()));
         }
         meter.stop()
     })

@@ -17,7 +17,7 @@ use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId};
 use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
-use super::super::timers::{Timeout, set_timeout};
+use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
@@ -243,14 +243,11 @@ impl Socket {
             return;
         }
         let inner = Rc::downgrade(&self.inner);
-        let timeout = set_timeout(
-            move |_| {
-                if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
-                    duplex.emitter().emit(TIMEOUT, &());
-                }
-            },
-            delay,
-        );
+        let timeout = set_timeout_mut(delay, move |_| {
+            if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
+                duplex.emitter().emit(TIMEOUT, &());
+            }
+        });
         timeout.unref();
         self.inner.idle.replace(Some(timeout));
     }

@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 
 use super::super::lists::{ListKey, Lists};
 use super::super::state::Node;
-use super::{Callback, ItemKey, Timeout, TimeoutState};
+use super::{Callback, ItemKey, Repeated, Timeout, TimeoutState};
 use crate::event_loop::core::Core;
 use crate::event_loop::handles::Header;
 use crate::event_loop::timers::TimerState;
@@ -272,17 +272,23 @@ impl TimerLists {
         } else {
             0
         };
+        let callback = state.callback.take();
         // Also after a panic (N70).
         let mut after = AfterCall {
             timers: self,
             core,
             timeout,
             start,
-            callback: state.callback.take(),
+            again: None,
         };
         let _span = core.probe.callback(Phase::Timers);
-        if let Some(callback) = &mut after.callback {
-            callback(timeout);
+        match callback {
+            Some(Callback::Once(callback)) => {
+                state.is_spent.set(true);
+                callback.call();
+            }
+            Some(Callback::Again(callback)) => after.again.insert(callback)(timeout),
+            None => {}
         }
     }
 
@@ -312,7 +318,8 @@ struct AfterCall<'a> {
     timeout: &'a Timeout,
     /// When the callback began.
     start: u64,
-    callback: Option<Callback>,
+    /// The callback, if it can be called again.
+    again: Option<Repeated>,
 }
 
 impl Drop for AfterCall<'_> {
@@ -324,8 +331,8 @@ impl Drop for AfterCall<'_> {
             self.timers.finish(state);
         }
         // If it was cleared, it is let go of.
-        if !state.is_cleared.get() {
-            state.callback.set(self.callback.take());
+        if let (Some(callback), false) = (self.again.take(), state.is_cleared.get()) {
+            state.callback.set(Some(Callback::Again(callback)));
         }
     }
 }

@@ -17,8 +17,9 @@ use super::super::abort::{AbortListener, AbortSignal};
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::promise::{Deferred, Promise};
-use super::Timeout;
+use super::{Callback, Timeout};
 use crate::kinds::Site;
+use crate::sys::call::Call;
 use crate::task;
 
 /// What the functions of this module may be told besides.
@@ -75,6 +76,27 @@ pub fn set_timeout<T: Clone + 'static>(delay: impl Into<Delay>, value: T) -> Pro
     set_timeout_with(delay, value, &Options::default())
 }
 
+/// A promise of nothing after `delay`: [`set_timeout`] without a value.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, sleep};
+///
+/// run(async {
+///     sleep(10).await.unwrap();
+///     println!("ten milliseconds later");
+/// });
+/// ```
+#[track_caller]
+pub fn sleep(delay: impl Into<Delay>) -> Promise<()> {
+    set_timeout(delay, ())
+}
+
 /// The same with options. With a signal, who awaits it goes on five microtasks later, as in Node.
 ///
 /// The promise is rejected with an `AbortError` inside the abort, and the timer is gone then (N123).
@@ -90,12 +112,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
 ) -> Promise<T> {
     let (delay, site) = (delay.into(), Location::caller());
     promise(options, |deferred| {
-        let mut value = Some(value);
-        let fire = move |_: &Timeout| {
-            if let Some(value) = value.take() {
-                deferred.resolve(value);
-            }
-        };
+        let fire = Callback::Once(Call::new(move || deferred.resolve(value)));
         let timer = Timeout::start(fire, delay, false, site);
         if options.unref {
             timer.unref();
@@ -279,6 +296,7 @@ impl<T> Interval<T> {
             state.not_yielded.set(state.not_yielded.get() + 1);
             state.fire();
         };
+        let fire = Callback::Again(Box::new(fire));
         let timer = Timeout::start(fire, self.delay, true, self.site);
         if self.options.unref {
             timer.unref();

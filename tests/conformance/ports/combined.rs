@@ -15,7 +15,7 @@ use phaseloop::node::worker_threads::{CLOSE as PORT_CLOSE, EXIT, MessageChannel,
 use phaseloop::node::{
     self, AbortController, AbortSignal, Emitter, Error, Promise, Reason, Timeout, call,
     clear_interval, net, next_tick, process, queue_microtask, set_immediate, set_interval,
-    set_timeout, throw,
+    set_timeout, set_timeout_mut, throw,
 };
 
 use crate::support::{block, fs_op, log, say, scratch};
@@ -71,19 +71,18 @@ fn watch(name: &'static str, stream: &impl Emitter, text: fn(&Error) -> String) 
 
 async fn refresh_in_own_callback() {
     let mut rounds = 0;
-    let a = move |this: &Timeout| {
+    set_timeout_mut(20, move |this| {
         rounds += 1;
         log(format!("a{rounds}"));
         if rounds == 3 {
             return;
         }
-        set_timeout(move |_| log(format!("after-a{rounds}")), 20);
+        set_timeout(20, move || log(format!("after-a{rounds}")));
         this.refresh();
         Promise::resolved(()).then(|()| log("micro"));
         next_tick(say("tick"));
-    };
-    set_timeout(a, 20);
-    set_timeout(|_| log("b"), 20);
+    });
+    set_timeout(20, || log("b"));
 }
 
 async fn nested_immediates() {
@@ -220,7 +219,7 @@ async fn iterator_left() {
     let failing = Readable::objects().read(|_, _| ()).build();
     failing.push("x");
     let this = failing.clone();
-    set_timeout(move |_| this.destroy(Some(Error::new("gone"))), 50);
+    set_timeout(50, move || this.destroy(Some(Error::new("gone"))));
     call(async move {
         let mut chunks = failing.chunks();
         while let Some(c) = chunks.next().await {
@@ -239,11 +238,11 @@ async fn exit_hooks() {
         log(format!("before-{code}-{count}"));
         match count {
             1 => {
-                let revived = |_: &Timeout| {
+                let revived = || {
                     log("revived");
                     process::set_exit_code(3);
                 };
-                set_timeout(revived, 1);
+                set_timeout(1, revived);
             }
             2 => {
                 Promise::resolved(())
@@ -287,12 +286,12 @@ async fn rejections_in_order() {
     next_tick(move || {
         in_time.catch(|reason| log(format!("in-time-{reason}")));
     });
-    let first = |_: &Timeout| {
+    let first = || {
         log("timer1");
         drop(rejected("four"));
     };
-    set_timeout(first, 1);
-    set_timeout(|_| log("timer2"), 1);
+    set_timeout(1, first);
+    set_timeout(1, || log("timer2"));
     block(10);
 }
 
@@ -389,7 +388,7 @@ async fn interval_microtasks() {
             });
         }
     };
-    set_interval(i, 20);
+    set_interval(20, i);
     let j = move |this: &Timeout| {
         m += 1;
         log(format!("j{m}"));
@@ -401,17 +400,17 @@ async fn interval_microtasks() {
             });
         }
     };
-    set_interval(j, 20);
+    set_interval(20, j);
 }
 
 async fn worker_fails() {
     let w = Worker::<(), &str>::new(|parent_port| async move {
         parent_port.post_message("a");
-        let fail = move |_: &Timeout| {
+        let fail = move || {
             parent_port.post_message("b");
             throw("in the worker")
         };
-        set_timeout(fail, 20);
+        set_timeout(20, fail);
     })
     .unwrap();
     w.on(ONLINE, |()| log("online"));
@@ -548,7 +547,7 @@ async fn slow_pipe() {
     w.on(UNPIPE, |_| log("unpipe"));
     r.on(END, |()| log("end"));
     r.pipe(&w);
-    set_timeout(|_| log("later"), 100);
+    set_timeout(100, || log("later"));
 }
 
 async fn events_on() {
@@ -578,12 +577,12 @@ async fn events_on() {
         this.emit(Y, "v");
         queue_microtask(say("micro"));
     });
-    let last = move |_: &Timeout| {
+    let last = move || {
         e.emit(X, &4);
         e.emit(ERROR, &Error::new("no"));
         log("emitted");
     };
-    set_timeout(last, 30);
+    set_timeout(30, last);
 }
 
 /// Logs when a promise is settled, in rounds of microtasks from now.
@@ -650,32 +649,32 @@ async fn promise_mix() {
 }
 
 async fn timers_that_set_each_other() {
-    let first = |_: &Timeout| {
+    let first = || {
         log("t1");
-        set_timeout(|_| log("t1.1"), 0);
+        set_timeout(0, || log("t1.1"));
         set_immediate(say("i1"));
         block(5);
         Promise::resolved(()).then(|()| {
-            set_timeout(|_| log("t1.m"), 1);
+            set_timeout(1, || log("t1.m"));
             log("m1");
         });
     };
-    set_timeout(first, 1);
-    let second = |_: &Timeout| {
+    set_timeout(1, first);
+    let second = || {
         log("t2");
         set_immediate(|| {
             log("i2");
-            set_timeout(|_| log("i2.t"), 1);
+            set_timeout(1, || log("i2.t"));
             block(5);
             set_immediate(say("i2.i"));
         });
     };
-    set_timeout(second, 1);
-    let third = |_: &Timeout| {
+    set_timeout(1, second);
+    let third = || {
         log("t3");
         next_tick(say("t3.tick"));
     };
-    set_timeout(third, 2);
+    set_timeout(2, third);
     block(10);
 }
 
@@ -709,14 +708,14 @@ async fn timers_promises_abort() {
             }
             if n == 2 {
                 let ac = ac.clone();
-                let abort = move |_: &Timeout| {
+                let abort = move || {
                     log("abort");
                     ac.abort();
                     log("aborted");
                     next_tick(say("tick"));
                     queue_microtask(say("micro"));
                 };
-                set_timeout(abort, 10);
+                set_timeout(10, abort);
             }
         }
     });
@@ -764,14 +763,14 @@ async fn uncaught_places() {
         log("i2");
         Promise::resolved(()).then(|()| log("i2.m"));
     });
-    let timer = |_: &Timeout| {
+    let timer = || {
         queue_microtask(|| throw("m"));
         queue_microtask(say("m2"));
         next_tick(|| throw("t"));
         next_tick(say("t2"));
     };
-    set_timeout(timer, 20);
-    set_timeout(|_| log("timer2"), 20);
+    set_timeout(20, timer);
+    set_timeout(20, || log("timer2"));
     fs_op(|| {
         next_tick(say("fs.tick"));
         throw("fs")
@@ -848,5 +847,5 @@ async fn socket_timeout() {
     gone.on(net::TIMEOUT, |()| log("no"));
     gone.destroy(None);
     // Somebody has to hold it: its timer does not.
-    set_timeout(move |_| drop(idle.clone()), 30);
+    set_timeout(30, move || drop(idle.clone()));
 }

@@ -30,41 +30,32 @@ fn catch_all() {
 }
 
 fn after(ms: u32, token: &'static str) {
-    set_timeout(move |_| log(token), ms);
+    set_timeout(ms, move || log(token));
 }
 
 async fn timer_throws() {
     catch_all();
-    set_timeout(
-        |_| {
-            log("a");
-            next_tick(say("a.tick"));
-            Promise::resolved(()).then(|()| log("a.promise"));
-            throw("a")
-        },
-        1,
-    );
-    set_timeout(
-        |_| {
-            log("b");
-            next_tick(say("b.tick"));
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("a");
+        next_tick(say("a.tick"));
+        Promise::resolved(()).then(|()| log("a.promise"));
+        throw("a")
+    });
+    set_timeout(1, || {
+        log("b");
+        next_tick(say("b.tick"));
+    });
     after(1, "c");
     block(20);
 }
 
 async fn last_timer_of_list_throws() {
     catch_all();
-    set_timeout(
-        |_| {
-            log("a");
-            next_tick(say("a.tick"));
-            throw("a")
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("a");
+        next_tick(say("a.tick"));
+        throw("a")
+    });
     after(50, "b");
     after(50, "c");
     block(100);
@@ -169,17 +160,14 @@ async fn main_throws() {
 async fn interval_throws() {
     catch_all();
     let mut n = 0;
-    set_interval(
-        move |interval| {
-            n += 1;
-            log(format!("i{n}"));
-            if n == 3 {
-                interval.close();
-            }
-            throw(n.to_string())
-        },
-        5,
-    );
+    set_interval(5, move |interval| {
+        n += 1;
+        log(format!("i{n}"));
+        if n == 3 {
+            interval.close();
+        }
+        throw(n.to_string())
+    });
 }
 
 async fn unhandled_rejection() {
@@ -232,7 +220,7 @@ async fn unhandled_rejection_becomes_uncaught() {
 
 async fn uncaught_adds_a_turn() {
     process::on_uncaught_panic(|_| log("caught"));
-    set_timeout(|_| log("unrefd"), 1).unref();
+    set_timeout(1, || log("unrefd")).unref();
     next_tick(|| {
         block(20);
         throw("x")

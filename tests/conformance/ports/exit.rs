@@ -22,7 +22,7 @@ async fn before_exit() {
             set_immediate(say("immediate"));
         }
         if n == 2 {
-            set_timeout(|_| log("timeout"), 1);
+            set_timeout(1, || log("timeout"));
         }
     });
     process::on_exit(|code| log(format!("exit-{code}")));
@@ -34,7 +34,7 @@ async fn exit_event() {
         log("exit1");
         next_tick(say("no-tick"));
         set_immediate(say("no-immediate"));
-        set_timeout(|_| log("no-timeout"), 0);
+        set_timeout(0, || log("no-timeout"));
     });
     process::on_exit(|_| log("exit2"));
     set_immediate(say("immediate"));
@@ -43,31 +43,25 @@ async fn exit_event() {
 async fn process_exit_in_callback() {
     process::on_exit(|code| log(format!("exit-{code}")));
     process::on_before_exit(|_| log("no-beforeExit"));
-    set_timeout(
-        |_| {
-            log("t1");
-            next_tick(say("no-tick"));
-            Promise::resolved(()).then(|()| log("no-promise"));
-            process::exit(0)
-        },
-        1,
-    );
-    set_timeout(|_| log("no-t2"), 1);
+    set_timeout(1, || {
+        log("t1");
+        next_tick(say("no-tick"));
+        Promise::resolved(()).then(|()| log("no-promise"));
+        process::exit(0)
+    });
+    set_timeout(1, || log("no-t2"));
     block(20);
 }
 
 /// What a closure captures is its arguments.
 async fn callback_arguments() {
     let (x, y, z) = ("x", "y", "z");
-    set_timeout(move |_| log(format!("timeout-{x}{y}")), 1);
-    set_interval(
-        move |interval| {
-            log(format!("interval-{z}"));
-            interval.close();
-        },
-        1,
-    );
+    set_timeout(1, move || log(format!("timeout-{x}{y}")));
+    set_interval(1, move |interval| {
+        log(format!("interval-{z}"));
+        interval.close();
+    });
     set_immediate(say("immediate-direct"));
-    set_timeout(|_| log("timeout-direct"), 1);
+    set_timeout(1, || log("timeout-direct"));
     block(20);
 }

@@ -134,13 +134,10 @@ async fn immediates_and_timers_rounds() {
             if n < 3 {
                 turn(n + 1);
             }
-            set_timeout(
-                move |_| {
-                    log(format!("t{n}"));
-                    next_tick(move || log(format!("k{n}")));
-                },
-                1,
-            );
+            set_timeout(1, move || {
+                log(format!("t{n}"));
+                next_tick(move || log(format!("k{n}")));
+            });
             block(10);
         });
     }
@@ -148,7 +145,7 @@ async fn immediates_and_timers_rounds() {
 }
 
 async fn empty_loop_order() {
-    let long = Cell::new(Some(set_timeout(|_| log("no"), 60_000)));
+    let long = Cell::new(Some(set_timeout(60_000, || log("no"))));
     set_immediate(move || {
         log("i1");
         set_immediate(move || {
@@ -156,7 +153,7 @@ async fn empty_loop_order() {
             if let Some(long) = long.take() {
                 clear_timeout(&long);
             }
-            set_timeout(|_| log("t50"), 50);
+            set_timeout(50, || log("t50"));
         });
     });
 }

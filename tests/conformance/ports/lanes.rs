@@ -30,7 +30,7 @@ fn then(f: impl FnOnce() + 'static) {
 }
 
 async fn main_order() {
-    set_timeout(|_| log("timeout"), 0);
+    set_timeout(0, || log("timeout"));
     set_immediate(say("immediate"));
     then(say("promise"));
     next_tick(say("tick"));
@@ -112,7 +112,7 @@ async fn tick_recursion_starves_loop() {
         }
         log(format!("ticks-done-{n}"));
     }
-    set_timeout(|_| log("timer"), 1);
+    set_timeout(1, || log("timer"));
     set_immediate(say("immediate"));
     fs_op(say("fs"));
     again(0);
@@ -186,7 +186,7 @@ async fn microtask_in_every_callback_kind() {
         server.close().then(|| ());
         connection.close_now().then(|| lanes("close"));
         set_immediate(|| lanes("immediate"));
-        set_timeout(|_| lanes("timer"), 1);
+        set_timeout(1, || lanes("timer"));
         block(10);
         fs_op(|| lanes("io"));
     });

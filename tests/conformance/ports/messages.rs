@@ -32,7 +32,7 @@ async fn message_channel() {
     port1.post_message(2);
     port1.post_message(3);
     next_tick(say("tick"));
-    set_timeout(|_| log("timeout"), 300);
+    set_timeout(300, || log("timeout"));
 }
 
 async fn message_before_immediate() {
@@ -44,7 +44,7 @@ async fn message_before_immediate() {
             this.close();
         }
     });
-    let timer = move |_: &_| {
+    let timer = move || {
         log("timer");
         let port = port1.clone();
         set_immediate(move || {
@@ -55,7 +55,7 @@ async fn message_before_immediate() {
         });
         port1.post_message("m1");
     };
-    set_timeout(timer, 1);
+    set_timeout(1, timer);
     block(20);
 }
 

@@ -33,23 +33,20 @@ async fn signal_in_poll() {
     };
     signal.start(SignalKind::USR2, heard).unwrap();
     signal.unref();
-    set_timeout(
-        |_| {
-            log("timer");
-            set_immediate(say("immediate"));
-            // To this thread: another one of the tests' process might be late to take it.
-            signal_hook::low_level::raise(SignalKind::USR2.as_raw()).unwrap();
-            next_tick(say("tick"));
-            block(20);
-            log("sync");
-        },
-        50,
-    );
-    let end = move |_: &_| {
+    set_timeout(50, || {
+        log("timer");
+        set_immediate(say("immediate"));
+        // To this thread: another one of the tests' process might be late to take it.
+        signal_hook::low_level::raise(SignalKind::USR2.as_raw()).unwrap();
+        next_tick(say("tick"));
+        block(20);
+        log("sync");
+    });
+    let end = move || {
         signal.stop();
         process::exit(0);
     };
-    set_timeout(end, 400);
+    set_timeout(400, end);
 }
 
 async fn child_exit_and_close() {

@@ -95,7 +95,7 @@ async fn socket_destroy_closes_after_check() {
         c.destroy(None);
         next_tick(say("tick"));
         then("promise");
-        set_timeout(|_| log("timeout"), 1);
+        set_timeout(1, || log("timeout"));
         set_immediate(|| {
             log("immediate");
             block(20);

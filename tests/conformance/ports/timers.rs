@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use phaseloop::node::{
     Promise, Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, next_tick,
-    process, queue_microtask, set_immediate, set_interval, set_timeout,
+    process, queue_microtask, set_immediate, set_interval, set_timeout, set_timeout_mut,
 };
 
 use crate::support::{block, log, say};
@@ -45,7 +45,7 @@ super::ports! {
 }
 
 fn after(ms: u32, token: &'static str) -> Timeout {
-    set_timeout(move |_| log(token), ms)
+    set_timeout(ms, move || log(token))
 }
 
 /// A variable that closures share, empty at first.
@@ -60,14 +60,14 @@ fn with(timeout: &Later, f: impl FnOnce(&Timeout)) {
 async fn timeout_coercion() {
     after(1, "one");
     after(0, "zero");
-    set_timeout(|_| log("negative"), -5);
-    set_timeout(|_| log("nan"), f64::NAN);
+    set_timeout(-5, || log("negative"));
+    set_timeout(f64::NAN, || log("nan"));
     // Rust has no missing arguments; JavaScript reads one as NaN.
-    set_timeout(|_| log("missing"), f64::NAN);
-    set_timeout(|_| log("word"), "soon");
-    set_timeout(|_| log("half"), 0.5);
-    set_timeout(|_| log("one-point-nine"), 1.9);
-    set_timeout(|_| log("numeric-string"), "1");
+    set_timeout(f64::NAN, || log("missing"));
+    set_timeout("soon", || log("word"));
+    set_timeout(0.5, || log("half"));
+    set_timeout(1.9, || log("one-point-nine"));
+    set_timeout("1", || log("numeric-string"));
     after(1, "one-again");
     block(20);
 }
@@ -76,15 +76,12 @@ async fn timeout_overflow() {
     process::on_warning(|_| ());
     after(300, "d300");
     after(1 << 31, "overflow");
-    set_timeout(|_| log("infinite"), f64::INFINITY);
+    set_timeout(f64::INFINITY, || log("infinite"));
     let longest = after((1 << 31) - 1, "never");
-    set_timeout(
-        move |_| {
-            log("clear-max");
-            clear_timeout(&longest);
-        },
-        600,
-    );
+    set_timeout(600, move || {
+        log("clear-max");
+        clear_timeout(&longest);
+    });
 }
 
 async fn timers_by_expiry() {
@@ -130,130 +127,103 @@ async fn timer_start_is_live_clock() {
 }
 
 async fn now_is_frozen_during_pass() {
-    set_timeout(
-        |_| {
-            log("t1");
-            set_immediate(say("immediate"));
-            block(300);
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("t1");
+        set_immediate(say("immediate"));
+        block(300);
+    });
     after(200, "t200");
     block(20);
 }
 
 async fn timer_added_in_callback() {
-    set_timeout(
-        |_| {
-            log("a");
-            after(1, "a.inner");
-            set_immediate(say("immediate"));
-            block(20);
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("a");
+        after(1, "a.inner");
+        set_immediate(say("immediate"));
+        block(20);
+    });
     after(1, "b");
     block(20);
 }
 
 async fn timers_phase_reentered() {
-    set_timeout(
-        |_| {
-            log("t1");
-            set_immediate(say("immediate"));
-            next_tick(|| {
-                log("tick");
-                block(300);
-                after(1000, "t1000");
-            });
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("t1");
+        set_immediate(say("immediate"));
+        next_tick(|| {
+            log("tick");
+            block(300);
+            after(1000, "t1000");
+        });
+    });
     after(150, "t150");
     block(20);
 }
 
 async fn timers_phase_not_reentered() {
-    set_timeout(
-        |_| {
-            log("t1");
-            set_immediate(say("immediate"));
-            next_tick(|| {
-                log("tick");
-                block(300);
-            });
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("t1");
+        set_immediate(say("immediate"));
+        next_tick(|| {
+            log("tick");
+            block(300);
+        });
+    });
     after(150, "t150");
     block(20);
 }
 
 async fn tick_between_two_timers() {
-    set_timeout(
-        |_| {
-            log("timer1");
-            next_tick(say("tick1"));
-            Promise::resolved(()).then(|()| log("promise1"));
-        },
-        0,
-    );
-    set_timeout(
-        |_| {
-            log("timer2");
-            Promise::resolved(()).then(|()| log("promise2"));
-            next_tick(say("tick2"));
-        },
-        0,
-    );
+    set_timeout(0, || {
+        log("timer1");
+        next_tick(say("tick1"));
+        Promise::resolved(()).then(|()| log("promise1"));
+    });
+    set_timeout(0, || {
+        log("timer2");
+        Promise::resolved(()).then(|()| log("promise2"));
+        next_tick(say("tick2"));
+    });
     block(20);
 }
 
 async fn drain_between_lists() {
     for ms in [1, 50, 100] {
-        set_timeout(
-            move |_| {
-                log(format!("t{ms}"));
-                queue_microtask(move || {
-                    log(format!("m{ms}"));
-                    next_tick(move || log(format!("k{ms}")));
-                });
-            },
-            ms,
-        );
+        set_timeout(ms, move || {
+            log(format!("t{ms}"));
+            queue_microtask(move || {
+                log(format!("m{ms}"));
+                next_tick(move || log(format!("k{ms}")));
+            });
+        });
     }
     block(200);
 }
 
 async fn interval_counts_from_callback_start() {
     let mut n = 0;
-    set_interval(
-        move |interval| {
-            n += 1;
-            log(format!("interval{n}"));
-            if n == 2 {
-                clear_interval(interval);
-            } else {
-                block(250);
-            }
-        },
-        400,
-    );
+    set_interval(400, move |interval| {
+        n += 1;
+        log(format!("interval{n}"));
+        if n == 2 {
+            clear_interval(interval);
+        } else {
+            block(250);
+        }
+    });
     after(925, "timeout");
 }
 
 async fn interval_does_not_catch_up() {
     let mut n = 0;
-    set_interval(
-        move |interval| {
-            n += 1;
-            log(format!("i{n}"));
-            if n == 2 {
-                clear_interval(interval);
-            }
-        },
-        100,
-    );
+    set_interval(100, move |interval| {
+        n += 1;
+        log(format!("i{n}"));
+        if n == 2 {
+            clear_interval(interval);
+        }
+    });
     set_immediate(|| {
         block(450);
         log("unblocked");
@@ -264,59 +234,47 @@ async fn interval_does_not_catch_up() {
 
 async fn interval_behind_own_timeout() {
     let mut n = 0;
-    set_interval(
-        move |interval| {
-            n += 1;
-            log(format!("interval{n}"));
-            if n == 2 {
-                return clear_interval(interval);
-            }
-            block(150);
-            after(300, "timeout");
-        },
-        300,
-    );
+    set_interval(300, move |interval| {
+        n += 1;
+        log(format!("interval{n}"));
+        if n == 2 {
+            return clear_interval(interval);
+        }
+        block(150);
+        after(300, "timeout");
+    });
 }
 
 async fn interval_cleared_inside() {
     let mut n = 0;
-    set_interval(
-        move |interval| {
-            n += 1;
-            log(format!("i{n}"));
-            next_tick(move || log(format!("k{n}")));
-            if n == 3 {
-                clear_interval(interval);
-            }
-        },
-        1,
-    );
+    set_interval(1, move |interval| {
+        n += 1;
+        log(format!("i{n}"));
+        next_tick(move || log(format!("k{n}")));
+        if n == 3 {
+            clear_interval(interval);
+        }
+    });
     set_immediate(|| block(5));
 }
 
 async fn clear_later_timer_in_pass() {
     let [b, c]: [Later; 2] = Default::default();
     let (kill_b, kill_c) = (b.clone(), c.clone());
-    set_timeout(
-        move |_| {
-            log("a");
-            with(&kill_b, clear_timeout);
-            let kill_c = kill_c.clone();
-            next_tick(move || with(&kill_c, clear_timeout));
-        },
-        1,
-    );
+    set_timeout(1, move || {
+        log("a");
+        with(&kill_b, clear_timeout);
+        let kill_c = kill_c.clone();
+        next_tick(move || with(&kill_c, clear_timeout));
+    });
     *b.borrow_mut() = Some(after(1, "b"));
     *c.borrow_mut() = Some(after(1, "c"));
     after(1, "d");
     let e = after(50, "e");
-    set_timeout(
-        move |_| {
-            log("f");
-            clear_timeout(&e);
-        },
-        1,
-    );
+    set_timeout(1, move || {
+        log("f");
+        clear_timeout(&e);
+    });
     block(100);
 }
 
@@ -330,24 +288,18 @@ async fn refresh_moves_to_tail() {
 
 async fn refresh_fired_timer() {
     let mut n = 0;
-    set_timeout(
-        move |a| {
-            n += 1;
-            log(format!("a{n}"));
-            if n == 1 {
-                a.refresh();
-            }
-        },
-        20,
-    );
-    let b = after(20, "b");
-    set_timeout(
-        move |_| {
-            log("again");
-            b.refresh();
-        },
-        300,
-    );
+    set_timeout_mut(20, move |a| {
+        n += 1;
+        log(format!("a{n}"));
+        if n == 1 {
+            a.refresh();
+        }
+    });
+    let b = set_timeout_mut(20, |_| log("b"));
+    set_timeout(300, move || {
+        log("again");
+        b.refresh();
+    });
 }
 
 async fn refresh_cleared_timer() {
@@ -360,17 +312,14 @@ async fn refresh_cleared_timer() {
 async fn refresh_too_late() {
     let b = Later::default();
     let refreshed = b.clone();
-    set_timeout(
-        move |_| {
-            log("a");
-            let refreshed = refreshed.clone();
-            next_tick(move || {
-                log("refresh");
-                with(&refreshed, |b| _ = b.refresh());
-            });
-        },
-        100,
-    );
+    set_timeout(100, move || {
+        log("a");
+        let refreshed = refreshed.clone();
+        next_tick(move || {
+            log("refresh");
+            with(&refreshed, |b| _ = b.refresh());
+        });
+    });
     *b.borrow_mut() = Some(after(100, "b"));
     after(500, "end");
     block(150);
@@ -379,13 +328,10 @@ async fn refresh_too_late() {
 async fn refresh_in_time() {
     let c = Later::default();
     let refreshed = c.clone();
-    set_timeout(
-        move |_| {
-            log("a");
-            with(&refreshed, |c| _ = c.refresh());
-        },
-        100,
-    );
+    set_timeout(100, move || {
+        log("a");
+        with(&refreshed, |c| _ = c.refresh());
+    });
     after(100, "b");
     *c.borrow_mut() = Some(after(100, "c"));
     after(150, "d");
@@ -439,7 +385,7 @@ async fn unref_list_survives_clear() {
 
 async fn clear_by_number() {
     let a = after(20, "a");
-    let b = set_interval(|_| log("b"), 20);
+    let b = set_interval(20, |_| log("b"));
     clear_timeout_by_id(a.id());
     let number: TimeoutId = b.id().to_string().parse().expect("it is a number");
     clear_timeout_by_id(number);
@@ -459,13 +405,10 @@ async fn timeout_in_immediate() {
 }
 
 async fn immediate_in_timer() {
-    set_timeout(
-        |_| {
-            log("t1");
-            after(1, "t2");
-            set_immediate(say("i"));
-            block(20);
-        },
-        1,
-    );
+    set_timeout(1, || {
+        log("t1");
+        after(1, "t2");
+        set_immediate(say("i"));
+        block(20);
+    });
 }
