@@ -1,4 +1,4 @@
-//! System calls that fail: interruptions where a wake or a connection would be lost.
+//! System calls that fail: interruptions where a wake or a connection would be lost, errors of `accept` that stay.
 //!
 //! The tests run themselves under `strace`; where there is none, they say so and pass.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
@@ -10,10 +10,11 @@ mod util;
 use std::thread;
 
 use fault_util::{with_faults, with_faults_of_eventfds};
-use futures::StreamExt;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
+use futures::{FutureExt, StreamExt};
 use phaseloop::net::{SocketName, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use phaseloop::signal::{SignalKind, Signals};
+use phaseloop::{Handle, LoopHandle};
 use rustix::process::{Signal, kill_process};
 use tcp_util::{listener, run};
 use util::ms;
@@ -111,5 +112,108 @@ fn a_connect_that_is_interrupted_is_tried_again() {
             sender.send(b"datagram").await.unwrap();
             receiver.recv_from(&mut [0; 8]).await.unwrap();
         });
+    });
+}
+
+/// Counts the errors of an accept loop that goes on after each of them, and compares them with the time.
+async fn count_errors<T>(mut accept: impl AsyncFnMut() -> std::io::Result<T>) {
+    /// How long a listener rests after an error that stays.
+    const REST: u128 = 10;
+    /// How many connections may fail one after the other without a rest.
+    const OF_CONNECTIONS: u128 = 16;
+    let start = LoopHandle::current().now();
+    let mut errors = 0;
+    while LoopHandle::current().now() - start < ms(100) {
+        assert!(accept().await.is_err());
+        errors += 1;
+    }
+    let passed = (LoopHandle::current().now() - start).as_millis();
+    assert!(errors <= passed / REST + OF_CONNECTIONS + 1, "{errors}");
+}
+
+/// Runs accept loops under an error for good, on a TCP and on a Unix listener.
+fn accept_under(test: &str, error: &str) {
+    with_faults(test, &[&format!("accept4:error={error}")], || {
+        run(async {
+            let (listener, address) = listener().await;
+            let _client = std::net::TcpStream::connect(address).unwrap();
+            count_errors(async || listener.accept().await).await;
+
+            let name = SocketName::abstract_name(format!("{test}-{}", std::process::id()));
+            let listener = UnixListener::bind(name.clone()).unwrap();
+            let _client = UnixStream::connect(name).await.unwrap();
+            count_errors(async || listener.accept().await).await;
+        });
+    });
+}
+
+#[test]
+fn an_accept_loop_rests_while_there_are_no_buffers() {
+    accept_under("an_accept_loop_rests_while_there_are_no_buffers", "ENOBUFS");
+}
+
+#[test]
+fn an_accept_loop_rests_while_there_is_no_memory() {
+    accept_under("an_accept_loop_rests_while_there_is_no_memory", "ENOMEM");
+}
+
+#[test]
+fn an_accept_loop_rests_while_it_is_forbidden() {
+    accept_under("an_accept_loop_rests_while_it_is_forbidden", "EPERM");
+}
+
+#[test]
+fn an_accept_loop_rests_when_the_socket_does_not_listen() {
+    let test = "an_accept_loop_rests_when_the_socket_does_not_listen";
+    accept_under(test, "EINVAL");
+}
+
+/// Also not on the descriptor that is held back to turn connections away.
+#[test]
+fn an_accept_loop_rests_while_there_is_no_descriptor() {
+    accept_under(
+        "an_accept_loop_rests_while_there_is_no_descriptor",
+        "EMFILE",
+    );
+}
+
+#[test]
+fn an_accept_loop_rests_when_all_connections_are_aborted() {
+    let test = "an_accept_loop_rests_when_all_connections_are_aborted";
+    accept_under(test, "ECONNABORTED");
+}
+
+/// The connection is still there, and no event tells of it again.
+#[test]
+fn a_listener_that_has_rested_accepts_what_waited() {
+    let test = "a_listener_that_has_rested_accepts_what_waited";
+    with_faults(test, &["accept4:error=ENOMEM:when=1..3"], || {
+        run(async {
+            let (listener, address) = listener().await;
+            let _client = std::net::TcpStream::connect(address).unwrap();
+            for _ in 0..3 {
+                assert!(listener.accept().await.is_err());
+            }
+            // Given up while it rests.
+            assert!(listener.accept().now_or_never().is_none());
+            listener.accept().await.unwrap();
+        });
+    });
+}
+
+/// A listener that does not keep the loop alive does not do so while it rests.
+#[test]
+fn a_rest_of_a_listener_that_is_unrefd_keeps_no_loop_alive() {
+    let test = "a_rest_of_a_listener_that_is_unrefd_keeps_no_loop_alive";
+    with_faults(test, &["accept4:error=ENOMEM"], || {
+        phaseloop::run(async {
+            let (listener, address) = listener().await;
+            let _client = std::net::TcpStream::connect(address).unwrap();
+            assert!(listener.accept().await.is_err());
+            listener.unref();
+            let accepts = async move { while listener.accept().await.is_err() {} };
+            phaseloop::spawn(accepts).detach();
+        })
+        .unwrap();
     });
 }

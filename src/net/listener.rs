@@ -7,7 +7,7 @@ use std::net::{self, SocketAddr};
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Type};
@@ -26,8 +26,11 @@ use crate::time::sleep_at;
 /// How many connections wait for [`TcpListener::accept`], unless told otherwise.
 pub(super) const BACKLOG: u32 = 1024;
 
-/// How long the listener rests when there is no descriptor, not even one to turn connections away with.
+/// How long a listener rests after an error that the next attempt would meet as well.
 const REST: Duration = Duration::from_millis(10);
+
+/// How many connections in a row may fail by themselves before the listener rests as well.
+const FAILURES_IN_A_ROW: u32 = 16;
 
 /// A TCP socket that waits for connections.
 ///
@@ -39,10 +42,43 @@ const REST: Duration = Duration::from_millis(10);
 /// When the process or the system has no descriptor left, [`accept`](TcpListener::accept) returns that error once. The
 /// connections that wait then are accepted on a descriptor held back for this, and closed: their peers learn of it instead of
 /// waiting. The listener goes on: the next `accept` waits for the next connection.
+///
+/// # Errors that stay
+///
+/// Some errors are not of one connection: the system has no memory for it, a security module forbids it, the socket does not
+/// listen any more, or there is no descriptor, not even the one held back. [`accept`](TcpListener::accept) returns such an
+/// error at once. The next `accept` rests for 10 milliseconds before it tries again, so that a loop that logs the error and
+/// goes on leaves the processor to others.
+///
+/// # Examples
+///
+/// ```
+/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let address = listener.local_addr()?;
+///     phaseloop::spawn(async move {
+///         loop {
+///             match listener.accept().await {
+///                 Ok((mut stream, _)) => drop(stream.write_all(b"hello").await),
+///                 Err(error) => eprintln!("accept: {error}"),
+///             }
+///         }
+///     })
+///     .detach();
+///     let mut text = String::new();
+///     TcpStream::connect(address).await?.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct TcpListener {
     source: Source<net::TcpListener>,
-    /// The turn in which a connection was accepted last.
-    last_accept: Cell<Option<u64>>,
+    accepted: Accepted,
 }
 
 impl TcpListener {
@@ -88,7 +124,7 @@ impl TcpListener {
         sys::socket::keep_reserve();
         Ok(Self {
             source: Source::new_at(handle, listener, site)?,
-            last_accept: Cell::new(None),
+            accepted: Accepted::default(),
         })
     }
 
@@ -118,8 +154,8 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for it (see [`TcpListener`]), and what the system says of a connection that went away
-    /// before it was accepted. The listener goes on after either.
+    /// Any OS error of `accept`: of a connection that went away before it was accepted, for want of a descriptor, or one
+    /// that stays (see [`TcpListener`]). The listener goes on after each.
     ///
     /// # Cancel safety
     ///
@@ -133,7 +169,7 @@ impl TcpListener {
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
         let (stream, peer) =
-            accept_one(&self.source, &self.last_accept, site, sys::socket::accept).await?;
+            accept_one(&self.source, &self.accepted, site, sys::socket::accept).await?;
         Ok((TcpStream::register(&handle, stream, site)?, peer))
     }
 
@@ -186,21 +222,33 @@ impl TcpListener {
     }
 }
 
-/// Accepts a connection of whatever kind of listener: at most one a turn, and none while there is no descriptor for it.
+/// What a listener remembers of its last accepts.
+#[derive(Default)]
+pub(super) struct Accepted {
+    /// The turn of the last one.
+    turn: Cell<Option<u64>>,
+    /// How many of them failed since one succeeded.
+    failures: Cell<u32>,
+    /// When the next attempt may be made, in the loop's time.
+    rest_until: Cell<Option<Instant>>,
+}
+
+/// Accepts a connection of whatever kind of listener: at most one a turn, and none while the listener rests.
 pub(super) async fn accept_one<L: AsSource, C>(
     listener: &Source<L>,
-    last_accept: &Cell<Option<u64>>,
+    last: &Accepted,
     site: Site,
     accept: impl Fn(&L) -> io::Result<C>,
 ) -> io::Result<C> {
     let handle = listener.event_loop();
     let accepted = loop {
-        if last_accept.get() == Some(handle.turns()) {
+        rest(listener, last, site).await;
+        if last.turn.get() == Some(handle.turns()) {
             phase::poll().await;
         }
         listener.readable().await?;
-        // Of several who wait, the first may have had this turn's.
-        if last_accept.get() == Some(handle.turns()) {
+        // Of several who wait, the first may have had this turn's, or may have met an error that stays.
+        if last.turn.get() == Some(handle.turns()) || last.rest_until.get().is_some() {
             continue;
         }
         match listener.try_with(&accept) {
@@ -208,22 +256,65 @@ pub(super) async fn accept_one<L: AsSource, C>(
             accepted => break accepted,
         }
     };
-    last_accept.set(Some(handle.turns()));
+    last.turn.set(Some(handle.turns()));
     match &accepted {
-        // There may have been no number for it when it was to be taken back.
-        Ok(_) => sys::socket::keep_reserve(),
-        Err(error) if sys::socket::is_out_of_descriptors(error) => {
-            let turned_away = sys::socket::with_spare(|| {
-                // Until there is none left: then the source counts as not ready.
-                while listener.try_with(&accept).is_ok() {}
-            });
-            if turned_away.is_none() {
-                sleep_at(REST, site).await;
+        Ok(_) => {
+            last.failures.set(0);
+            // There may have been no number for it when it was to be taken back.
+            sys::socket::keep_reserve();
+        }
+        Err(error) => {
+            let failures = last.failures.get() + 1;
+            last.failures.set(failures);
+            if would_fail_again(listener, error, failures, &accept) {
+                last.rest_until.set(Some(handle.now() + REST));
             }
         }
-        Err(_) => {}
     }
     accepted
+}
+
+/// Waits until the listener has rested. A future that is given up meanwhile leaves the rest to the next one.
+async fn rest<L: AsSource>(listener: &Source<L>, last: &Accepted, site: Site) {
+    while let Some(until) = last.rest_until.get() {
+        let now = listener.event_loop().now();
+        if until <= now {
+            last.rest_until.set(None);
+            return;
+        }
+        let sleep = sleep_at(until - now, site);
+        // A listener that does not keep the loop alive does not do so by resting.
+        if listener.has_ref() {
+            sleep.await;
+        } else {
+            sleep.unref().await;
+        }
+    }
+}
+
+/// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections away if there is no
+/// descriptor for them.
+fn would_fail_again<L: AsSource, C>(
+    listener: &Source<L>,
+    error: &io::Error,
+    failures: u32,
+    accept: impl Fn(&L) -> io::Result<C>,
+) -> bool {
+    if sys::socket::is_of_one_connection(error) {
+        return failures >= FAILURES_IN_A_ROW;
+    }
+    if !sys::socket::is_out_of_descriptors(error) {
+        return true;
+    }
+    let all_turned_away = sys::socket::with_spare(|| {
+        loop {
+            match listener.try_with(&accept) {
+                Ok(connection) => drop(connection),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    });
+    all_turned_away != Some(true)
 }
 
 impl Handle for TcpListener {}

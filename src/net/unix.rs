@@ -1,6 +1,5 @@
 //! Unix sockets: streams and listeners.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::future::Future;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Type};
 
-use super::listener::BACKLOG;
+use super::listener::{Accepted, BACKLOG, accept_one};
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::event_loop::handle::LoopHandle;
@@ -391,12 +390,12 @@ impl fmt::Debug for UnixStream {
 /// A Unix socket that waits for connections.
 ///
 /// A path that it has bound is removed when it is dropped or closed. At most one connection is accepted per turn, as by
-/// [`TcpListener`](super::TcpListener), which also says what happens when descriptors run out.
+/// [`TcpListener`](super::TcpListener), which also says what happens when descriptors run out and after errors that stay.
 pub struct UnixListener {
     /// What to remove in the end; before the socket is closed, so that nobody finds the path without its listener (R193).
     path: RemoveOnDrop,
     source: Source<net::UnixListener>,
-    last_accept: Cell<Option<u64>>,
+    accepted: Accepted,
 }
 
 impl UnixListener {
@@ -439,7 +438,7 @@ impl UnixListener {
         Ok(Self {
             source: Source::new_at(handle, listener, site)?,
             path: RemoveOnDrop(None),
-            last_accept: Cell::new(None),
+            accepted: Accepted::default(),
         })
     }
 
@@ -480,8 +479,7 @@ impl UnixListener {
             stream.set_nonblocking(true)?;
             Ok(stream)
         };
-        let stream =
-            super::listener::accept_one(&self.source, &self.last_accept, site, accept).await?;
+        let stream = accept_one(&self.source, &self.accepted, site, accept).await?;
         UnixStream::register(&handle, stream, site)
     }
 

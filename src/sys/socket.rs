@@ -123,6 +123,24 @@ pub(crate) fn allow_lingering_address(socket: &Socket) -> io::Result<()> {
     }
 }
 
+/// Whether an error of `accept` is that of a connection, which is gone with it: the next attempt gets the next connection.
+pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    #[cfg(unix)]
+    if let Some(libc::EPROTO | libc::ENOPROTOOPT | libc::EHOSTDOWN) = error.raw_os_error() {
+        return true;
+    }
+    matches!(
+        error.kind(),
+        Kind::ConnectionAborted
+            | Kind::ConnectionReset
+            | Kind::HostUnreachable
+            | Kind::NetworkDown
+            | Kind::NetworkUnreachable
+            | Kind::TimedOut
+    )
+}
+
 /// Whether the error says that the process or the system has no descriptors left.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     #[cfg(unix)]
