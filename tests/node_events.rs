@@ -507,6 +507,21 @@ fn any_is_aborted_after_the_listeners_of_the_one_that_was() {
 }
 
 #[test]
+fn n119_signals_made_of_others_are_aborted_in_the_order_in_which_they_were_made() {
+    let root = AbortController::new();
+    let one = AbortSignal::any([&root.signal()]);
+    let two = AbortSignal::any([&root.signal()]);
+    let of_one = AbortSignal::any([&one]);
+    let log = Log::default();
+    for (name, signal) in [("of-one", &of_one), ("two", &two), ("one", &one)] {
+        let listener = log.listener::<()>(name);
+        signal.on_abort(move || listener(&()));
+    }
+    root.abort();
+    assert_eq!(log.take(), "one two of-one");
+}
+
+#[test]
 fn a_guard_ends_what_it_guards() {
     let (mut event_loop, handle, trace) = paused();
     let start = handle.now();

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::sys::nesting::drop_flat;
+
 /// Holds a callback that is called again and again.
 ///
 /// It is taken out for the time of the call, so the call may do anything to the slot. Afterwards it goes
@@ -28,7 +30,7 @@ impl CallbackSlot {
     }
 
     pub(crate) fn clear(&self) {
-        drop(self.replace(None));
+        drop_callback(self.replace(None));
     }
 
     fn replace(&self, callback: Option<Box<dyn FnMut()>>) -> Option<Box<dyn FnMut()>> {
@@ -59,6 +61,19 @@ impl CallbackSlot {
         if let Some(callback) = &mut put_back.callback {
             callback();
         }
+    }
+}
+
+impl Drop for CallbackSlot {
+    fn drop(&mut self) {
+        drop_callback(self.callback.get_mut().take());
+    }
+}
+
+/// A callback may hold the handle of another callback, and so on.
+fn drop_callback(callback: Option<Box<dyn FnMut()>>) {
+    if callback.is_some() {
+        drop_flat(callback);
     }
 }
 

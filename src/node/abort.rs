@@ -6,6 +6,7 @@
 //! ```
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +20,7 @@ use super::error::Error;
 use super::promise;
 use super::timers::{Timeout, set_timeout};
 use crate::event_loop::handle::LoopHandle;
+use crate::sys::nesting::drop_flat;
 
 /// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.
 ///
@@ -79,12 +81,16 @@ pub struct AbortSignal {
 #[derive(Default)]
 struct Inner {
     reason: OnceCell<Error>,
-    listeners: RefCell<Vec<Listener>>,
+    /// By number, which is the order in which they were added.
+    listeners: RefCell<BTreeMap<u64, Call>>,
+    /// Signals that [`AbortSignal::any`] has made of this one, by number. They are kept by whoever
+    /// waits for them.
+    dependents: RefCell<BTreeMap<u64, Weak<Self>>>,
+    /// The number of the next listener or dependent.
     next_id: Cell<u64>,
-    /// Signals that [`AbortSignal::any`] has made of this one. They are kept by whoever waits for them.
-    dependents: RefCell<Vec<Weak<Self>>>,
-    /// For a signal made by `any`: those that it hears. They need not be kept; a signal without controller says nothing.
-    sources: RefCell<Vec<AbortSignal>>,
+    /// For a signal made by `any`: those that it hears, none of which is made by `any`, and its
+    /// number there. They need not be kept; a signal without controller says nothing.
+    sources: RefCell<Vec<(AbortSignal, u64)>>,
     /// For a signal made by `timeout`.
     timer: RefCell<Option<Timeout>>,
     /// Where such a signal keeps itself while it has listeners: they need not hold it.
@@ -102,11 +108,6 @@ impl WeakSignal {
         let inner = self.0.upgrade()?;
         Some(AbortSignal { inner })
     }
-}
-
-struct Listener {
-    id: u64,
-    call: Call,
 }
 
 enum Call {
@@ -160,20 +161,37 @@ impl AbortSignal {
     /// Hold it as long as somebody listens to it: the others know it only while it is there.
     #[must_use]
     pub fn any<'a>(signals: impl IntoIterator<Item = &'a Self>) -> Self {
-        let either = Self::default();
+        let mut sources = Vec::new();
         for signal in signals {
             if let Some(reason) = signal.reason() {
-                either.set_aborted(reason);
-                return either;
+                return Self::abort(reason);
             }
-            signal
-                .inner
-                .dependents
-                .borrow_mut()
-                .push(Rc::downgrade(&either.inner));
-            either.inner.sources.borrow_mut().push(signal.clone());
+            signal.add_sources_to(&mut sources);
         }
+        let mut known = HashSet::new();
+        sources.retain(|source| known.insert(Rc::as_ptr(&source.inner)));
+        let either = Self::default();
+        let heard = sources.into_iter().map(|source| {
+            let id = source.inner.next_id();
+            let mut dependents = source.inner.dependents.borrow_mut();
+            dependents.insert(id, Rc::downgrade(&either.inner));
+            drop(dependents);
+            (source, id)
+        });
+        let heard = heard.collect();
+        either.inner.sources.replace(heard);
         either
+    }
+
+    /// The signal itself, or the signals that it was made of by `any`. These are made of no others,
+    /// so that neither an abort nor a drop goes through a chain of signals.
+    fn add_sources_to(&self, found: &mut Vec<Self>) {
+        let sources = self.inner.sources.borrow();
+        if sources.is_empty() {
+            found.push(self.clone());
+        } else {
+            found.extend(sources.iter().map(|(source, _)| source.clone()));
+        }
     }
 
     /// Whether it was aborted.
@@ -207,8 +225,8 @@ impl AbortSignal {
     pub fn off(&self, listener: AbortListener) -> bool {
         let removed = {
             let mut listeners = self.inner.listeners.borrow_mut();
-            let place = listeners.iter().position(|entry| entry.id == listener.0);
-            place.map(|place| (listeners.remove(place), listeners.is_empty()))
+            let removed = listeners.remove(&listener.0);
+            removed.map(|call| (call, listeners.is_empty()))
         };
         if matches!(removed, Some((_, true))) {
             self.inner.keep(None);
@@ -250,11 +268,9 @@ impl AbortSignal {
     }
 
     fn listen(&self, call: Call) -> AbortListener {
-        let id = self.inner.next_id.get();
-        self.inner.next_id.set(id + 1);
+        let id = self.inner.next_id();
         if !self.aborted() {
-            let listener = Listener { id, call };
-            self.inner.listeners.borrow_mut().push(listener);
+            self.inner.listeners.borrow_mut().insert(id, call);
             self.inner.keep(Some(self));
         }
         AbortListener(id)
@@ -270,20 +286,17 @@ impl AbortSignal {
         }
         // One by one: a listener may take off those after it.
         loop {
-            let next = {
-                let mut listeners = self.inner.listeners.borrow_mut();
-                (!listeners.is_empty()).then(|| listeners.remove(0))
-            };
-            match next.map(|listener| listener.call) {
-                Some(Call::Closure(call)) => call_contained(call),
-                Some(Call::Wake(waker)) => waker.wake(),
+            let next = self.inner.listeners.borrow_mut().pop_first();
+            match next {
+                Some((_, Call::Closure(call))) => call_contained(call),
+                Some((_, Call::Wake(waker))) => waker.wake(),
                 None => break,
             }
         }
         self.inner.timer.take();
         self.inner.leave_sources();
         self.inner.keep(None);
-        for dependent in self.inner.dependents.take() {
+        for dependent in self.inner.dependents.take().into_values() {
             if let Some(inner) = dependent.upgrade() {
                 Self { inner }.set_aborted(reason.clone());
             }
@@ -312,16 +325,26 @@ impl Inner {
 
     /// Takes a signal made by `any` off those that it hears.
     fn leave_sources(&self) {
-        for source in self.sources.take() {
-            let mut dependents = source.inner.dependents.borrow_mut();
-            dependents.retain(|dependent| !std::ptr::eq(dependent.as_ptr(), self));
+        for (source, id) in self.sources.take() {
+            source.inner.dependents.borrow_mut().remove(&id);
         }
+    }
+
+    fn next_id(&self) -> u64 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         self.leave_sources();
+        // A listener may hold another signal, and so on.
+        let listeners = self.listeners.take();
+        if !listeners.is_empty() {
+            drop_flat(listeners);
+        }
         if let Some(timer) = self.timer.get_mut().take() {
             timer.close();
         }

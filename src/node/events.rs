@@ -43,6 +43,7 @@ use self::listeners::{Listener, Listeners, Slot};
 use super::error::Error;
 use super::process;
 use crate::event_loop::handle::LoopHandle;
+use crate::sys::nesting::drop_flat;
 
 /// Emitted with an event's name before a listener is added to it.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");
@@ -72,6 +73,16 @@ struct Inner {
     slots: RefCell<Vec<Slot>>,
     max_listeners: Cell<Option<usize>>,
     watch: RefCell<Option<Weak<dyn Watch>>>,
+}
+
+/// A listener may hold another emitter, and so on.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let slots = self.slots.take();
+        if !slots.is_empty() {
+            drop_flat(slots);
+        }
+    }
 }
 
 /// Calls listeners by event, in the order in which they were added, inside [`emit`](Self::emit).

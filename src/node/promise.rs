@@ -1,19 +1,23 @@
 //! Promises: values that arrive later, with the tick counts of JavaScript's.
 
+mod awaited;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+pub use self::awaited::Awaited;
 use super::process::ExitRequest;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::state::Node;
 use crate::executor::lane::Microtask;
 use crate::sys::call::Call;
+use crate::sys::nesting::drop_flat;
 
 /// A value that arrives later, or the reason why it does not. Clones are the same promise.
 ///
@@ -49,6 +53,9 @@ struct PromiseState<T> {
     is_handled: Cell<bool>,
     /// What is reported if nobody does.
     rejection: OnceCell<Rc<Rejection>>,
+    /// [`drop_flat`] for the state; a field, since only the promise's maker knows that `T` borrows
+    /// nothing.
+    drop_state: fn(State<T>),
 }
 
 enum State<T> {
@@ -61,6 +68,32 @@ enum Reaction<T> {
     Call(Box<dyn FnOnce(Result<T, Reason>)>),
     /// Wakes a task: a microtask as well. Empty if the task has stopped waiting.
     Wake(Rc<RefCell<Option<Waker>>>),
+}
+
+/// A pending promise owns those that wait for it, and these own those that wait for them.
+impl<T> Drop for PromiseState<T> {
+    fn drop(&mut self) {
+        let state = std::mem::replace(self.state.get_mut(), State::Pending(Vec::new()));
+        let owns_nothing = match &state {
+            State::Pending(reactions) => reactions.is_empty(),
+            State::Settled(result) => result.is_ok() && !std::mem::needs_drop::<T>(),
+        };
+        if !owns_nothing {
+            (self.drop_state)(state);
+        }
+    }
+}
+
+impl<T: 'static> PromiseState<T> {
+    fn pending(node: Rc<Node>) -> Rc<Self> {
+        Rc::new(Self {
+            node,
+            state: RefCell::new(State::Pending(Vec::new())),
+            is_handled: Cell::new(false),
+            rejection: OnceCell::new(),
+            drop_state: drop_flat,
+        })
+    }
 }
 
 impl<T> PromiseState<T> {
@@ -134,12 +167,7 @@ impl<T: Clone + 'static> Promise<T> {
     }
 
     fn pending() -> Self {
-        Self(Rc::new(PromiseState {
-            node: Node::current(),
-            state: RefCell::new(State::Pending(Vec::new())),
-            is_handled: Cell::new(false),
-            rejection: OnceCell::new(),
-        }))
+        Self(PromiseState::pending(Node::current()))
     }
 
     /// Whether the promise is fulfilled or rejected.
@@ -285,80 +313,6 @@ impl<T> fmt::Debug for Promise<T> {
     }
 }
 
-impl<T: Clone + 'static> IntoFuture for Promise<T> {
-    type Output = Result<T, Reason>;
-    type IntoFuture = Awaited<T>;
-
-    fn into_future(self) -> Awaited<T> {
-        Awaited {
-            promise: self,
-            waker: None,
-        }
-    }
-}
-
-impl<T: Clone + 'static> IntoFuture for &Promise<T> {
-    type Output = Result<T, Reason>;
-    type IntoFuture = Awaited<T>;
-
-    fn into_future(self) -> Awaited<T> {
-        self.clone().into_future()
-    }
-}
-
-/// A promise that is being awaited: ready one microtask after it is settled, or after the first poll (N12, N13).
-///
-/// # Cancel safety
-///
-/// Nothing is lost; the promise goes on.
-#[must_use = "futures do nothing unless awaited"]
-pub struct Awaited<T> {
-    promise: Promise<T>,
-    /// Shared with the promise; `None` before the first poll.
-    waker: Option<Rc<RefCell<Option<Waker>>>>,
-}
-
-impl<T: Clone + 'static> Future for Awaited<T> {
-    type Output = Result<T, Reason>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match (self.promise.result(), &self.waker) {
-            (Some(result), Some(_)) => return Poll::Ready(result),
-            (None, Some(waker)) => {
-                let before = waker.replace(Some(cx.waker().clone()));
-                drop(before);
-            }
-            (Some(_), None) => {
-                self.promise.set_handled();
-                self.waker = Some(Rc::default());
-                cx.waker().wake_by_ref();
-            }
-            (None, None) => {
-                self.promise.set_handled();
-                let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
-                self.waker = Some(waker.clone());
-                self.promise.0.add(Reaction::Wake(waker));
-            }
-        }
-        Poll::Pending
-    }
-}
-
-impl<T> Drop for Awaited<T> {
-    fn drop(&mut self) {
-        let Some(cell) = &self.waker else { return };
-        let waker = cell.take();
-        self.promise.0.remove(cell);
-        drop(waker);
-    }
-}
-
-impl<T> fmt::Debug for Awaited<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Awaited").field(&self.promise).finish()
-    }
-}
-
 /// The other end of a promise: settles it, once. Clones are the same.
 ///
 /// In plain Rust: a one-shot channel.
@@ -380,14 +334,8 @@ impl<T: Clone + 'static> Deferred<T> {
     }
 
     fn new_on(node: Rc<Node>) -> Self {
-        let state = PromiseState {
-            node,
-            state: RefCell::new(State::Pending(Vec::new())),
-            is_handled: Cell::new(false),
-            rejection: OnceCell::new(),
-        };
         Self {
-            promise: Promise(Rc::new(state)),
+            promise: Promise(PromiseState::pending(node)),
             is_resolved: Rc::new(Cell::new(false)),
         }
     }
@@ -597,22 +545,4 @@ pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) ->
         }
     });
     promise
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::FutureExt as _;
-
-    use super::{Deferred, IntoFuture as _, State};
-
-    #[test]
-    fn a_wait_that_is_given_up_leaves_nothing_in_the_promise() {
-        crate::block_on(async {
-            let promise = Deferred::<()>::new().promise();
-            assert!(promise.clone().into_future().now_or_never().is_none());
-            assert!(
-                matches!(&*promise.0.state.borrow(), State::Pending(waits) if waits.is_empty())
-            );
-        });
-    }
 }

@@ -14,6 +14,7 @@
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `interfaces` | the addresses of the machine |
 //! | `names` | the name of an address |
+//! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | `os` | what the system tells of itself |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | `process` | children: how they begin, waiting for one without blocking |
@@ -47,6 +48,7 @@ pub(crate) mod home;
 pub(crate) mod interfaces;
 #[cfg(feature = "net")]
 pub(crate) mod names;
+pub(crate) mod nesting;
 #[cfg(all(unix, feature = "os"))]
 pub(crate) mod os;
 pub(crate) mod poller;

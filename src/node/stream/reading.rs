@@ -6,6 +6,7 @@ use super::super::promise;
 use super::base::{ReadableSide, error_of};
 use super::readable::{Readable, State};
 use super::{END, PAUSE, READABLE, RESUME};
+use crate::sys::nesting::call_nested;
 use crate::task::next_tick;
 
 /// How much a read asks for.
@@ -108,10 +109,8 @@ impl<T: 'static> State<T> {
             && !self.sync.get()
             && self.data_listening.get()
             && self.length.get() == 0;
-        if at_once {
-            self.awaiting_drain.borrow_mut().clear();
-            self.base.emitter.emit(Readable::<T>::DATA, &chunk);
-        } else {
+        let emitted = at_once && self.emit_nested(&chunk);
+        if !emitted {
             self.length
                 .set(self.length.get() + self.mode.get().size(&chunk));
             let mut buffer = self.buffer.borrow_mut();
@@ -121,11 +120,21 @@ impl<T: 'static> State<T> {
                 buffer.push_back(chunk);
             }
             drop(buffer);
-            if self.need_readable.get() {
+            if self.need_readable.get() || at_once {
                 self.emit_readable_later();
             }
         }
         self.read_more();
+    }
+
+    /// Gives a chunk to the listeners inside this call. `false`: the call is nested too deeply, in
+    /// a long chain of pipes.
+    fn emit_nested(&self, chunk: &T) -> bool {
+        call_nested(|| {
+            self.awaiting_drain.borrow_mut().clear();
+            self.base.emitter.emit(Readable::<T>::DATA, chunk);
+        })
+        .is_some()
     }
 
     // Reading.

@@ -1,0 +1,105 @@
+//! A promise that is awaited.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use super::super::reason::Reason;
+use super::{Promise, Reaction};
+
+impl<T: Clone + 'static> IntoFuture for Promise<T> {
+    type Output = Result<T, Reason>;
+    type IntoFuture = Awaited<T>;
+
+    fn into_future(self) -> Awaited<T> {
+        Awaited {
+            promise: self,
+            waker: None,
+        }
+    }
+}
+
+impl<T: Clone + 'static> IntoFuture for &Promise<T> {
+    type Output = Result<T, Reason>;
+    type IntoFuture = Awaited<T>;
+
+    fn into_future(self) -> Awaited<T> {
+        self.clone().into_future()
+    }
+}
+
+/// A promise that is being awaited: ready one microtask after it is settled, or after the first
+/// poll (N12, N13).
+///
+/// # Cancel safety
+///
+/// Nothing is lost; the promise goes on.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Awaited<T> {
+    promise: Promise<T>,
+    /// Shared with the promise; `None` before the first poll.
+    waker: Option<Rc<RefCell<Option<Waker>>>>,
+}
+
+impl<T: Clone + 'static> Future for Awaited<T> {
+    type Output = Result<T, Reason>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match (self.promise.result(), &self.waker) {
+            (Some(result), Some(_)) => return Poll::Ready(result),
+            (None, Some(waker)) => {
+                let before = waker.replace(Some(cx.waker().clone()));
+                drop(before);
+            }
+            (Some(_), None) => {
+                self.promise.set_handled();
+                self.waker = Some(Rc::default());
+                cx.waker().wake_by_ref();
+            }
+            (None, None) => {
+                self.promise.set_handled();
+                let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
+                self.waker = Some(waker.clone());
+                self.promise.0.add(Reaction::Wake(waker));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Awaited<T> {
+    fn drop(&mut self) {
+        let Some(cell) = &self.waker else { return };
+        let waker = cell.take();
+        self.promise.0.remove(cell);
+        drop(waker);
+    }
+}
+
+impl<T> fmt::Debug for Awaited<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Awaited").field(&self.promise).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::super::{Deferred, State};
+    use super::IntoFuture as _;
+
+    #[test]
+    fn a_wait_that_is_given_up_leaves_nothing_in_the_promise() {
+        crate::block_on(async {
+            let promise = Deferred::<()>::new().promise();
+            assert!(promise.clone().into_future().now_or_never().is_none());
+            assert!(
+                matches!(&*promise.0.state.borrow(), State::Pending(waits) if waits.is_empty())
+            );
+        });
+    }
+}
