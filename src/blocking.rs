@@ -8,6 +8,7 @@
 mod job;
 #[cfg(all(test, phaseloop_loom))]
 mod models;
+mod queued;
 #[cfg(feature = "fs")]
 pub(crate) mod steps;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use self::job::{Awaited, Home, Job};
+pub use self::queued::QueuedWork;
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::jobs::{JobKey, Purpose};
@@ -75,25 +77,68 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let (handle, site) = (LoopHandle::current(), Location::caller());
-    let purpose = Purpose::new(class, "spawn_blocking").at(site);
-    let work = Work::submit(&handle, purpose, job);
-    let key = work.as_ref().ok().map(|work| work.key);
-    let task = async move {
-        match work {
-            // A panic goes on here, where the join handle expects it.
-            Ok(work) => work.await,
-            // No second message from the panic hook.
-            Err(error) => resume_unwind(Box::new(format!(
-                "no thread could be started for the blocking pool: {error}"
-            ))),
-        }
-    };
-    let task = handle.core().spawn(task, site, None);
-    if let (Some(key), Some(id)) = (key, task.id()) {
-        handle.core().hand_job_to(key, id);
+    LoopHandle::current().spawn_blocking_as(class, job)
+}
+
+impl LoopHandle {
+    /// Runs a closure that blocks or computes for long on the thread pool, for this loop; see
+    /// [`spawn_blocking`](crate::spawn_blocking).
+    ///
+    /// On a loop that is gone the closure is dropped unrun, and the handle reports it cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let mut event_loop = EventLoop::new()?;
+    /// let sum = event_loop.handle().spawn_blocking(|| (1..=1_000_u64).sum::<u64>());
+    /// event_loop.run(RunMode::Default)?;
+    /// assert!(sum.is_finished());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn_blocking<T, F>(&self, job: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_blocking_as(Class::Cpu, job)
     }
-    task
+
+    /// Runs a job of a given class, whose limit applies; see [`spawn_blocking`](Self::spawn_blocking) and
+    /// [`pool`](crate::pool).
+    #[track_caller]
+    pub fn spawn_blocking_as<T, F>(&self, class: Class, job: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        if self.is_closed() {
+            return JoinHandle::never_started();
+        }
+        let site = Location::caller();
+        let purpose = Purpose::new(class, "spawn_blocking").at(site);
+        let work = Work::submit(self, purpose, job);
+        let key = work.as_ref().ok().map(|work| work.key);
+        let task = async move {
+            match work {
+                // A panic goes on here, where the join handle expects it.
+                Ok(work) => work.await,
+                // No second message from the panic hook.
+                Err(error) => resume_unwind(Box::new(format!(
+                    "no thread could be started for the blocking pool: {error}"
+                ))),
+            }
+        };
+        let task = self.core().spawn(task, site, None);
+        if let (Some(key), Some(id)) = (key, task.id()) {
+            self.core().hand_job_to(key, id);
+        }
+        task
+    }
 }
 
 /// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
@@ -127,7 +172,10 @@ impl Home for HomeLoop {
     }
 
     fn arrived(&self) {
-        LoopHandle::current().core().end_job(self.key);
+        let after = LoopHandle::current().core().end_job(self.key);
+        if let Some(after) = after {
+            after();
+        }
     }
 }
 
@@ -140,24 +188,47 @@ impl<T: Send + 'static> Work<T> {
         purpose: Purpose,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Self> {
-        if handle.is_closed() {
-            return Err(io::Error::other(Error::LOOP_CLOSED));
-        }
-        let core = handle.core();
-        let key = core.begin_job(purpose);
-        let home = HomeLoop {
-            remote: handle.remote(),
-            key,
-        };
-        let job = Job::new(home, job);
-        let submitted = core.pool().submit(purpose.class, job.clone());
-        submitted.inspect_err(|_| core.end_job(key))?;
+        let (key, job) = submit(handle, purpose, job)?;
         Ok(Self {
             handle: handle.clone(),
             key,
             job,
         })
     }
+}
+
+/// A job of a loop.
+type HomeJob<F, T> = Arc<Job<F, T, HomeLoop>>;
+
+/// Hands a job to the pool.
+///
+/// # Errors
+///
+/// When the loop is gone; when the pool has no thread and none can be started.
+fn submit<F, T>(
+    handle: &LoopHandle,
+    purpose: Purpose,
+    job: F,
+) -> io::Result<(JobKey, HomeJob<F, T>)>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    if handle.is_closed() {
+        return Err(io::Error::other(Error::LOOP_CLOSED));
+    }
+    let core = handle.core();
+    let key = core.begin_job(purpose);
+    let home = HomeLoop {
+        remote: handle.remote(),
+        key,
+    };
+    let job = Job::new(home, job);
+    let submitted = core.pool().submit(purpose.class, job.clone());
+    if submitted.is_err() {
+        core.end_job(key);
+    }
+    submitted.map(|()| (key, job))
 }
 
 impl<T> Future for Work<T> {

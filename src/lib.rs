@@ -152,7 +152,7 @@ pub mod node;
 mod tokio_io;
 
 pub use async_handle::{AsyncHandle, AsyncSender};
-pub use blocking::{spawn_blocking, spawn_blocking_as};
+pub use blocking::{QueuedWork, spawn_blocking, spawn_blocking_as};
 pub use error::Error;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use error::{OsError, os_error};

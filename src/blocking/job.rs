@@ -37,6 +37,15 @@ pub(super) trait Awaited<T> {
     fn cancel(&self) -> bool;
 }
 
+/// A job as whoever has queued it sees it.
+pub(super) trait TakeBack {
+    /// Ends the job with [`Cancelled`] if no thread has taken it; the end goes home like any other. `false`: too late.
+    fn take_back(self: Arc<Self>) -> bool;
+}
+
+/// The payload of a job that was taken back.
+pub(super) struct Cancelled;
+
 pub(super) struct Job<F, T, H> {
     home: H,
     state: Mutex<State<F, T>>,
@@ -75,6 +84,17 @@ impl<F, T, H> Job<F, T, H> {
 }
 
 impl<F, T> State<F, T> {
+    /// Takes the closure, if that waits for a thread: whoever calls this runs or drops it.
+    fn begin(&mut self) -> Option<F> {
+        match std::mem::replace(&mut self.stage, Stage::Running) {
+            Stage::Queued(closure) => Some(closure),
+            later => {
+                self.stage = later;
+                None
+            }
+        }
+    }
+
     /// Moves from one stage to the next; without effect, and returning what was to come next, on a job that is over.
     fn advance(&mut self, next: Stage<F, T>) -> Stage<F, T> {
         if matches!(self.stage, Stage::Over) {
@@ -92,8 +112,8 @@ where
     H: Home,
 {
     fn run(self: Arc<Self>) {
-        let taken = self.lock().advance(Stage::Running);
-        let Stage::Queued(closure) = taken else {
+        let taken = self.lock().begin();
+        let Some(closure) = taken else {
             return;
         };
         let output = catch_unwind(AssertUnwindSafe(closure));
@@ -170,6 +190,30 @@ impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
         drop_quietly(stage);
         drop(waiter);
         has_arrived
+    }
+}
+
+impl<F, T, H> TakeBack for Job<F, T, H>
+where
+    F: Send + 'static,
+    T: Send + 'static,
+    H: Home,
+{
+    fn take_back(self: Arc<Self>) -> bool {
+        let taken = {
+            let mut state = self.lock();
+            let taken = state.begin();
+            if taken.is_some() {
+                state.stage = Stage::Ended(Err(Box::new(Cancelled)));
+            }
+            taken
+        };
+        let was_queued = taken.is_some();
+        drop_quietly(taken);
+        if was_queued {
+            self.home.send(self.clone());
+        }
+        was_queued
     }
 }
 

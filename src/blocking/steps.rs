@@ -42,7 +42,7 @@ pub(crate) fn start(
         remote: handle.remote(),
     });
     pool.submit(class, course)
-        .inspect_err(|_| core.end_job(key))
+        .inspect_err(|_| drop(core.end_job(key)))
 }
 
 /// The way of the steps: owned by the queue, then by a thread, in the end by the loop's inbox. Whoever drops it ends it.

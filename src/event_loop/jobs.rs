@@ -58,17 +58,26 @@ pub(crate) struct JobKey(usize);
 
 #[derive(Default)]
 pub(crate) struct Jobs {
-    list: RefCell<Slab<JobInfo>>,
+    list: RefCell<Slab<Job>>,
 }
+
+struct Job {
+    info: JobInfo,
+    after: Option<After>,
+}
+
+/// What is called on the loop when a job has ended.
+pub(crate) type After = Box<dyn FnOnce()>;
 
 impl Jobs {
     /// Forgets everything: the loop is gone.
     pub(super) fn clear(&self) {
-        self.list.borrow_mut().clear();
+        // The drop of a callback is user code, and is outside the borrow.
+        drop(self.list.take());
     }
 
     pub(super) fn list(&self) -> Vec<JobInfo> {
-        self.list.borrow().iter().map(|(_, job)| *job).collect()
+        self.list.borrow().iter().map(|(_, job)| job.info).collect()
     }
 }
 
@@ -81,19 +90,27 @@ impl Core {
             polled => self.tasks.id(polled).map_or(Asker::Callback, Asker::Task),
         };
         let info = JobInfo { purpose, asked_by };
-        JobKey(self.jobs.list.borrow_mut().insert(info))
+        let job = Job { info, after: None };
+        JobKey(self.jobs.list.borrow_mut().insert(job))
     }
 
     /// The job is awaited by another task than the one that has begun it.
     pub(crate) fn hand_job_to(&self, key: JobKey, task: Id) {
         if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
-            job.asked_by = Asker::Task(task);
+            job.info.asked_by = Asker::Task(task);
         }
     }
 
-    /// The job has ended, or nobody waits for it any more.
-    pub(crate) fn end_job(&self, key: JobKey) {
+    /// Has `after` called when the job has ended.
+    pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
+        if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
+            job.after = Some(after);
+        }
+    }
+
+    /// The job has ended, or is given up. Returns what is to be called if it has ended.
+    pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         self.liveness.remove(Kind::Work);
-        self.jobs.list.borrow_mut().remove(key.0);
+        self.jobs.list.borrow_mut().remove(key.0).after
     }
 }

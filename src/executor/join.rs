@@ -99,7 +99,7 @@ impl<T> Future for JoinHandle<T> {
         };
         output.poll(cx).map(|output| match output {
             Some(Ok(output)) => Ok(output),
-            Some(Err(panic)) => Err(JoinError { panic: Some(panic) }),
+            Some(Err(panic)) => Err(JoinError::panicked(panic)),
             None => Err(JoinError::cancelled()),
         })
     }
@@ -152,6 +152,10 @@ pub struct JoinError {
 impl JoinError {
     pub(crate) fn cancelled() -> Self {
         Self { panic: None }
+    }
+
+    pub(crate) fn panicked(panic: Payload) -> Self {
+        Self { panic: Some(panic) }
     }
 
     /// Whether the task was aborted, or dropped with its loop.
