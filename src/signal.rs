@@ -13,15 +13,23 @@
 //!
 //! # What a listener does to the process
 //!
-//! While somebody listens to a signal, its default action does not happen: a program that listens to SIGINT is not ended
-//! by ctrl-c. The first listener in the process installs a handler, which calls the one that was there before, if any.
-//! When the last one stops, what was there before is put back, usually the default action. System calls that a signal
-//! interrupts are restarted.
+//! While a listener is started, the default action of its signal does not happen: a program that
+//! listens to SIGINT is not ended by ctrl-c. The first listener in the process installs a handler,
+//! which calls the handler that was there before. When the last one stops, what was there before is
+//! put back, usually the default action. System calls that a signal interrupts are restarted.
 //!
-//! The handler belongs to the crate `signal-hook-registry`, which tokio and others use as well, and which installs it once
-//! for every signal and for all time. If they came to a signal first, the handler stays for them. If they come later, it
-//! is taken out with the last listener here, and they miss the signal: keep a listener for as long as they listen. Those
-//! who come after that miss it, too, since the registry holds its handler for installed: start a listener here with them.
+//! Other code in the process may listen to the same signal, through `signal-hook` (tokio does) or
+//! by `sigaction`:
+//!
+//! | the other handler was installed | while a listener is started here | after the last one has stopped |
+//! |---|---|---|
+//! | before the first listener | both are called | the other one is put back |
+//! | later, and calls the handler it has replaced, as `signal-hook` does | both are called | the other one stays |
+//! | later, and does not | the other one is called, and listeners that start after it | the other one stays |
+//!
+//! A handler that was installed later is never taken out. If its owner puts ours back when no
+//! listener is left, the next signal has the action of before. `signal-hook` keeps its handler when
+//! its own last action is removed; the signal is ignored then, as it is without this crate.
 //!
 //! # Liveness
 //!

@@ -99,7 +99,9 @@ impl Signals {
 
     /// Has the process catch a signal for this loop.
     pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
-        if let Some((_, count)) = self.watches.borrow_mut().get_mut(&number) {
+        if let Some((watch, count)) = self.watches.borrow_mut().get_mut(&number) {
+            // Another handler may have taken the place of ours since the first listener started.
+            watch.install()?;
             *count += 1;
             return Ok(());
         }

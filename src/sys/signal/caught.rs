@@ -1,0 +1,123 @@
+//! What was caught for a loop: written by the signal handler, read by the loop.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::LARGEST;
+use crate::sys::poller::Notifier;
+
+/// What was caught for one loop and not looked at yet: for each signal, when it was first caught.
+///
+/// The handler notes, on whatever thread; the loop takes. A signal that is caught again before the
+/// loop has looked is caught once. Nothing is lost: the loop clears the mark first and looks then,
+/// the handler notes first and marks then.
+pub(crate) struct Caught {
+    /// Whether something was noted since the last look.
+    marked: AtomicBool,
+    /// Odd numbers, so that none is 0.
+    next_ticket: AtomicUsize,
+    /// By signal: the ticket of the first catch, or 0.
+    tickets: [AtomicUsize; LARGEST + 1],
+    notifier: Notifier,
+}
+
+impl Caught {
+    pub(crate) fn new(notifier: Notifier) -> Self {
+        Self {
+            marked: AtomicBool::new(false),
+            next_ticket: AtomicUsize::new(1),
+            tickets: [const { AtomicUsize::new(0) }; LARGEST + 1],
+            notifier,
+        }
+    }
+
+    /// Notes a signal and wakes the loop if this is the first since it looked. For signal handlers:
+    /// atomic operations and at most one write, no lock, no allocation, no panic.
+    pub(crate) fn note(&self, number: i32) {
+        let slot = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.tickets.get(number));
+        if let Some(slot) = slot {
+            let ticket = self.next_ticket.fetch_add(2, Ordering::Relaxed);
+            let _ = slot.compare_exchange(0, ticket, Ordering::AcqRel, Ordering::Relaxed);
+            if !self.marked.swap(true, Ordering::AcqRel) {
+                self.notifier.notify();
+            }
+        }
+    }
+
+    /// Whether there is something to take.
+    pub(crate) fn any(&self) -> bool {
+        self.marked.load(Ordering::Acquire)
+    }
+
+    /// Takes the signals that were caught, in the order of their first catch (R244).
+    pub(crate) fn take(&self) -> Vec<i32> {
+        self.marked.swap(false, Ordering::AcqRel);
+        let mut caught: Vec<(usize, i32)> = (0..)
+            .zip(&self.tickets)
+            .map(|(number, slot)| (slot.swap(0, Ordering::AcqRel), number))
+            .filter(|&(ticket, _)| ticket != 0)
+            .collect();
+        // By distance: the counter may have wrapped meanwhile.
+        let now = self.next_ticket.load(Ordering::Relaxed);
+        caught.sort_unstable_by_key(|&(ticket, _)| std::cmp::Reverse(now.wrapping_sub(ticket)));
+        caught.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LARGEST;
+    use super::Caught;
+    use crate::sys::poller::{Events, Poller};
+
+    #[test]
+    fn signals_are_taken_once_in_the_order_of_their_first_catch() {
+        let poller = Poller::new().unwrap();
+        let caught = Caught::new(poller.notifier());
+        assert!(!caught.any() && caught.take().is_empty());
+        for number in [12, 3, 12, 7, 3, LARGEST as i32] {
+            caught.note(number);
+        }
+        assert!(caught.any());
+        assert_eq!(caught.take(), [12, 3, 7, LARGEST as i32]);
+        assert!(!caught.any() && caught.take().is_empty());
+        caught.note(3);
+        assert_eq!(caught.take(), [3]);
+    }
+
+    #[test]
+    fn the_order_outlives_the_end_of_the_counter() {
+        let poller = Poller::new().unwrap();
+        let caught = Caught::new(poller.notifier());
+        caught
+            .next_ticket
+            .store(usize::MAX - 2, std::sync::atomic::Ordering::Relaxed);
+        for number in [9, 5, 2] {
+            caught.note(number);
+        }
+        assert_eq!(caught.take(), [9, 5, 2]);
+    }
+
+    #[test]
+    fn the_first_one_wakes_the_loop() {
+        let poller = Poller::new().unwrap();
+        let caught = Caught::new(poller.notifier());
+        for _ in 0..3 {
+            caught.note(1);
+            caught.note(2);
+            // Would hang if the wake were lost.
+            poller.wait(&mut Events::new(), None).unwrap();
+            assert_eq!(caught.take(), [1, 2]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_signal_is_not_noted() {
+        let poller = Poller::new().unwrap();
+        let caught = Caught::new(poller.notifier());
+        caught.note(-1);
+        caught.note(LARGEST as i32 + 1);
+        assert!(!caught.any());
+    }
+}
