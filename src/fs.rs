@@ -1,15 +1,20 @@
 //! Files and directories, on the loop's thread pool.
 //!
-//! Functions have the names and arguments of [`std::fs`]'s, and a few more that libuv has. Each call is one job of the pool
-//! (class [`Fs`](crate::pool::Class::Fs)), however many system calls it needs: [`read`] opens, reads and closes a file in
-//! one go. Its end is delivered in the poll phase. Two calls in flight have no order between them.
+//! The functions have the names and arguments of [`std::fs`]; a few more come from libuv. Each call
+//! is one job of the pool (class [`Fs`](crate::pool::Class::Fs)), however many system calls it
+//! makes: [`read`] opens, reads and closes a file in one job. Its result is delivered in the poll
+//! phase. Two calls in flight complete in any order.
 //!
-//! A job owns its arguments. Dropping the future of a call takes it out of the pool's queue if no thread has begun it; one
-//! that has begun goes on to its end. Until then it keeps the loop alive.
+//! A job owns its arguments. Dropping the future of a call removes a job from the pool's queue if
+//! no thread has started it; a job that has started runs to completion. Until then it keeps the
+//! loop alive.
 //!
-//! [`watch`] tells what happens to files and directories, [`watch_poll`] finds it out by looking.
+//! [`watch`] reports changes of files and directories as the kernel sends them. [`watch_poll`]
+//! finds changes by comparing metadata at an interval.
 //!
-//! Errors are those of the system, with the operation and the path in their text and, as a value, in [`OsError`](crate::OsError).
+//! Errors are OS errors. Their text names the operation and the path, and
+//! [`OsError`](crate::OsError) has both as values. A call for which the pool can start no thread
+//! fails with [`WouldBlock`](std::io::ErrorKind::WouldBlock).
 //!
 //! All functions panic when they are polled and no loop runs on this thread.
 

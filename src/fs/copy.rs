@@ -1,4 +1,4 @@
-//! Copies of files.
+//! Copying files.
 
 use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
 use std::io;
@@ -7,9 +7,11 @@ use std::path::Path;
 use super::job::on_paths;
 use crate::sys;
 
-/// Copies a file, with its permissions and, as far as possible, its times and owner; one job. Says how many bytes it has.
+/// Copies a file in one job and returns its length. Permissions are copied; times and owner are
+/// copied where the OS permits it.
 ///
-/// A file that is there is overwritten; a file onto itself is left alone, and 0 is returned. [`CopyOptions`] says more.
+/// An existing target is overwritten. A copy of a file onto itself changes nothing and returns 0.
+/// [`CopyOptions`] offers exclusive copies and reflinks.
 ///
 /// # Errors
 ///
@@ -35,20 +37,20 @@ pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u6
     CopyOptions::new().copy(from, to).await
 }
 
-/// Whether a copy shares the data of the original until one of the two is written to. Some file systems can do that
-/// (Btrfs, XFS), within themselves.
+/// Whether a copy shares the data blocks of the original until one of them is written to. Btrfs and
+/// XFS support it within one file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reflink {
-    /// The bytes are copied.
+    /// Copy the bytes.
     #[default]
     Never,
-    /// Shared where that is possible, else copied.
+    /// Share the blocks if the file system supports it, else copy the bytes.
     Try,
-    /// Shared, or the copy fails.
+    /// Share the blocks, or fail.
     Require,
 }
 
-/// How to copy a file.
+/// Options for copying a file.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "options do nothing until `copy`"]
 pub struct CopyOptions {
@@ -57,18 +59,18 @@ pub struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// As [`copy`] does it.
+    /// Creates the options of [`copy`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// There must be no file at the target.
+    /// Fails if the target exists.
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.exclusive = exclusive;
         self
     }
 
-    /// Whether the copy shares the data of the original.
+    /// Sets whether the copy shares the data blocks of the original.
     pub fn reflink(mut self, reflink: Reflink) -> Self {
         self.reflink = reflink;
         self
@@ -78,14 +80,15 @@ impl CopyOptions {
     ///
     /// # Errors
     ///
-    /// Those of the system; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is to be exclusive and is not;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a source that is not a file; what the file system says to a
-    /// required reflink. The target of a copy that has failed half-way is removed; one that was there before and has not
-    /// been touched stays.
+    /// Any OS error of opening, reading and writing the files;
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) for an exclusive copy whose target exists;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a source that is not a regular file; the
+    /// OS error of `ioctl(FICLONE)` for a required reflink. A target that was partly written is
+    /// removed; an existing target that was not modified stays.
     ///
     /// # Cancel safety
     ///
-    /// Dropped, it goes on if it has begun.
+    /// Dropping the future does not stop a job that has started.
     pub async fn copy(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
         on_paths("copy", from.as_ref(), to.as_ref(), move |from, to| {
             copy_with(from, to, self)
@@ -109,20 +112,20 @@ fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
     let copied = copy_open(&source, &original, &target, how.reflink, &mut is_touched);
     if copied.is_err() && is_touched {
         drop(target);
-        // The copy has failed; that it cannot be removed either is not worth more words.
+        // The error of the copy is returned; a failing removal would hide it.
         let _ = fs::remove_file(to);
     }
     copied
 }
 
-/// Opens the target without emptying it, and says whether it is new.
+/// Opens the target without truncating it, and returns whether it is new.
 fn open_target(path: &Path, original: &Metadata, exclusive: bool) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     sys::fs::create_like(&mut options, original);
     match options.open(path) {
         Err(error) if !exclusive && error.kind() == io::ErrorKind::AlreadyExists => {
-            // Should it be gone by now, it is made; a link that leads nowhere makes what it names.
+            // `create` covers a target that has been removed since, and a dangling symbolic link.
             let target = options.create_new(false).create(true).open(path)?;
             Ok((target, false))
         }
@@ -151,17 +154,17 @@ fn copy_open(
         original.len()
     } else {
         target.set_len(0)?;
-        // In the kernel where that is possible.
+        // `io::copy` uses `copy_file_range` or `sendfile` where the kernel supports it.
         io::copy(&mut &*source, &mut &*target)?
     };
-    // A new owner may cost permissions, so these come after it.
+    // `chown` can clear permission bits, so the permissions come after it.
     sys::fs::copy_owner(target, original);
     target.set_permissions(original.permissions())?;
     keep_times(original, target);
     Ok(length)
 }
 
-/// Gives the copy the times of the original, as far as the system lets it.
+/// Copies the times of the original. Failure is ignored: not every file system stores them.
 fn keep_times(original: &Metadata, target: &File) {
     if let (Ok(accessed), Ok(modified)) = (original.accessed(), original.modified()) {
         let times = FileTimes::new()

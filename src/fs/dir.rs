@@ -17,17 +17,19 @@ use super::job;
 use crate::blocking::Work;
 use crate::error::OsError;
 
-/// How many entries the first job of a directory takes, and how many a later one at most.
+/// Entries that the first job of a directory reads, and the most that a later job reads.
 const FIRST_BATCH: usize = 64;
 const LARGEST_BATCH: usize = 1024;
 
-/// Reads a directory, entry by entry, in the system's order and without `.` and `..`.
+/// Reads a directory as a stream of entries, in the order of the OS and without `.` and `..`.
 ///
-/// Entries are taken in batches, one job each, the first with the opening: a small directory is one job.
+/// Each job reads a batch of entries, and the first job also opens the directory: a small directory
+/// costs one job.
 ///
 /// # Errors
 ///
-/// Those of the system: [`NotFound`](io::ErrorKind::NotFound), [`NotADirectory`](io::ErrorKind::NotADirectory) and others.
+/// Any OS error of `opendir`, such as [`NotFound`](io::ErrorKind::NotFound) and
+/// [`NotADirectory`](io::ErrorKind::NotADirectory).
 ///
 /// # Examples
 ///
@@ -60,11 +62,11 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     })
 }
 
-/// Reads a whole directory in one job, sorted by the bytes of the names (R296).
+/// Reads a whole directory in one job, sorted by the bytes of the names.
 ///
 /// # Errors
 ///
-/// As [`read_dir`], and those of the entries.
+/// As [`read_dir`], and any OS error of reading an entry.
 pub async fn scan_dir(path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
     job::on_path("scan_dir", path.as_ref(), |path| {
         let root: Arc<Path> = path.into();
@@ -76,15 +78,16 @@ pub async fn scan_dir(path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
     .await
 }
 
-/// The entries of a directory, a stream; made by [`read_dir`].
+/// A stream of the entries of a directory, returned by [`read_dir`].
 ///
 /// # Cancel safety
 ///
-/// No entry is lost when [`next_entry`](Self::next_entry) is dropped. Dropping the stream closes the directory.
+/// No entry is lost when [`next_entry`](Self::next_entry) is dropped. Dropping the stream closes
+/// the directory.
 pub struct ReadDir {
     path: Arc<Path>,
     entries: VecDeque<io::Result<DirEntry>>,
-    /// What is still in the directory; `None` at its end.
+    /// The unread part of the directory; `None` after the last entry.
     rest: Option<Rest>,
     batch: usize,
 }
@@ -95,11 +98,12 @@ enum Rest {
 }
 
 impl ReadDir {
-    /// The next entry, `None` at the end; as the stream's, without a trait.
+    /// Returns the next entry, or `None` after the last one. It needs no trait in scope, unlike
+    /// `StreamExt::next`.
     ///
     /// # Errors
     ///
-    /// Those of the system. Another entry may follow.
+    /// Any OS error of `readdir` or of `stat` on the entry. Further entries may follow an error.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
         entry.transpose()
@@ -143,15 +147,15 @@ impl fmt::Debug for ReadDir {
     }
 }
 
-/// What a job brings.
+/// The result of a job.
 struct Batch {
     entries: VecDeque<io::Result<DirEntry>>,
-    /// `None`: that was all; the directory has been closed.
+    /// `None`: the last entry was read and the directory is closed.
     rest: Option<fs::ReadDir>,
 }
 
 impl Batch {
-    /// Takes entries, `most` of them, into a list that is empty.
+    /// Reads up to `most` entries into the empty list `entries`, whose allocation is reused.
     fn take(
         mut rest: fs::ReadDir,
         most: usize,
@@ -179,7 +183,7 @@ fn wrap(operation: &'static str, error: io::Error, path: &Path) -> io::Error {
     OsError::wrap(error, operation, path.to_owned())
 }
 
-/// What is in a directory: a name and a type.
+/// An entry of a directory: its name and its type.
 #[derive(Clone)]
 pub struct DirEntry {
     root: Arc<Path>,
@@ -188,7 +192,7 @@ pub struct DirEntry {
 }
 
 impl DirEntry {
-    /// On the pool: where the directory does not tell the type, the file is asked.
+    /// Runs on the pool, since a directory without entry types costs a `stat` here.
     fn new(entry: &fs::DirEntry, root: &Arc<Path>) -> io::Result<Self> {
         Ok(Self {
             root: root.clone(),
@@ -197,29 +201,29 @@ impl DirEntry {
         })
     }
 
-    /// The directory's path with the name.
+    /// The path of the directory joined with the name of the entry.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.name)
     }
 
-    /// The name alone.
+    /// The name of the entry.
     #[must_use]
     pub fn file_name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Whether it is a file, a directory, a symbolic link; known since the directory was read.
+    /// The type of the entry, as it was when the directory was read.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         self.file_type
     }
 
-    /// What the system knows of it now; symbolic links are not followed.
+    /// Returns the current metadata of the entry, without following symbolic links.
     ///
     /// # Errors
     ///
-    /// Those of the system: it may be gone.
+    /// Any OS error of `lstat`, such as [`NotFound`](io::ErrorKind::NotFound) if the entry is gone.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         super::symlink_metadata(self.path()).await
     }

@@ -21,30 +21,33 @@ use crate::sys;
 
 /// An open file.
 ///
-/// It is read, written and moved in by the traits of the `futures` crate, also through `&File`. One position serves all
-/// three, as in [`std::fs::File`]: the system's. Everything else takes `&self` and needs no order: `read_at` and
-/// `write_at`, for example, can be in flight many times at once. All of them come after what was written before.
+/// It implements the I/O traits of the `futures` crate, also for `&File`. Reads, writes and seeks
+/// share one position, that of the OS, as in [`std::fs::File`]. All other methods take `&self` and
+/// are independent of it: many `read_at` and `write_at` calls can be in flight at once. Each of
+/// them runs after the writes that were accepted before it.
 ///
-/// **Reading** takes at once what the system has in its memory (on Linux; after the first read, and up to 1 MiB before it lets a
-/// poll phase pass). What the system has not, a job fetches: more than is asked for, the more the longer the file is read
-/// from front to back, and the next piece while the last one is being used.
-/// [`AsyncBufRead`](futures_io::AsyncBufRead) hands it out without a copy. Of files that cannot seek, such as pipes,
-/// nothing is read that nobody has asked for.
+/// **Reading.** On Linux, data in the page cache is read on the loop's thread, after the first read
+/// and up to 1 MiB before a poll phase runs. Other data is read by a job. A job reads more than was
+/// requested, and the amount grows while the file is read sequentially; the next piece is fetched
+/// while the last one is in use. [`AsyncBufRead`](futures_io::AsyncBufRead) exposes it without a
+/// copy. Files that cannot seek, such as pipes, are not read ahead.
 ///
-/// **Writing** hands the bytes over and returns; a job writes them, and whatever is handed over meanwhile.
-/// [`flush`](https://docs.rs/futures/0.3/futures/io/trait.AsyncWriteExt.html#method.flush) waits until the system has
-/// them. An error is reported once: by the next write, flush, sync or [`close`](Self::close).
+/// **Writing.** A write copies the bytes and returns; a job writes them, together with bytes that
+/// arrive meanwhile.
+/// [`flush`](https://docs.rs/futures/0.3/futures/io/trait.AsyncWriteExt.html#method.flush) waits
+/// until the OS has accepted them. An error is reported once, by the next write, flush, sync or
+/// [`close`](Self::close).
 ///
 /// # Cancel safety
 ///
-/// A read that is dropped loses nothing: what it would have read is read by the next. A write that is dropped before it
-/// returned has written nothing; one that has returned will be carried out whole, also when the file is dropped, unless
-/// the process ends. A seek that is dropped has moved the position or not.
+/// Dropping a read loses no data: the next read returns it. Dropping a write before it has
+/// completed writes nothing. A completed write is carried out even if the file is dropped, unless
+/// the process exits. Dropping a seek leaves the position either moved or unmoved.
 ///
 /// # Closing
 ///
-/// Dropping a file closes it: on this thread, or, with a job under way, on the pool's. Errors are lost then, those of earlier
-/// writes as well. [`close`](Self::close) reports them.
+/// Dropping a file closes it on this thread, or on a pool thread if a job is in flight. Errors are
+/// lost then, including those of accepted writes. [`close`](Self::close) reports them.
 ///
 /// # Examples
 ///
@@ -81,7 +84,7 @@ impl File {
         OpenOptions::new().read(true).open(path).await
     }
 
-    /// Opens a file for writing; it is made, or emptied.
+    /// Opens a file for writing. The file is created, or truncated.
     ///
     /// # Errors
     ///
@@ -96,7 +99,7 @@ impl File {
             .await
     }
 
-    /// Makes a file, where there must be none, for reading and writing.
+    /// Creates a file and opens it for reading and writing. It fails if the file exists.
     ///
     /// # Errors
     ///
@@ -111,19 +114,19 @@ impl File {
             .await
     }
 
-    /// How to open a file in another way.
+    /// Returns options for opening a file.
     #[must_use]
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
 
-    /// A file that was opened elsewhere. Its errors name no path.
+    /// Wraps an open file. Its errors name no path.
     #[must_use]
     pub fn from_std(file: std::fs::File) -> Self {
         Self::with(file, None)
     }
 
-    /// A file that was opened just now, and that nobody else has.
+    /// Wraps a file that was just opened and has no other descriptor.
     pub(super) fn new(file: std::fs::File, path: PathBuf) -> Self {
         let file = Self::with(file, Some(path));
         file.cursor.borrow_mut().set_reads_at_once(true);
@@ -137,32 +140,33 @@ impl File {
         }
     }
 
-    /// The path that it was opened by.
+    /// The path under which the file was opened.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.shared.path()
     }
 
-    /// The file for the standard library, at the same position, after what was written before.
+    /// Converts into a file of the standard library at the same position, once accepted writes are
+    /// done.
     ///
     /// # Errors
     ///
-    /// Of an earlier write; those of the system.
+    /// The error of an accepted write; any OS error of the call.
     pub async fn into_std(self) -> io::Result<std::fs::File> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.rewind("into_std").await?;
         match Arc::try_unwrap(self.shared) {
             Ok(shared) => Ok(shared.into_file()),
-            // A job whose future was dropped has it still.
+            // A job whose future was dropped still holds the file.
             Err(shared) => shared.file().try_clone(),
         }
     }
 
-    /// A second file of the same position and system object.
+    /// Duplicates the descriptor. Both files share one position.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `dup`.
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.rewind("try_clone").await?;
         self.cursor.borrow_mut().set_reads_at_once(false);
@@ -170,32 +174,32 @@ impl File {
         Ok(Self::with(clone, self.path().map(Path::to_owned)))
     }
 
-    /// Closes the file on the pool, after what was written before.
+    /// Closes the file on the pool, once accepted writes are done.
     ///
     /// # Errors
     ///
-    /// Of an earlier write; those of the system. The file is closed in any case.
+    /// The error of an accepted write; any OS error of `close`. The file is closed in any case.
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
         let closed = match Arc::try_unwrap(self.shared) {
             Ok(shared) => job::run("close", move || shared.close()).await,
-            // Closed by the job that has it still.
+            // The job that still holds the file closes it.
             Err(_) => Ok(()),
         };
         written.and(closed)
     }
 
-    /// Waits until all of it is on the disk, with what the system knows of it.
+    /// Waits until content and metadata are on the disk, as `fsync` does.
     ///
     /// # Errors
     ///
-    /// Of an earlier write; those of the system.
+    /// The error of an accepted write; any OS error of the call.
     pub async fn sync_all(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.on_file("sync_all", std::fs::File::sync_all).await
     }
 
-    /// Waits until its content is on the disk.
+    /// Waits until the content is on the disk, as `fdatasync` does.
     ///
     /// # Errors
     ///
@@ -205,31 +209,31 @@ impl File {
         self.on_file("sync_data", std::fs::File::sync_data).await
     }
 
-    /// Cuts the file to a length, or extends it with zeros. The position stays.
+    /// Truncates the file to a length, or extends it with zeros. The position does not move.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `ftruncate`.
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
         self.change("set_len", move |file| file.set_len(length))
             .await
     }
 
-    /// What the system knows of it.
+    /// Returns the metadata of the file.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `fstat`.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         self.written().await;
         self.on_file("metadata", std::fs::File::metadata).await
     }
 
-    /// Sets its permissions.
+    /// Sets the permissions of the file.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `fchmod`.
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.on_file("set_permissions", move |file| {
             file.set_permissions(permissions)
@@ -237,11 +241,12 @@ impl File {
         .await
     }
 
-    /// Sets its times.
+    /// Sets the access and modification times of the file.
     ///
     /// # Errors
     ///
-    /// Those of the system; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time that it cannot express.
+    /// Any OS error of `futimens`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time outside
+    /// the range of the OS.
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         self.written().await;
         self.on_file("set_times", move |file| {
@@ -250,18 +255,19 @@ impl File {
         .await
     }
 
-    /// Waits until what was written before is with the system.
+    /// Waits until accepted writes are done.
     pub(super) async fn written(&self) {
         poll_fn(|cx| self.poll_at(cx, |_, shared| Cursor::poll_written(shared))).await;
     }
 
-    /// Waits until nothing is under way at the position, and forgets what was read ahead: it may not be true any more.
+    /// Waits until no job uses the position, and discards data that was read ahead: it may be
+    /// stale.
     pub(super) async fn forget_ahead(&self) {
         poll_fn(|cx| self.poll_at(cx, |cursor, shared| cursor.poll_idle(shared))).await;
         self.cursor.borrow_mut().forget_ahead();
     }
 
-    /// Brings the system's position back from what was read ahead.
+    /// Moves the OS position back over data that was read ahead.
     pub(super) async fn rewind(&self, operation: &'static str) -> io::Result<()> {
         self.forget_ahead().await;
         let Some(behind) = self.cursor.borrow_mut().take_behind() else {
@@ -273,7 +279,7 @@ impl File {
         .await
     }
 
-    /// One job that may change what was read ahead, or where the end is.
+    /// Runs a job that may change data that was read ahead, or the length of the file.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -285,7 +291,7 @@ impl File {
         result
     }
 
-    /// One job with the file; its error names the operation and the path.
+    /// Runs a job on the file. An error names the operation and the path.
     pub(super) async fn on_file<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -298,12 +304,12 @@ impl File {
         .await
     }
 
-    /// What a job needs of a second file.
+    /// The shared state, for a job that uses two files.
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
     }
 
-    /// The file itself.
+    /// The file of the standard library.
     pub(super) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()
     }

@@ -1,4 +1,4 @@
-//! The way of every operation to the pool.
+//! Hands operations on files to the thread pool.
 
 use std::io;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn submit<T: Send + 'static>(
     Work::submit(&handle, purpose, job)
 }
 
-/// Hands steps to the pool that nobody awaits and nothing cancels.
+/// Hands a job of several steps to the pool. It cannot be awaited or cancelled.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
     steps::start(&handle, purpose, steps)
 }
 
-/// Runs an operation on the pool: one hop, whatever it does there.
+/// Runs an operation as one job of the pool.
 pub(super) async fn run<T: Send + 'static>(
     operation: &'static str,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -44,7 +44,7 @@ pub(super) async fn run<T: Send + 'static>(
     submit(operation, job)?.await
 }
 
-/// The same for an operation on a path; its error names both.
+/// Runs an operation on a path. An error names the operation and the path.
 pub(super) async fn on_path<T: Send + 'static>(
     operation: &'static str,
     path: &Path,
@@ -57,7 +57,7 @@ pub(super) async fn on_path<T: Send + 'static>(
     .await
 }
 
-/// The same for an operation on two paths.
+/// Runs an operation on two paths. An error names the operation and both paths.
 pub(super) async fn on_paths<T: Send + 'static>(
     operation: &'static str,
     path: &Path,

@@ -6,9 +6,9 @@ use std::path::Path;
 use super::file::File;
 use super::job::on_path;
 
-/// How to open a file, as [`std::fs::OpenOptions`]. On Unix also `mode` and `custom_flags`.
+/// Options for opening a file, as [`std::fs::OpenOptions`]. Unix adds `mode` and `custom_flags`.
 ///
-/// Files are not inherited by child processes.
+/// Files are opened with `O_CLOEXEC`: child processes do not inherit them.
 ///
 /// # Examples
 ///
@@ -21,7 +21,8 @@ use super::job::on_path;
 /// phaseloop::block_on(async {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let path = folder.join("file");
-///     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).await?;
+///     let mut options = OpenOptions::new();
+///     let mut file = options.read(true).write(true).create_new(true).open(&path).await?;
 ///     file.write_all(b"hello").await?;
 ///     file.seek(SeekFrom::Start(1)).await?;
 ///     let mut rest = String::new();
@@ -38,7 +39,7 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Nothing is set.
+    /// Creates options with nothing set.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -46,37 +47,37 @@ impl OpenOptions {
         }
     }
 
-    /// It will be read from.
+    /// Opens the file for reading.
     pub fn read(&mut self, read: bool) -> &mut Self {
         self.options.read(read);
         self
     }
 
-    /// It will be written to.
+    /// Opens the file for writing.
     pub fn write(&mut self, write: bool) -> &mut Self {
         self.options.write(write);
         self
     }
 
-    /// What is written goes to its end, wherever the position is.
+    /// Opens the file for appending: every write goes to the end of the file.
     pub fn append(&mut self, append: bool) -> &mut Self {
         self.options.append(append);
         self
     }
 
-    /// It is emptied.
+    /// Truncates an existing file to length 0.
     pub fn truncate(&mut self, truncate: bool) -> &mut Self {
         self.options.truncate(truncate);
         self
     }
 
-    /// It is made if there is none.
+    /// Creates the file if it does not exist.
     pub fn create(&mut self, create: bool) -> &mut Self {
         self.options.create(create);
         self
     }
 
-    /// It is made; there must be none.
+    /// Creates the file, and fails if it exists.
     pub fn create_new(&mut self, create_new: bool) -> &mut Self {
         self.options.create_new(create_new);
         self
@@ -86,12 +87,13 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// Those of the system; [`InvalidInput`](io::ErrorKind::InvalidInput) for options that do not go together, and for a
-    /// path with a zero byte.
+    /// Any OS error of `open`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a contradictory
+    /// combination of options, and for a path that contains a zero byte.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes what has been opened. A file that was to be made may have been made.
+    /// Dropping the future closes the file if it has been opened. The file may have been created or
+    /// truncated.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (options, path) = (self.options.clone(), path.as_ref());
         let file = on_path("open", path, move |path| options.open(path)).await?;

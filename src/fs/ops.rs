@@ -1,4 +1,4 @@
-//! Operations that take a path and are over with their call.
+//! Operations that take a path and complete in one job.
 
 use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -12,8 +12,9 @@ use crate::sys;
 ///
 /// # Errors
 ///
-/// Those of the system, such as [`NotFound`](io::ErrorKind::NotFound) and
-/// [`IsADirectory`](io::ErrorKind::IsADirectory); [`InvalidInput`](io::ErrorKind::InvalidInput) for a path with a zero byte.
+/// Any OS error of `open` and `read`, such as [`NotFound`](io::ErrorKind::NotFound) and
+/// [`IsADirectory`](io::ErrorKind::IsADirectory); [`InvalidInput`](io::ErrorKind::InvalidInput) for
+/// a path that contains a zero byte.
 ///
 /// # Examples
 ///
@@ -43,8 +44,8 @@ pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     .await
 }
 
-/// Open, ask for the size, read, close. A read of a small file that asks for more than the size and gets just that has seen
-/// the end, so it is not made again.
+/// Opens, stats, reads and closes a file. For a small file, a read with room for one byte more than
+/// the size that returns exactly the size has also seen EOF, which saves a second read.
 fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     const SMALL: usize = 64 * 1024;
     let mut file = fs::File::open(path)?;
@@ -60,12 +61,13 @@ fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     } else {
         bytes.try_reserve_exact(size)?;
     }
-    // A large file; one that changes meanwhile; one without a size, as in `/proc`.
+    // This is a large file, a file that has changed meanwhile, or one without a size, as in
+    // `/proc`.
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Calls again what a signal has interrupted (R292).
+/// Repeats a call that fails with `EINTR`.
 pub(super) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -75,11 +77,12 @@ pub(super) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
     }
 }
 
-/// Writes a whole file, which is made, or emptied first: one job.
+/// Writes a whole file in one job. The file is created, or truncated first.
 ///
 /// # Errors
 ///
-/// As [`read`], and [`StorageFull`](io::ErrorKind::StorageFull); a part may have been written then.
+/// As [`read`], and [`StorageFull`](io::ErrorKind::StorageFull). After an error, part of the
+/// contents may have been written.
 ///
 /// # Examples
 ///
@@ -105,7 +108,7 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
     .await
 }
 
-/// Writes to the end of a file, which is made if there is none: one job.
+/// Appends to a file in one job. The file is created if it does not exist.
 ///
 /// # Errors
 ///
@@ -120,11 +123,11 @@ pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::R
     .await
 }
 
-/// Cuts a file to a length, or extends it with zeros.
+/// Truncates a file to a length, or extends it with zeros.
 ///
 /// # Errors
 ///
-/// As [`write()`]; the file has to exist.
+/// As [`write()`]; [`NotFound`](io::ErrorKind::NotFound) if the file does not exist.
 pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
     on_path("truncate", path.as_ref(), move |path| {
         OpenOptions::new().write(true).open(path)?.set_len(length)
@@ -132,7 +135,7 @@ pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
     .await
 }
 
-/// What the system knows of a file; symbolic links are followed.
+/// Returns the metadata of a file. Symbolic links are followed.
 ///
 /// # Errors
 ///
@@ -153,7 +156,7 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     on_path("metadata", path.as_ref(), |path| fs::metadata(path)).await
 }
 
-/// What the system knows of a file; of a symbolic link, the link itself.
+/// Returns the metadata of a file without following symbolic links.
 ///
 /// # Errors
 ///
@@ -165,20 +168,20 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     .await
 }
 
-/// Whether there is something at a path; symbolic links are followed.
+/// Returns whether a path exists. Symbolic links are followed.
 ///
 /// # Errors
 ///
-/// Those of the system, when it cannot say.
+/// Any OS error of `stat` other than `ENOENT`.
 pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
     on_path("exists", path.as_ref(), |path| fs::exists(path)).await
 }
 
-/// Gives a file another name; one that has it already is replaced.
+/// Renames a file or directory. An existing file at the new name is replaced.
 ///
 /// # Errors
 ///
-/// Those of the system, among them [`CrossesDevices`](io::ErrorKind::CrossesDevices).
+/// Any OS error of `rename`, such as [`CrossesDevices`](io::ErrorKind::CrossesDevices).
 pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
         fs::rename(from, to)
@@ -186,11 +189,11 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
     .await
 }
 
-/// Removes a file, or a symbolic link.
+/// Removes a file or a symbolic link.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `unlink`.
 pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_file", path.as_ref(), |path| fs::remove_file(path)).await
 }
@@ -199,16 +202,17 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Those of the system, among them [`DirectoryNotEmpty`](io::ErrorKind::DirectoryNotEmpty).
+/// Any OS error of `rmdir`, such as [`DirectoryNotEmpty`](io::ErrorKind::DirectoryNotEmpty).
 pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_dir", path.as_ref(), |path| fs::remove_dir(path)).await
 }
 
-/// Removes a directory with all that is in it; symbolic links are not followed. One job, which may take long.
+/// Removes a directory and everything in it, without following symbolic links. It is one job, which
+/// can occupy a pool thread for long.
 ///
 /// # Errors
 ///
-/// Those of the system; a part may be gone then.
+/// Any OS error of reading and removing entries. After an error, part of the tree may be gone.
 pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_dir_all", path.as_ref(), |path| {
         fs::remove_dir_all(path)
@@ -216,21 +220,21 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     .await
 }
 
-/// Makes a directory.
+/// Creates a directory.
 ///
 /// # Errors
 ///
-/// Those of the system: [`AlreadyExists`](io::ErrorKind::AlreadyExists), and [`NotFound`](io::ErrorKind::NotFound) without
-/// the directory above it.
+/// Any OS error of `mkdir`, such as [`AlreadyExists`](io::ErrorKind::AlreadyExists), or
+/// [`NotFound`](io::ErrorKind::NotFound) if the parent directory does not exist.
 pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("create_dir", path.as_ref(), |path| fs::create_dir(path)).await
 }
 
-/// Makes a directory and those above it that are missing. One that exists already is no error.
+/// Creates a directory and its missing parents. A directory that exists already is not an error.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `mkdir`.
 pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("create_dir_all", path.as_ref(), |path| {
         fs::create_dir_all(path)
@@ -238,11 +242,11 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     .await
 }
 
-/// Gives a file a second name.
+/// Creates a hard link `link` to the file `original`.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `link`.
 pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     on_paths(
         "hard_link",
@@ -253,29 +257,30 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
     .await
 }
 
-/// What a symbolic link says.
+/// Returns the target of a symbolic link, as it is stored in the link.
 ///
 /// # Errors
 ///
-/// Those of the system; [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no link.
+/// Any OS error of `readlink`; [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is not a
+/// symbolic link.
 pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     on_path("read_link", path.as_ref(), |path| fs::read_link(path)).await
 }
 
-/// The absolute path of a file, without links, `.` and `..`.
+/// Returns the absolute path of a file with all symbolic links, `.` and `..` resolved.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `realpath`.
 pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     on_path("canonicalize", path.as_ref(), |path| fs::canonicalize(path)).await
 }
 
-/// Sets the permissions of a file; symbolic links are followed.
+/// Sets the permissions of a file. Symbolic links are followed.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `chmod`.
 pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     on_path("set_permissions", path.as_ref(), move |path| {
         fs::set_permissions(path, permissions)
@@ -283,11 +288,12 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
     .await
 }
 
-/// Sets the times of a file; symbolic links are followed.
+/// Sets the access and modification times of a file. Symbolic links are followed.
 ///
 /// # Errors
 ///
-/// Those of the system; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time that it cannot express.
+/// Any OS error of `utimensat`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time outside
+/// the range of the OS.
 pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<()> {
     on_path("set_times", path.as_ref(), move |path| {
         sys::fs::set_times(path, times.accessed, times.modified, true)
@@ -295,7 +301,8 @@ pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<(
     .await
 }
 
-/// Sets the times of a file; of a symbolic link, those of the link itself (on Unix; elsewhere as [`set_times`]).
+/// Sets the access and modification times of a file without following symbolic links. On platforms
+/// other than Unix it follows them, as [`set_times`] does.
 ///
 /// # Errors
 ///

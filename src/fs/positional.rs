@@ -6,21 +6,22 @@ use std::os::unix::fs::FileExt;
 use super::file::File;
 use super::ops::retry;
 
-/// At an offset, whatever the position is; it stays. Unix only.
+/// Reading and writing at an offset, independent of the position. Unix only.
 ///
-/// Each call is one job. Many can be in flight at once, and have no order between them. A job has its own copy of the
-/// bytes.
+/// Each call is one job with its own copy of the bytes. Many can be in flight at once; they
+/// complete in any order.
 ///
 /// # Cancel safety
 ///
-/// Dropped, a write is carried out whole if a thread has begun it, and not at all if none has.
+/// Dropping the future of a write cancels it if no thread has started it; otherwise the write is
+/// completed.
 impl File {
-    /// Reads from an offset, with one system call, and says how many bytes: less than there is room for at the end of the
-    /// file, 0 behind it.
+    /// Reads from an offset with one `pread` and returns the number of bytes: fewer than requested
+    /// near EOF, 0 at or beyond it.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `pread`.
     ///
     /// # Examples
     ///
@@ -42,7 +43,7 @@ impl File {
             .await
     }
 
-    /// The same into several buffers, one after the other.
+    /// Reads from an offset into several buffers, filling one after the other.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before, and those of the system.
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before the buffer is full;
+    /// any OS error of `pread`.
     pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let room = buffer.len();
         self.written().await;
@@ -90,16 +92,17 @@ impl File {
         Ok(())
     }
 
-    /// Writes at an offset and says how many bytes: all of them, unless there is an error after some (R294).
+    /// Writes at an offset and returns the number of bytes written: all of them, unless an error
+    /// occurs after some.
     ///
     /// # Errors
     ///
-    /// Those of the system, before anything was written.
+    /// Any OS error of `pwrite` before the first byte was written.
     pub async fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
     }
 
-    /// The same from several buffers, however many they are.
+    /// Writes any number of buffers at an offset, one after the other.
     ///
     /// # Errors
     ///
@@ -125,11 +128,11 @@ impl File {
         .await
     }
 
-    /// Writes at an offset, all or an error.
+    /// Writes all bytes at an offset.
     ///
     /// # Errors
     ///
-    /// Those of the system; a part may have been written then.
+    /// Any OS error of `pwrite`. Part of the bytes may have been written.
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();
         self.change("write_all_at", move |file| {

@@ -1,4 +1,4 @@
-//! Files and directories with names that nobody else has.
+//! Temporary files and directories with unique names.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -10,19 +10,22 @@ use super::file::File;
 use super::job::on_path;
 use crate::sys;
 
-/// What a template ends in.
+/// The suffix of every template.
 const PLACEHOLDER: &str = "XXXXXX";
 
-/// How many names are tried before it is given up: with this many taken, the directory is not the place for another.
+/// Names that are tried before the call fails. A directory in which this many names are taken is
+/// under attack or full.
 const ATTEMPTS: usize = 1000;
 
-/// Makes a directory with a name of its own, for this user only, and returns its path.
+/// Creates a directory with a unique name and permissions for this user only, and returns its path.
 ///
-/// The template's last six characters are `XXXXXX`; letters and digits take their place. Who makes it removes it.
+/// The template ends in `XXXXXX`, which random letters and digits replace. The caller removes the
+/// directory.
 ///
 /// # Errors
 ///
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for another template, and those of the system.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a template that does not end in `XXXXXX`; any
+/// OS error of creating the file or directory.
 ///
 /// # Examples
 ///
@@ -45,9 +48,8 @@ pub async fn mkdtemp(template: impl AsRef<Path>) -> io::Result<PathBuf> {
     .await
 }
 
-/// Makes a file with a name of its own, for this user only, and opens it for reading and writing.
-///
-/// As [`mkdtemp`].
+/// Creates a file with a unique name and permissions for this user only, and opens it for reading
+/// and writing. The template is that of [`mkdtemp`].
 ///
 /// # Errors
 ///
@@ -88,10 +90,11 @@ fn make_unique<T>(
     result
 }
 
-/// Six letters and digits, of which another call makes others.
+/// Returns six random letters and digits.
 fn random_name() -> String {
     const CHARACTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    // The standard library's hash maps have keys from the system's random numbers, and new ones each time.
+    // `RandomState` is seeded from the kernel's random source and differs in every call, which is
+    // enough for names; guessing them gains nothing, since creation is exclusive.
     let mut random = RandomState::new().hash_one(PLACEHOLDER);
     let mut next = || {
         let character = CHARACTERS[(random % 62) as usize];

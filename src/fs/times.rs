@@ -4,9 +4,10 @@ use std::time::SystemTime;
 
 use crate::sys::fs::Time;
 
-/// Which times of a file to set, as [`std::fs::FileTimes`]; what is not set stays as it is.
+/// The times of a file to set, as [`std::fs::FileTimes`]. A time that is not set stays unchanged.
 ///
-/// The system's own now, unlike a moment, may be set by everybody who may write to the file.
+/// Setting a time to "now" needs write permission only. Setting another time needs ownership of the
+/// file.
 ///
 /// # Examples
 ///
@@ -34,30 +35,30 @@ pub struct FileTimes {
 }
 
 impl FileTimes {
-    /// Sets none of them.
+    /// Creates a value that changes no time.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// When the file was last read.
+    /// Sets the time of last access.
     pub fn set_accessed(mut self, time: SystemTime) -> Self {
         self.accessed = Time::At(time);
         self
     }
 
-    /// When the file was last written to.
+    /// Sets the time of last modification.
     pub fn set_modified(mut self, time: SystemTime) -> Self {
         self.modified = Time::At(time);
         self
     }
 
-    /// It was read just now.
+    /// Sets the time of last access to now.
     pub fn set_accessed_now(mut self) -> Self {
         self.accessed = Time::Now;
         self
     }
 
-    /// It was written to just now.
+    /// Sets the time of last modification to now.
     pub fn set_modified_now(mut self) -> Self {
         self.modified = Time::Now;
         self

@@ -1,4 +1,4 @@
-//! What only Unix has.
+//! Operations that exist on Unix only.
 
 use std::io;
 use std::ops::BitOr;
@@ -11,18 +11,18 @@ use super::job::{on_path, on_paths};
 use super::open_options::OpenOptions;
 use crate::sys;
 
-/// What may be done to a file; combined with `|`. For [`access`]; Unix only.
+/// Permissions to check with [`access`], combined with `|`. Unix only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
 
 impl Access {
-    /// It exists.
+    /// The file exists.
     pub const EXISTS: Self = Self(0);
-    /// It may be read.
+    /// The file may be read.
     pub const READ: Self = Self(1);
-    /// It may be written to.
+    /// The file may be written.
     pub const WRITE: Self = Self(2);
-    /// It may be executed; of a directory, entered.
+    /// The file may be executed; a directory may be searched.
     pub const EXECUTE: Self = Self(4);
 
     fn has(self, other: Self) -> bool {
@@ -38,14 +38,14 @@ impl BitOr for Access {
     }
 }
 
-/// Asks whether this process may do something to a file. Unix only.
+/// Checks the permissions of this process for a file. Unix only.
 ///
-/// The answer may be wrong by the time it is used: to open a file, open it and look at the error.
+/// The answer can be stale when it is used: to open a file, open it and handle the error.
 ///
 /// # Errors
 ///
-/// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it may not, [`NotFound`](io::ErrorKind::NotFound) and others
-/// of the system.
+/// [`PermissionDenied`](io::ErrorKind::PermissionDenied) without the permission,
+/// [`NotFound`](io::ErrorKind::NotFound), and any other OS error of `access`.
 ///
 /// # Examples
 ///
@@ -68,11 +68,11 @@ pub async fn access(path: impl AsRef<Path>, access: Access) -> io::Result<()> {
     .await
 }
 
-/// Makes a symbolic link that says `original`. Unix only.
+/// Creates a symbolic link at `link` with the target `original`. Unix only.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `symlink`.
 pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     on_paths(
         "symlink",
@@ -83,11 +83,12 @@ pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::
     .await
 }
 
-/// Sets the owner and the group of a file; `None` leaves them. Symbolic links are followed. Unix only.
+/// Sets the owner and the group of a file; `None` leaves them unchanged. Symbolic links are
+/// followed. Unix only.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `chown`.
 pub async fn chown(
     path: impl AsRef<Path>,
     user: Option<u32>,
@@ -99,11 +100,12 @@ pub async fn chown(
     .await
 }
 
-/// The same for a symbolic link itself. Unix only.
+/// Sets the owner and the group of a file without following symbolic links; `None` leaves them
+/// unchanged. Unix only.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `lchown`.
 pub async fn lchown(
     path: impl AsRef<Path>,
     user: Option<u32>,
@@ -115,33 +117,33 @@ pub async fn lchown(
     .await
 }
 
-/// Figures of a file system, from [`statfs`]. Unix only.
+/// Statistics of a file system, returned by [`statfs`]. Unix only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileSystem {
-    /// Which one it is: the system's number for it. 0 where it has none.
+    /// Type of the file system, as the magic number of the OS; 0 where it has none.
     pub kind: u64,
-    /// The size in which it likes to be read and written.
+    /// Preferred block size for I/O, in bytes.
     pub block_size: u64,
-    /// The size in which the blocks below are counted.
+    /// Fragment size in bytes, the unit of the block counts.
     pub fragment_size: u64,
-    /// How large it is, in fragments.
+    /// Total blocks.
     pub blocks: u64,
-    /// How much of it is free.
+    /// Free blocks.
     pub free_blocks: u64,
-    /// How much of it is free for everybody.
+    /// Free blocks available to unprivileged users.
     pub available_blocks: u64,
-    /// How many files it can hold.
+    /// Total inodes.
     pub files: u64,
-    /// How many more.
+    /// Free inodes.
     pub free_files: u64,
 }
 
-/// Figures of the file system that a file is on. Unix only.
+/// Returns statistics of the file system that holds a path. Unix only.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Any OS error of `statfs`.
 ///
 /// # Examples
 ///
@@ -170,18 +172,19 @@ pub async fn statfs(path: impl AsRef<Path>) -> io::Result<FileSystem> {
     })
 }
 
-/// Copies bytes from an offset of one file to the position of another, in the kernel where it can: one job. Unix only.
+/// Copies bytes from an offset of one file to the position of another in one job, inside the kernel
+/// where possible. Unix only.
 ///
-/// Says how many: less than `length` at the end of the first file, or when an error came after some bytes. The position
-/// of the first file stays.
+/// Returns the number of bytes copied: fewer than `length` if `from` ends, or if an error occurs
+/// after some. The position of `from` does not move.
 ///
 /// # Errors
 ///
-/// Those of the system, before anything was copied.
+/// Any OS error before the first byte was copied.
 ///
 /// # Cancel safety
 ///
-/// Dropped, it goes on if it has begun.
+/// Dropping the future does not stop a job that has started.
 pub async fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
     from.written().await;
     to.rewind("copy_range").await?;
@@ -193,13 +196,14 @@ pub async fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io:
 }
 
 impl OpenOptions {
-    /// The permissions of a file that is made, less those that the process masks; 0o666 unless told. Unix only.
+    /// Sets the permissions of a created file, before the umask is applied. The default is 0o666.
+    /// Unix only.
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.options.mode(mode);
         self
     }
 
-    /// Flags of the system's `open`, beside those of the options. Unix only.
+    /// Sets additional flags for `open`. Unix only.
     pub fn custom_flags(&mut self, flags: i32) -> &mut Self {
         self.options.custom_flags(flags);
         self
@@ -207,11 +211,11 @@ impl OpenOptions {
 }
 
 impl File {
-    /// Sets its owner and its group; `None` leaves them. Unix only.
+    /// Sets the owner and the group of the file; `None` leaves them unchanged. Unix only.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Any OS error of `fchown`.
     pub async fn chown(&self, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
         self.on_file("chown", move |file| fs::fchown(file, user, group))
             .await

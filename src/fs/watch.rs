@@ -1,4 +1,4 @@
-//! Watching files and directories by the kernel's notices.
+//! Watching files and directories through kernel notifications.
 //!
 //! ```text
 //!   watch ──> watching ── notice, in the poll phase ──> kept ── recv ──> yours
@@ -25,17 +25,18 @@ use crate::kinds::Kind;
 use crate::sys::watch::Notice;
 pub use crate::sys::watch::WatchKind;
 
-/// Watches a file, or a directory and what is directly in it, on the running loop; see [`Watcher`].
+/// Watches a file, or a directory and its direct entries, on the running loop; see [`Watcher`].
 ///
-/// The path is looked up in the call itself: what happens after it has returned is not missed.
+/// The path is resolved in the call itself: no change after its return is missed.
 ///
 /// # Errors
 ///
-/// Those of the system: [`NotFound`](io::ErrorKind::NotFound), [`PermissionDenied`](io::ErrorKind::PermissionDenied);
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path with a zero byte;
-/// [`StorageFull`](io::ErrorKind::StorageFull) or "too many open files" when one of the user's limits in
-/// `/proc/sys/fs/inotify` is reached. [`Unsupported`](io::ErrorKind::Unsupported) on other systems than Linux, where
-/// [`watch_poll`](super::watch_poll) can be used.
+/// Any OS error of `inotify_add_watch`, such as [`NotFound`](io::ErrorKind::NotFound) and
+/// [`PermissionDenied`](io::ErrorKind::PermissionDenied);
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path that contains a zero byte;
+/// [`StorageFull`](io::ErrorKind::StorageFull) or "too many open files" when one of the user's
+/// limits in `/proc/sys/fs/inotify` is reached. [`Unsupported`](io::ErrorKind::Unsupported) on
+/// platforms other than Linux: use [`watch_poll`](super::watch_poll) there.
 ///
 /// # Panics
 ///
@@ -68,47 +69,51 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
     Watcher::new_on(&LoopHandle::current(), path)
 }
 
-/// A stream of what happens to a file, or to a directory and its entries.
+/// A stream of changes to a file, or to a directory and its entries.
 ///
-/// Events arrive in the poll phase, behind the I/O of its batch, in the order in which they happened. Several watchers may
-/// watch the same thing: each event goes to all of them, in the order in which they were made, as callbacks of their own.
-/// A watcher that is made while another one watches the same thing may also get what had happened just before.
+/// Events arrive in the poll phase, after the I/O of its batch, in the order in which they
+/// happened. Several watchers may watch one file: each event goes to all of them, in the order of
+/// their creation, each as a callback of its own. A watcher that is created while another one
+/// watches the same file may also receive events from shortly before.
 ///
-/// It keeps the loop alive, unless unref'd, until it is closed or dropped, or what it watches is gone: then the stream
-/// ends. What happens while nobody receives is kept, up to some thousand events; beyond that, and when the kernel's own
-/// queue overflows, [`WatchKind::Overflow`] takes the place of what is lost.
+/// A watcher keeps the loop alive, unless unref'd, until it is closed or dropped, or until the
+/// watched file is gone, which ends the stream. Events are buffered while no task receives them, up
+/// to some thousand. Beyond that, and when the kernel's queue overflows, [`WatchKind::Overflow`]
+/// takes the place of the lost events.
 ///
 /// # What is watched
 ///
-/// A file, not a name. A file that is renamed is still watched; [`WatchEvent::path`] goes on with the old name. One that is
-/// replaced, as many editors do when they save, is gone: the new file is another one. To follow a name, watch the directory
-/// it is in and look for the name in the events: it survives everything but the removal of the directory.
+/// A watcher follows a file, not a name. A renamed file is still watched, and [`WatchEvent::path`]
+/// keeps the old name. A file that is replaced, as many editors do when they save, is gone: the new
+/// file is a different one. To follow a name, watch its directory and compare names in the events.
+/// That works until the directory itself is removed.
 ///
-/// Directories are watched without those inside of them. Symbolic links are followed when the watch begins.
+/// Subdirectories are not watched. Symbolic links are followed when the watch begins.
 ///
 /// # Cancel safety
 ///
-/// Giving up a [`recv`](Self::recv) loses no event.
+/// Dropping the future of [`recv`](Self::recv) loses no event.
 pub struct Watcher {
     core: HandleCore,
     watch: Rc<Watch>,
     path: PathBuf,
 }
 
-/// What has happened to what a [`Watcher`] watches.
+/// A change that a [`Watcher`] reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchEvent {
-    /// What it was.
+    /// The kind of change.
     pub kind: WatchKind,
-    /// To what: the path that is watched, with the name of the entry if it is about one.
+    /// The watched path, joined with the name of the entry if the change concerns one.
     pub path: PathBuf,
-    /// Whether that is a directory, where the kernel says so: of entries of a watched directory.
+    /// Whether the changed entry is a directory. The kernel reports it for entries of a watched
+    /// directory only.
     pub is_directory: bool,
 }
 
 impl WatchEvent {
-    /// The name of the entry, or of the watched thing itself.
+    /// The file name of the changed entry, or of the watched path.
     #[must_use]
     pub fn name(&self) -> Option<&OsStr> {
         self.path.file_name()
@@ -116,11 +121,11 @@ impl WatchEvent {
 }
 
 impl Watcher {
-    /// As [`watch`], on a loop.
+    /// Watches a path on the given loop, as [`watch`] does on the running one.
     ///
     /// # Errors
     ///
-    /// As [`watch`]; the loop's refusal, when it is gone.
+    /// As [`watch`]; an error with [`Error`](crate::Error) as its source if the loop was dropped.
     #[track_caller]
     pub fn new_on(handle: &LoopHandle, path: impl AsRef<Path>) -> io::Result<Self> {
         if handle.is_closed() {
@@ -128,7 +133,7 @@ impl Watcher {
         }
         let path = path.as_ref().to_owned();
         let core = handle.open(Kind::Watch, Location::caller());
-        // Dropped with an error, it leaves the loop as it was.
+        // If starting fails, dropping the watcher removes its handle again.
         let watcher = Self {
             watch: Watch::new(core.header.clone()),
             core,
@@ -143,18 +148,18 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// The path that is watched, as it was given.
+    /// The watched path, as it was given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits for the next event. `None`: what was watched is gone, or the watcher was closed.
+    /// Waits for the next event. `None`: the watched file is gone, or the watcher was closed.
     pub async fn recv(&mut self) -> Option<WatchEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// The poll function of [`recv`](Self::recv).
+    /// Polls for the next event; the function behind [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
         let received = self.watch.poll_next(cx);
         received.map(|notice| notice.and_then(|notice| self.event(notice)))
@@ -171,7 +176,8 @@ impl Watcher {
         })
     }
 
-    /// Stops watching at once, drops what was not received, and has it reported in the closing phase; see [`Close`].
+    /// Stops watching at once and discards unreceived events. The close completes in the closing
+    /// phase; see [`Close`].
     pub fn close(&self) -> Close {
         self.core.close(|| self.shut())
     }

@@ -1,8 +1,8 @@
-//! Watching a path by looking at it again and again.
+//! Watching a path by comparing its metadata at an interval.
 //!
 //! ```text
-//!   watch_poll ──> looking ──> compared ── nothing new ──> resting ── next point of the grid ──> looking
-//!                                 └── event ──> yours ───────^
+//!   watch_poll ──> looking ──> compared ── no change ──> resting ── next grid point ──> looking
+//!                                 └── change ──> event ──────^
 //! ```
 
 use std::fmt;
@@ -28,16 +28,18 @@ use crate::pool::Class;
 use crate::sys;
 use crate::time::Sleep;
 
-/// What an interval of zero becomes (R311).
+/// The interval used in place of zero.
 const SHORTEST: u64 = 1_000_000;
 
-/// Watches a path on the running loop by looking at its metadata every `interval`; see [`PollWatcher`].
+/// Watches a path on the running loop by reading its metadata every `interval`; see
+/// [`PollWatcher`].
 ///
 /// An interval of zero counts as a millisecond.
 ///
 /// # Errors
 ///
-/// When the pool has no thread and none can be started. What is wrong with the path is an event.
+/// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pool has no thread and cannot start one. An
+/// error of the path itself is an event.
 ///
 /// # Panics
 ///
@@ -69,46 +71,48 @@ pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<Poll
     PollWatcher::new_on(&LoopHandle::current(), path, interval)
 }
 
-/// A stream of changes of what is at a path, found by looking at it again and again.
+/// A stream of changes at a path, found by reading its metadata at an interval.
 ///
-/// For file systems that do not tell of changes, such as those of other hosts, and for names whose file comes and goes. Where
-/// [`watch`](super::watch) works it is cheaper and sees more.
+/// Use it for file systems without change notifications, such as network file systems, and for
+/// names whose file comes and goes. Where [`watch`](super::watch) works, it is cheaper and sees
+/// more.
 ///
-/// The first look is made at once. Then there is one at each point of a grid of the interval, however long a look takes;
-/// if it takes longer than that, points are left out, so that looks never overlap. Looks are jobs of the pool (class
-/// [`Fs`](Class::Fs)); symbolic links are followed. From the second look on they are made while somebody waits for events
-/// only: who comes late gets all changes since the last look as one.
+/// The first check is made at once. Further checks follow on a fixed grid of the interval, however
+/// long a check takes; a check that takes longer skips points of the grid, so that checks never
+/// overlap. Each check is a job of the pool (class [`Fs`](Class::Fs)) and follows symbolic links.
+/// From the second check on, checks are made only while a task waits for events: a late receiver
+/// gets all changes since the last check as one.
 ///
 /// There is an event when
-/// - a look fails otherwise than the one before, also the first one;
-/// - a look succeeds after one that has failed;
-/// - the size, times, owner, permissions or the file itself are not those of the look before.
+/// - a check fails with another error than the previous one, or the first check fails;
+/// - a check succeeds after a failed one;
+/// - size, times, owner, permissions or identity of the file have changed since the previous check.
 ///
-/// It keeps the loop alive, unless unref'd, until it is closed or dropped; a look that is under way keeps it alive in any
-/// case.
+/// A watcher keeps the loop alive, unless unref'd, until it is closed or dropped. A check in flight
+/// keeps the loop alive in any case.
 ///
 /// # Cancel safety
 ///
-/// Giving up a [`recv`](Self::recv) loses no event.
+/// Dropping the future of [`recv`](Self::recv) loses no event.
 pub struct PollWatcher {
     core: HandleCore,
     path: PathBuf,
-    /// In nanoseconds, not zero.
+    /// In nanoseconds; never zero.
     interval: u64,
     state: State,
     seen: Seen,
-    /// What the last look that has succeeded saw.
+    /// The metadata of the last successful check.
     previous: Option<Metadata>,
 }
 
 enum State {
-    /// Since when.
+    /// With the time at which the check began.
     Looking(u64, Work<io::Result<Metadata>>),
     Resting(Sleep),
     Closed,
 }
 
-/// The outcome of the last look.
+/// The outcome of the last check.
 #[derive(PartialEq, Eq)]
 enum Seen {
     Nothing,
@@ -116,22 +120,23 @@ enum Seen {
     Failure(io::ErrorKind, Option<i32>),
 }
 
-/// A change that a [`PollWatcher`] has found.
+/// A change that a [`PollWatcher`] reports.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PollEvent {
-    /// What was there before, at the last look that has succeeded.
+    /// The metadata of the last successful check before this one.
     pub previous: Option<Metadata>,
-    /// What is there now, or why that cannot be told.
+    /// The current metadata, or the error of reading it.
     pub current: io::Result<Metadata>,
 }
 
 impl PollWatcher {
-    /// As [`watch_poll`], on a loop.
+    /// Watches a path on the given loop, as [`watch_poll`] does on the running one.
     ///
     /// # Errors
     ///
-    /// As [`watch_poll`]; the loop's refusal, when it is gone.
+    /// As [`watch_poll`]; an error with [`Error`](crate::Error) as its source if the loop was
+    /// dropped.
     #[track_caller]
     pub fn new_on(
         handle: &LoopHandle,
@@ -157,18 +162,18 @@ impl PollWatcher {
         })
     }
 
-    /// The path that is watched, as it was given.
+    /// The watched path, as it was given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits for the next event. `None`: the watcher was closed, or the loop is gone.
+    /// Waits for the next event. `None`: the watcher was closed, or the loop was dropped.
     pub async fn recv(&mut self) -> Option<PollEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// The poll function of [`recv`](Self::recv).
+    /// Polls for the next event; the function behind [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
         let handle = self.core.handle.clone();
         while !handle.is_closed() {
@@ -197,7 +202,7 @@ impl PollWatcher {
         Poll::Ready(None)
     }
 
-    /// Whether a look has found something to tell (R312, R313).
+    /// Compares a check with the previous one, and returns an event if they differ.
     fn compare(&mut self, found: io::Result<Metadata>) -> Option<PollEvent> {
         let seen = match &found {
             Ok(_) => Seen::File,
@@ -221,7 +226,8 @@ impl PollWatcher {
         })
     }
 
-    /// Stops watching at once, also if a look is under way, and has it reported in the closing phase; see [`Close`].
+    /// Stops watching at once, even with a check in flight. The close completes in the closing
+    /// phase; see [`Close`].
     pub fn close(&mut self) -> Close {
         self.state = State::Closed;
         self.core.close(|| self.shut())
@@ -233,14 +239,14 @@ impl PollWatcher {
     }
 }
 
-/// Begins a look at a path.
+/// Starts a check of a path.
 fn look(handle: &LoopHandle, path: &Path, site: Site) -> io::Result<Work<io::Result<Metadata>>> {
     let path = path.to_owned();
     let purpose = Purpose::new(Class::Fs, "watch_poll").at(site);
     Work::submit(handle, purpose, move || std::fs::metadata(path))
 }
 
-/// The first point after `now` of the grid that begins at `start` (R314).
+/// The first point after `now` on the grid that begins at `start`.
 fn next_point(start: u64, interval: u64, now: u64) -> u64 {
     let over = now.saturating_sub(start) % interval;
     now.saturating_add(interval - over)

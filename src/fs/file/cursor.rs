@@ -1,11 +1,11 @@
-//! What happens at the position of a file: one job at a time, and what was read ahead.
+//! The position of a file: one job at a time uses it, and data is read ahead of it.
 //!
-//! Nothing here knows who waits: that is noted by those who call, when the cursor is not borrowed any more.
+//! The cursor holds no wakers. Callers register them while the cursor is not borrowed.
 //!
-//! The system's position is ahead of the file's by what is in the buffer and, beyond that, by `behind`.
+//! The OS position is ahead of the file's position by the bytes in the buffer plus `behind`.
 //!
 //! ```text
-//!   read ──> in the buffer? ──> in the system's memory? ──> a job, and another ahead of the next read
+//!   read ──> in the buffer? ──> in the page cache? ──> a job, then another one ahead of the next read
 //! ```
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom};
@@ -19,56 +19,58 @@ use crate::fs::ops::retry;
 use crate::phase::{self, PhaseFuture};
 use crate::sys;
 
-/// How much is read at once from a file that can seek: at first, and later, when it is read from front to back.
+/// The size of the first read of a seekable file, and of later reads when it is read sequentially.
 const SMALLEST_READ: usize = 16 * 1024;
 const LARGEST_READ: usize = 512 * 1024;
 
-/// From reads of this size on, the next begins before the last is used up.
+/// Reads of at least this size start before the previous piece is used up.
 const READ_AHEAD_FROM: usize = 128 * 1024;
 
-/// How much is read at once without a job, into the file's own buffer; a buffer of this size is read into directly.
+/// The size of a read without a job into the file's own buffer. A user's buffer of at least this
+/// size is filled directly.
 const READ_AT_ONCE: usize = 64 * 1024;
 
-/// After this much without a job, a poll phase has its turn.
+/// After this many bytes without a job, a poll phase must run.
 const MOST_AT_ONCE: usize = 1 << 20;
 
-/// A file that is not in the system's memory is read by this many jobs before that is tried again.
+/// After a miss in the page cache, this many jobs read before the cache is tried again.
 const COLD_READS: u32 = 16;
 
 #[derive(Default)]
 pub(super) struct Cursor {
     flight: Flight,
     ahead: Ahead,
-    /// A buffer for the next read.
+    /// An allocation for the next read.
     spare: Vec<u8>,
-    /// How far the system's position is ahead of the buffer's end.
+    /// The distance from the end of the buffer to the OS position.
     behind: u64,
-    /// How much the next read asks for at least; 0 at the beginning.
+    /// The least size of the next read; 0 before the first.
     window: usize,
-    /// `None`: not known yet.
+    /// `None`: not known before the first read.
     can_seek: Option<bool>,
-    /// What the last seek has come to; gone with the next read or write, and with whatever may make it untrue.
+    /// The result of the last seek, for a caller that polls again. Reads, writes and changes of the
+    /// length discard it.
     sought: Option<(SeekFrom, io::Result<u64>)>,
-    /// What is in the system's memory is read without a job.
+    /// Whether data in the page cache is read without a job.
     reads_at_once: bool,
-    /// How many pieces are read ahead before the next attempt, since the last one has found nothing there.
+    /// Reads left before the page cache is tried again.
     cold_reads: u32,
-    /// How much was read so since the last job or turn.
+    /// Bytes read without a job since the last job or poll phase.
     read_at_once: usize,
 }
 
-/// The job that moves the position, beside those that write.
+/// The job that uses the position, other than a write.
 #[derive(Default)]
 enum Flight {
     #[default]
     None,
     Read(Work<ReadEnd>),
     Seek(SeekFrom, Work<io::Result<u64>>),
-    /// None: others have their turn.
+    /// No job: a poll phase must run first.
     Turn(PhaseFuture),
 }
 
-/// What was read and nobody has taken.
+/// Data that was read and not yet consumed.
 #[derive(Default)]
 struct Ahead {
     buffer: Vec<u8>,
@@ -90,13 +92,13 @@ struct ReadEnd {
 }
 
 impl Cursor {
-    /// Whether to read without a job what is in the system's memory. Not from a file of which there is another: the system
-    /// lets one wait for the other.
+    /// Sets whether data in the page cache is read without a job. A file with a duplicate
+    /// descriptor must not: the kernel's lock on the shared position could block the loop.
     pub(super) fn set_reads_at_once(&mut self, reads_at_once: bool) {
         self.reads_at_once = reads_at_once;
     }
 
-    /// Fills the buffers, at least with something; with nothing at the end of the file.
+    /// Reads at least one byte into the buffers, or 0 at EOF.
     pub(super) fn poll_read(
         &mut self,
         shared: &Arc<Shared>,
@@ -125,7 +127,7 @@ impl Cursor {
         Poll::Ready(Ok(count))
     }
 
-    /// Reads from the system's memory, at least something. `None`: a job has to.
+    /// Reads at least one byte from the page cache. `None`: a job must read.
     fn read_at_once(
         &mut self,
         shared: &Arc<Shared>,
@@ -136,7 +138,8 @@ impl Cursor {
             return None;
         }
         match sys::fs::read_at_once(shared.file(), buffers) {
-            // Maybe the end, maybe not: some kernels answer so where nothing is in their memory. A job tells.
+            // Some kernels return 0 for data that is not in the page cache, so this need not be
+            // EOF. A job finds out.
             Ok(0) => None,
             Ok(count) => {
                 self.sought = None;
@@ -152,7 +155,7 @@ impl Cursor {
         }
     }
 
-    /// What was read ahead.
+    /// The data that was read ahead.
     pub(super) fn ahead(&self) -> &[u8] {
         &self.ahead.buffer[self.ahead.start..self.ahead.end]
     }
@@ -161,7 +164,7 @@ impl Cursor {
         self.ahead.start = (self.ahead.start + count).min(self.ahead.end);
     }
 
-    /// Waits until there is something ahead; at the end of the file, there is nothing.
+    /// Waits until the buffer holds data. At EOF it stays empty.
     pub(super) fn poll_fill(&mut self, shared: &Arc<Shared>, asked: usize) -> Poll<io::Result<()>> {
         loop {
             if self.ahead.len() > 0 {
@@ -196,14 +199,14 @@ impl Cursor {
         }
     }
 
-    /// Whether the next piece is fetched while the last one is being used.
+    /// Whether the next piece is fetched while the last one is in use.
     fn reads_ahead(&mut self) -> bool {
         let is_cold = self.cold_reads > 0 || !self.reads_at_once;
         self.cold_reads = self.cold_reads.saturating_sub(1);
         is_cold && self.can_seek == Some(true) && self.window >= READ_AHEAD_FROM
     }
 
-    /// Fills the buffer, which is empty, from the system's memory. `None`: a job has to.
+    /// Fills the empty buffer from the page cache. `None`: a job must read.
     fn fill_at_once(&mut self, shared: &Arc<Shared>) -> Option<usize> {
         let mut buffer = std::mem::take(&mut self.ahead.buffer);
         if buffer.len() < READ_AT_ONCE && self.reads_at_once && self.can_seek == Some(true) {
@@ -229,7 +232,7 @@ impl Cursor {
             let can_seek = known.unwrap_or_else(|| file.stream_position().is_ok());
             let asked = if can_seek { window } else { asked };
             if buffer.len() < asked {
-                // Its bytes are of no use, so it is not grown.
+                // A new allocation, since growing the old one would copy bytes that are not needed.
                 buffer = vec![0; asked];
             }
             let moved = behind.map_or(Ok(0), |behind| file.seek(SeekFrom::Current(behind)));
@@ -245,7 +248,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Puts the bytes of a read where the next reader finds them. If some are there still, those are left in the file.
+    /// Stores the bytes of a read for the next reader. If the buffer still holds data, the new
+    /// bytes are left in the file.
     fn take_read(&mut self, end: ReadEnd) -> io::Result<usize> {
         self.can_seek = Some(end.can_seek);
         let count = match end.count {
@@ -268,7 +272,7 @@ impl Cursor {
         Ok(count)
     }
 
-    /// Hands bytes over to be written.
+    /// Accepts bytes for writing.
     pub(super) fn poll_write(
         &mut self,
         shared: &Arc<Shared>,
@@ -296,7 +300,7 @@ impl Cursor {
         shared.start_writing(self.take_behind())
     }
 
-    /// Waits until what was written before is with the system.
+    /// Waits until accepted writes are done.
     pub(super) fn poll_written(shared: &Arc<Shared>) -> Poll<()> {
         if shared.is_writing() {
             Poll::Pending
@@ -314,7 +318,7 @@ impl Cursor {
         loop {
             ready!(self.poll_idle(shared));
             match self.sought.take() {
-                // Another's, who does not want it any more, is as good.
+                // The result of an equal seek whose future was dropped serves as well.
                 Some((sought, result)) if sought == to => return Poll::Ready(result),
                 _ => self.submit_seek(shared, to)?,
             }
@@ -328,7 +332,8 @@ impl Cursor {
         let shared = shared.clone();
         let work = job::submit("seek", move || {
             let mut file = shared.file();
-            // First to the file's own position, from which the way is, and where it stays if there is an error.
+            // Seeks to the file's position first: a relative seek starts there, and a failed seek
+            // leaves it there.
             let at = if behind == 0 {
                 Ok(0)
             } else {
@@ -341,13 +346,14 @@ impl Cursor {
         Ok(())
     }
 
-    /// Waits until nothing moves the position.
+    /// Waits until no job uses the position.
     pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         ready!(self.poll_flight(shared));
         Self::poll_written(shared)
     }
 
-    /// Waits for the job in flight. An error of a read that nobody waits for is dropped: who reads next meets it again.
+    /// Waits for the job in flight. The error of a read-ahead is dropped: the next read meets it
+    /// again.
     fn poll_flight(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         match &mut self.flight {
             Flight::None => {}
@@ -365,7 +371,8 @@ impl Cursor {
         Poll::Ready(())
     }
 
-    /// Leaves in the file what was read ahead. What came from a file that cannot seek stays.
+    /// Discards data that was read ahead, to be read again. Data of a file that cannot seek is
+    /// kept.
     pub(super) fn forget_ahead(&mut self) {
         self.forget_sought();
         if self.can_seek == Some(true) {
@@ -374,8 +381,8 @@ impl Cursor {
         }
     }
 
-    /// Has a seek done again that somebody gave up: the file's length or position may be another now. A relative one would
-    /// go twice as far; it stays done.
+    /// Discards the result of a seek whose future was dropped, since length or position may have
+    /// changed. The result of a relative seek is kept: repeating it would move the position twice.
     pub(super) fn forget_sought(&mut self) {
         let is_relative = matches!(self.sought, Some((SeekFrom::Current(_), _)));
         if !is_relative {
@@ -383,10 +390,10 @@ impl Cursor {
         }
     }
 
-    /// By how much the system's position has to be moved, before a job begins that uses it.
+    /// Takes the seek that must precede the next use of the OS position.
     pub(super) fn take_behind(&mut self) -> Option<i64> {
         let behind = std::mem::take(&mut self.behind);
-        // Never longer than two buffers.
+        // It never exceeds the size of two buffers.
         (behind > 0).then(|| -i64::try_from(behind).unwrap_or(i64::MAX))
     }
 }

@@ -12,8 +12,8 @@ use super::cursor::Cursor;
 use super::writer::Shared;
 
 impl File {
-    /// Does something at the position. If that has to wait, the task is noted when the cursor is not borrowed: the clone and
-    /// the drop of a waker may be anybody's code, which may use the file.
+    /// Polls an operation at the position. The waker is registered while the cursor is not
+    /// borrowed: cloning or dropping a waker runs user code, which may use the file.
     pub(super) fn poll_at<T>(
         &self,
         cx: &mut Context<'_>,
@@ -24,7 +24,7 @@ impl File {
             return first;
         }
         self.shared.wait(cx.waker());
-        // It may be possible by the time the task is known to wait for it.
+        // Polls again: the operation may have become ready before the waker was registered.
         poll(&mut self.cursor.borrow_mut(), &self.shared)
     }
 
@@ -40,7 +40,7 @@ impl File {
         self.poll_at(cx, |cursor, shared| cursor.poll_write(shared, buffers))
     }
 
-    /// Waits until the system has what was written, and says whether it could be written.
+    /// Waits until the OS has accepted the written bytes, and returns the error of a write.
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_at(cx, |_, shared| Cursor::poll_written(shared)));
         Poll::Ready(self.shared.take_error().map_or(Ok(()), Err))
@@ -51,7 +51,7 @@ impl File {
     }
 }
 
-/// The same for `File` and `&File`.
+/// Implements the I/O traits for `File` and for `&File`.
 macro_rules! impl_streams {
     ($file:ty) => {
         impl AsyncRead for $file {
@@ -93,7 +93,7 @@ macro_rules! impl_streams {
                 File::poll_flush(&self, cx)
             }
 
-            /// As a flush: the file closes when it is dropped, or by its own `close`.
+            /// Flushes. The file closes when it is dropped, or by [`File::close`].
             fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 File::poll_flush(&self, cx)
             }

@@ -1,4 +1,4 @@
-//! What a file and its jobs share; among it the bytes that wait to be written.
+//! State that a file shares with its jobs, among it the bytes to be written.
 //!
 //! ```text
 //!   write ──> pending ──> taken and written, step by step, until nothing is left
@@ -19,10 +19,10 @@ use crate::error::OsError;
 use crate::fs::job;
 use crate::sys;
 
-/// How many bytes may wait to be written, beside those that are being written.
+/// The most bytes that are accepted and not yet taken by a job.
 const MOST_PENDING: usize = 1 << 20;
 
-/// The lock is never held during a system call: the loop takes it, too.
+/// The lock is never held during a system call, since the loop's thread takes it, too.
 pub(crate) struct Shared {
     file: File,
     path: Option<PathBuf>,
@@ -31,19 +31,19 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Accepted, and not taken to be written.
+    /// Bytes accepted and not yet taken by a job.
     pending: Vec<u8>,
-    /// Room for the next, so that it need not be made each time.
+    /// An empty buffer for the next writes, which saves an allocation.
     spare: Vec<u8>,
-    /// By how much the position has to be moved before.
+    /// The seek that must precede the next write.
     behind: Option<i64>,
-    /// Steps are under way that write what is pending.
+    /// A job is writing what is pending.
     is_writing: bool,
-    /// How many courses of steps have not been reported to be over.
+    /// Jobs whose completion has not reached the loop.
     courses: usize,
-    /// Of a write that had been accepted.
+    /// The error of an accepted write.
     error: Option<io::Error>,
-    /// Who waits for a job to end, or for room.
+    /// Wakers of tasks that wait for a job or for room.
     waiters: VecDeque<Waker>,
 }
 
@@ -77,12 +77,12 @@ impl Shared {
         OsError::wrap(error, operation, self.path.clone())
     }
 
-    /// The error of an earlier write, which is reported once.
+    /// Takes the error of an accepted write, which is reported once.
     pub(super) fn take_error(&self) -> Option<io::Error> {
         self.lock().error.take()
     }
 
-    /// Takes bytes to be written, as many as there is room for; at least one buffer is not empty.
+    /// Accepts as many bytes as there is room for. At least one buffer is not empty.
     pub(super) fn accept(&self, buffers: &[IoSlice<'_>]) -> Accepted {
         let mut state = self.lock();
         if let Some(error) = state.error.take() {
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// Steps that write what is pending; first they move the position.
+    /// Starts a job that seeks by `behind` and writes what is pending.
     pub(super) fn start_writing(self: &Arc<Self>, behind: Option<i64>) -> io::Result<()> {
         {
             let mut state = self.lock();
@@ -119,20 +119,20 @@ impl Shared {
         })
     }
 
-    /// Whether something has been accepted, and nobody told yet that it is written.
+    /// Whether an accepted write is not yet reported as done.
     pub(super) fn is_writing(&self) -> bool {
         self.lock().courses > 0
     }
 
-    /// Polls a job in flight. Whoever waits for something here is woken by anything: it looks again.
+    /// Polls a job in flight. Its completion wakes all waiters, which check their conditions again.
     pub(super) fn poll_job<F: Future + Unpin>(self: &Arc<Self>, job: &mut F) -> Poll<F::Output> {
         let waker = Waker::from(self.clone());
         Pin::new(job).poll(&mut Context::from_waker(&waker))
     }
 
-    /// The task is woken when a job ends, and when there is room.
+    /// Registers a task that is woken when a job completes and when there is room.
     pub(super) fn wait(&self, waker: &Waker) {
-        // Cloned and dropped outside of the lock: a waker may do anything then.
+        // The clone and the drop happen outside the lock, since a waker runs user code there.
         let waker = waker.clone();
         let mut state = self.lock();
         if !state.waiters.iter().any(|waiter| waiter.will_wake(&waker)) {
@@ -142,7 +142,7 @@ impl Shared {
         drop(state);
     }
 
-    /// Takes what is pending. `None`: nothing is, and the steps are over.
+    /// Takes the pending bytes. `None`: there are none, and the job ends.
     fn take_pending(self: &Arc<Self>) -> Option<(Vec<u8>, Option<i64>)> {
         let (taken, is_waited_for) = {
             let mut state = self.lock();
@@ -155,7 +155,8 @@ impl Shared {
             ((taken, state.behind.take()), !state.waiters.is_empty())
         };
         if is_waited_for {
-            // There is room. A waker that panics has been reported by the panic hook; the bytes are written still.
+            // The buffer has room again. A waker that panics is reported by the panic hook; the
+            // bytes must be written all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| self.wake_by_ref()));
         }
         Some(taken)
@@ -174,14 +175,14 @@ impl Shared {
     }
 }
 
-/// What became of bytes to be written.
+/// The outcome of [`Shared::accept`].
 pub(super) enum Accepted {
     Bytes { count: usize, is_writing: bool },
     NoRoom,
     Failed(io::Error),
 }
 
-/// One step writes what was pending when it began.
+/// One step writes what was pending at its start.
 impl Steps for Shared {
     fn step(self: &Arc<Self>) -> bool {
         let Some((mut bytes, behind)) = self.take_pending() else {
@@ -210,7 +211,7 @@ impl Wake for Shared {
         self.wake_by_ref();
     }
 
-    /// Wakes all who wait now, outside of the lock.
+    /// Wakes all tasks that wait now, outside the lock.
     fn wake_by_ref(self: &Arc<Self>) {
         let count = self.lock().waiters.len();
         for _ in 0..count {
