@@ -60,18 +60,21 @@ pub mod process;
 mod promise;
 mod reason;
 mod rejections;
+mod report;
 mod run;
 mod state;
+mod thenable;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
 pub use self::callbacks::in_callbacks;
-pub use self::combinators::{AggregateError, Promises, all, all_settled, any, race};
+pub use self::combinators::{AggregateError, all, all_settled, any, race};
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};
-pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, thenable, try_call};
+pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, try_call};
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
+pub use self::thenable::{PromiseLike, Thenable, thenable};
 pub use self::timers::{
     Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, promises::sleep,
     set_interval, set_timeout, set_timeout_mut,

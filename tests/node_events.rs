@@ -12,7 +12,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use futures::{FutureExt, StreamExt};
 use phaseloop::node::events::{self, ERROR, Event, EventEmitter, NEW_LISTENER, REMOVE_LISTENER};
-use phaseloop::node::{AbortController, AbortSignal, Error, process};
+use phaseloop::node::{self, AbortController, AbortSignal, Error, Promise, process};
 use phaseloop::time::sleep;
 use phaseloop::{next_tick, queue_microtask, set_immediate, spawn, spawn_blocking};
 use util::{Trace, finish, ms, panic_of, paused};
@@ -262,25 +262,37 @@ fn an_event_with_too_many_listeners_is_reported_once_by_a_tick() {
         log.log("|");
     });
     finish(&mut event_loop);
-    let text = "| MaxListenersExceededWarning: 3 listeners for the event 'x': do they leak? (`set_max_listeners` raises \
-                the limit)";
+    let text = "| MaxListenersExceededWarning: Possible EventEmitter memory leak detected. 3 x listeners added to \
+                [EventEmitter]. MaxListeners is 2. Use emitter.setMaxListeners() to increase limit";
     assert_eq!(trace.take(), text);
 }
 
 // Errors.
 
 #[test]
-fn n114_an_error_that_nobody_hears_panics_or_is_returned() {
+fn n114_an_error_without_a_listener_is_thrown_itself_or_returned() {
     let emitter = EventEmitter::new();
-    let text = panic_of(|| emitter.emit(ERROR, &Error::new("boom")));
-    assert_eq!(text, "unhandled 'error' event: boom");
+    let coded = Error::with_code("E_CODED", "boom");
+    let (inside, same) = (emitter.clone(), coded.clone());
+    let exit = node::run(async move {
+        let thrown = Promise::<()>::new(|_| assert!(inside.emit(ERROR, &coded)));
+        thrown.await.unwrap_err()
+    });
+    let reason = exit.into_output().unwrap();
+    let error = reason.error().and_then(|error| error.downcast_ref());
+    assert!(error.is_some_and(|error| same.is(error)), "{reason:?}");
+    let text = panic_of(|| emitter.emit(ERROR, &same));
+    assert_eq!(text, "boom", "a plain panic where no program runs");
     let unheard = emitter.try_emit(ERROR, &Error::new("two")).unwrap_err();
     assert_eq!(unheard.message(), "two");
     emitter.on(ERROR, |_| ());
     assert_eq!(emitter.try_emit(ERROR, &Error::new("three")), Ok(true));
     const TYPED: Event<io::Error> = Event::error();
     let text = panic_of(|| emitter.emit(TYPED, &io::Error::other("four")));
-    assert_eq!(text, "unhandled 'error' event: four");
+    assert_eq!(text, "four");
+    const TEXT: Event<String> = Event::error();
+    let text = panic_of(|| emitter.emit(TEXT, &"five".to_owned()));
+    assert_eq!(text, "Unhandled error. ('five')");
 }
 
 #[test]

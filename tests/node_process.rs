@@ -6,9 +6,11 @@ use std::cell::Cell;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
+use phaseloop::node::events::{ERROR, EventEmitter};
+use phaseloop::node::worker_threads::Worker;
 use phaseloop::node::{
-    self, Reason, call, next_tick, process, queue_microtask, set_immediate, set_timeout, throw,
-    try_call,
+    self, Emitter as _, Error, Promise, Reason, call, next_tick, process, queue_microtask,
+    set_immediate, set_timeout, throw, try_call,
 };
 use phaseloop::{block_on, spawn, time};
 use util::{Trace, finish, ms, panic_of, paused};
@@ -375,5 +377,76 @@ fn a_program_inside_a_loop_is_refused_once() {
             1,
             "{errors}"
         );
+    }
+}
+
+/// What Node would hand to `uncaughtException` is for the listener to tell, not for the panic hook.
+#[test]
+fn a_panic_that_a_listener_hears_is_not_reported() {
+    let test = "a_panic_that_a_listener_hears_is_not_reported";
+    let errors = errors_of(test, || {
+        let exit = node::run(async {
+            process::on_uncaught_panic(|_| ());
+            set_immediate(|| panic!("in an immediate"));
+            next_tick(|| panic!("in a tick"));
+            queue_microtask(|| panic!("in a microtask"));
+            drop(call(async { panic!("in an async function") }));
+            drop(Promise::<()>::new(|_| panic!("in an executor")));
+            EventEmitter::new().emit(ERROR, &Error::new("in the main program"));
+        });
+        assert_eq!(exit.code(), 0);
+    });
+    if let Some(errors) = errors {
+        assert!(!errors.contains("in a"), "{errors}");
+        assert!(!errors.contains("in the main program"), "{errors}");
+    }
+}
+
+/// The others are still reported: a task's handle may never be looked at.
+#[test]
+fn a_panic_that_no_listener_hears_is_reported() {
+    let errors = errors_of("a_panic_that_no_listener_hears_is_reported", || {
+        let exit = node::run(async {
+            process::on_uncaught_panic(|_| panic!("in the listener"));
+            drop(spawn(async { panic!("in a task") }));
+            set_immediate(|| panic!("what the listener hears"));
+        });
+        assert_eq!(exit.code(), 7);
+        let exit = node::run(async { panic!("in a program without listeners") });
+        assert_eq!(exit.code(), 1);
+        let exit = node::run(async {
+            EventEmitter::new().emit(ERROR, &Error::new("an unheard error"));
+        });
+        assert_eq!(exit.code(), 1);
+    });
+    if let Some(errors) = errors {
+        for text in [
+            "in the listener",
+            "in a task",
+            "in a program without listeners",
+            "uncaught: an unheard error",
+        ] {
+            assert!(errors.contains(text), "{text}: {errors}");
+        }
+        assert!(!errors.contains("what the listener hears"), "{errors}");
+    }
+}
+
+#[test]
+fn what_ends_a_worker_is_told_by_its_parent_alone() {
+    let errors = errors_of("what_ends_a_worker_is_told_by_its_parent_alone", || {
+        let exit = node::run(async {
+            let worker = |main: fn()| {
+                let worker = Worker::<(), ()>::new(move |_| async move { main() }).unwrap();
+                worker.on(ERROR, |error| assert!(!error.message().is_empty()));
+            };
+            worker(|| panic!("a worker's panic"));
+            worker(|| throw("a worker's error"));
+            worker(|| drop(Promise::<()>::rejected(Error::new("a worker's rejection"))));
+        });
+        assert_eq!(exit.code(), 0);
+    });
+    if let Some(errors) = errors {
+        assert!(!errors.contains("a worker's"), "{errors}");
     }
 }

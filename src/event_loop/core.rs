@@ -228,6 +228,12 @@ impl Core {
         })
     }
 
+    /// Whether a task is being polled, not the main future.
+    #[cfg(feature = "node")]
+    pub(crate) fn polls_task(&self) -> bool {
+        !matches!(self.polled.get(), NO_TASK | MAIN)
+    }
+
     /// The task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())

@@ -21,6 +21,12 @@ impl Core {
         self.run_callback(callback);
     }
 
+    /// Runs one more callback inside a callback that is running, then drains the lanes.
+    #[cfg(feature = "node")]
+    pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
+        self.run_callback(callback);
+    }
+
     #[inline(always)]
     fn run_callback(&self, callback: impl FnOnce()) {
         if self.containment.is_on() {
@@ -140,6 +146,17 @@ impl Core {
         }
         if !self.lane.is_empty() {
             self.budget_hits.set(self.budget_hits.get() + 1);
+        }
+    }
+
+    /// Runs the microtasks, and those that they queue. Ticks stay where they are: the program is over.
+    #[cfg(feature = "node")]
+    pub(crate) fn drain_microtasks(&self) {
+        while let Some(microtask) = self.lane.next_microtask() {
+            self.contain(|| match microtask {
+                Microtask::Task(runnable) => self.run_task(runnable),
+                Microtask::Call(call) => call.call(),
+            });
         }
     }
 

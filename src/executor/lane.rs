@@ -74,6 +74,18 @@ impl<R> Lane<R> {
         self.ticks.len() | self.microtasks.len() == 0
     }
 
+    /// Whether microtasks wait, whatever the ticks.
+    #[cfg(feature = "node")]
+    pub(crate) fn has_microtasks(&self) -> bool {
+        self.microtasks.len() > 0
+    }
+
+    /// The next microtask, whatever the ticks.
+    #[cfg(feature = "node")]
+    pub(crate) fn next_microtask(&self) -> Option<Microtask<R>> {
+        self.microtasks.pop()
+    }
+
     /// Takes everything out.
     pub(crate) fn take_all(&self) -> (VecDeque<Call>, VecDeque<Microtask<R>>) {
         (self.ticks.take(), self.microtasks.take())

@@ -52,6 +52,20 @@ pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
     node.callbacks.poll(key);
 }
 
+/// Runs `callback` as a callback of its own, with a drain after it, inside the callback that calls this: several of what
+/// one event of the system brings. Its panic goes to the listeners of what is uncaught, or on.
+pub(super) fn run_as_callback(callback: impl FnOnce()) {
+    if let Some(core) = Node::current().core() {
+        core.dispatch_nested(callback);
+    }
+}
+
+/// Whether a future is ready without waiting.
+pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(&mut future).poll(&mut cx).is_ready()
+}
+
 type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The futures of one loop that run in callbacks.

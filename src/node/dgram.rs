@@ -1,6 +1,11 @@
 //! Datagrams, with events. Node's `dgram`, over [`UdpSocket`].
+//!
+//! ```text
+//!   new ── bind ──> binding ── a tick: 'listening' ──> bound ── close ──> a tick: 'close'
+//!    └───── send: binds; what is to be sent waits for 'listening' ──┘
+//! ```
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -8,10 +13,11 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::abort::AbortController;
-use super::callbacks::in_callbacks;
+use super::callbacks::{in_callbacks, is_ready, run_as_callback};
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use super::net::LISTENING;
+use super::reason::throw;
 use super::stream::CLOSE;
 use crate::kinds::Site;
 use crate::net::{UdpOptions, UdpSocket};
@@ -23,6 +29,9 @@ pub const MESSAGE: Event<Datagram> = Event::new("message");
 
 /// The largest datagram.
 const LARGEST: usize = 64 * 1024;
+
+/// How many datagrams one poll phase delivers at most, so that others have their turn.
+const DATAGRAMS_PER_PHASE: usize = 32;
 
 /// What has come, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +45,7 @@ pub struct Datagram {
 
 /// A socket for datagrams. A clone is the same socket. While it is bound it lives on its loop, and keeps that alive.
 ///
-/// Each datagram is a callback of the poll phase, with a drain after it (N103).
+/// Each datagram is a callback of the poll phase, with a drain after it; a poll phase delivers up to 32 (N103).
 ///
 /// # Examples
 ///
@@ -56,7 +65,7 @@ pub struct Datagram {
 ///     });
 /// });
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Socket {
     inner: Rc<Inner>,
 }
@@ -64,8 +73,24 @@ pub struct Socket {
 #[derive(Default)]
 struct Inner {
     emitter: EventEmitter,
+    state: Cell<State>,
     bound: RefCell<Option<Bound>>,
+    /// What waits for the end of the binding: sends, and perhaps a close.
+    queue: RefCell<Option<Vec<Queued>>>,
+    /// How many sends wait for room in the system.
+    waiting: Cell<usize>,
 }
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unbound,
+    Binding,
+    Bound,
+    Closed,
+}
+
+type Queued = Box<dyn FnOnce()>;
 
 struct Bound {
     socket: Rc<UdpSocket>,
@@ -77,38 +102,93 @@ impl Socket {
     /// A socket that is not bound.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        let inner = Rc::<Inner>::default();
+        inner.emitter.set_class("Socket");
+        Self { inner }
+    }
+
+    /// Throws unless the socket is open.
+    fn check_open(&self) {
+        if self.inner.state.get() == State::Closed {
+            throw(Error::with_code(
+                "ERR_SOCKET_DGRAM_NOT_RUNNING",
+                "Not running",
+            ));
+        }
     }
 
     /// Binds the socket by a tick, and emits [`LISTENING`], or the error, there.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` after
+    /// [`close`](Self::close), and `ERR_SOCKET_ALREADY_BOUND` if the socket is bound or is being bound.
     #[track_caller]
     pub fn bind(&self, address: SocketAddr) {
-        let (this, site) = (self.clone(), Location::caller());
-        next_tick(move || match this.bind_now(address, site) {
-            Ok(()) => {
-                this.inner.emitter.emit(LISTENING, &());
-            }
-            Err(error) => {
-                this.inner
-                    .emitter
-                    .emit(ERROR, &Error::of_address(error, "bind", address));
-            }
-        });
+        self.begin_binding();
+        self.bind_later(address, Location::caller());
     }
 
-    /// The same, and calls `callback` when it is bound.
+    /// Binds the socket as [`bind`](Self::bind) does, and calls `callback` when it is bound. It listens for an error
+    /// until then: one of the binding needs no other listener.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// As [`bind`](Self::bind).
     #[track_caller]
     pub fn bind_with(&self, address: SocketAddr, callback: impl Fn() + 'static) {
-        self.once(LISTENING, move |()| callback());
-        self.bind(address);
+        self.begin_binding();
+        let listeners: Rc<Cell<Option<[ListenerId; 2]>>> = Rc::default();
+        let remove = {
+            let (emitter, listeners) = (self.inner.emitter.downgrade(), listeners.clone());
+            move || {
+                if let (Some(emitter), Some(ids)) = (emitter.upgrade(), listeners.take()) {
+                    for id in ids {
+                        emitter.off(id);
+                    }
+                }
+            }
+        };
+        let failed = remove.clone();
+        let on_error = self.on(ERROR, move |_| failed());
+        let on_listening = self.on(LISTENING, move |()| {
+            remove();
+            callback();
+        });
+        listeners.set(Some([on_error, on_listening]));
+        self.bind_later(address, Location::caller());
+    }
+
+    fn begin_binding(&self) {
+        self.check_open();
+        if self.inner.state.get() != State::Unbound {
+            throw(Error::with_code(
+                "ERR_SOCKET_ALREADY_BOUND",
+                "Socket is already bound",
+            ));
+        }
+        self.inner.state.set(State::Binding);
+    }
+
+    #[track_caller]
+    fn bind_later(&self, address: SocketAddr, site: Site) {
+        let this = self.clone();
+        next_tick(move || {
+            if this.inner.state.get() == State::Closed {
+                return;
+            }
+            match this.bind_now(address, site) {
+                Ok(()) => {
+                    this.inner.state.set(State::Bound);
+                    this.inner.emitter.emit(LISTENING, &());
+                }
+                Err(error) => {
+                    this.inner.state.set(State::Unbound);
+                    let error = Error::of_address(error, "bind", address);
+                    this.inner.emitter.emit(ERROR, &error);
+                }
+            }
+        });
     }
 
     fn bind_now(&self, address: SocketAddr, site: Site) -> io::Result<()> {
@@ -122,28 +202,51 @@ impl Socket {
         }));
         let this = self.clone();
         in_callbacks(async move {
-            let closed = signal.clone();
-            let receiving = signal.guard(async move {
-                let mut buffer = vec![0; LARGEST];
-                while !closed.aborted() {
-                    match socket.recv_from(&mut buffer).await {
-                        Ok((size, from)) => {
-                            let bytes = buffer[..size].to_vec();
-                            this.inner.emitter.emit(MESSAGE, &Datagram { bytes, from });
-                        }
-                        Err(error) => {
-                            let error = Error::of_call(error, "recvmsg");
-                            this.inner.emitter.emit(ERROR, &error);
-                        }
-                    }
-                    // One callback each: the next one comes with the next poll phase.
-                    phase::poll().await;
-                }
-            });
             // Aborted, it was closed.
-            drop(receiving.await);
+            drop(signal.guard(this.receive(socket)).await);
         });
         Ok(())
+    }
+
+    /// Emits what comes, in poll phases.
+    async fn receive(self, socket: Rc<UdpSocket>) {
+        let mut buffer = vec![0; LARGEST];
+        loop {
+            // What is there already comes with the next poll phase.
+            if is_ready(socket.readable()) {
+                phase::poll().await;
+            }
+            let ready = socket.readable().await;
+            if let Err(error) = ready {
+                self.emit_receive_error(error);
+            }
+            for _ in 0..DATAGRAMS_PER_PHASE {
+                match socket.try_recv_from(&mut buffer) {
+                    Ok((size, from)) => {
+                        let bytes = buffer[..size].to_vec();
+                        let message = Datagram { bytes, from };
+                        run_as_callback(|| {
+                            self.inner.emitter.emit(MESSAGE, &message);
+                        });
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => {
+                        self.emit_receive_error(error);
+                        break;
+                    }
+                }
+                if self.inner.state.get() == State::Closed {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn emit_receive_error(&self, error: io::Error) {
+        let error = Error::of_call(error, "recvmsg");
+        run_as_callback(|| {
+            self.inner.emitter.emit(ERROR, &error);
+        });
     }
 
     /// Adds a listener for datagrams.
@@ -151,58 +254,125 @@ impl Socket {
         self.on(MESSAGE, listener)
     }
 
-    /// Sends a datagram; an error is emitted. A socket that is not bound is bound to any port.
+    /// Sends a datagram, by a tick. A socket that is not bound is bound to any port first. As in Node, it is not told
+    /// whether the system took the datagram: [`send_with`](Self::send_with) tells.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` after
+    /// [`close`](Self::close).
     #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
-        let this = self.clone();
-        self.send_with(bytes, to, move |result| {
-            if let Err(error) = result {
-                this.inner.emitter.emit(ERROR, &error);
-            }
-        });
+        self.send_at(bytes.to_vec(), to, None, Location::caller());
     }
 
-    /// The same, and calls `callback` in the pending phase after it is sent.
+    /// Sends a datagram as [`send`](Self::send) does, and calls `callback` with its size, or with the error, by a tick
+    /// after the system took it (N103). A close before that drops the datagram and the callback.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// As [`send`](Self::send).
     #[track_caller]
     pub fn send_with(
         &self,
         bytes: &[u8],
         to: SocketAddr,
-        callback: impl FnOnce(Result<(), Error>) + 'static,
+        callback: impl FnOnce(Result<usize, Error>) + 'static,
     ) {
-        let (this, bytes, site) = (self.clone(), bytes.to_vec(), Location::caller());
-        next_tick(move || {
-            in_callbacks(async move {
-                let sent = this.send_now(&bytes, to, site).await;
-                phase::pending().await;
+        let callback: Sent = Box::new(callback);
+        self.send_at(bytes.to_vec(), to, Some(callback), Location::caller());
+    }
+
+    #[track_caller]
+    fn send_at(&self, bytes: Vec<u8>, to: SocketAddr, callback: Option<Sent>, site: Site) {
+        self.check_open();
+        if self.inner.state.get() == State::Unbound {
+            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            self.begin_binding();
+            self.bind_later(any.parse().expect("these are addresses"), site);
+        }
+        let this = self.clone();
+        if self.inner.state.get() == State::Bound {
+            // Node looks the address up, which takes a tick.
+            next_tick(move || this.send_now(bytes, to, callback));
+        } else {
+            self.enqueue(move || this.send_at(bytes, to, callback, site));
+        }
+    }
+
+    fn send_now(&self, bytes: Vec<u8>, to: SocketAddr, callback: Option<Sent>) {
+        let bound = self.inner.bound.borrow();
+        let socket = bound.as_ref().map(|bound| bound.socket.clone());
+        drop(bound);
+        let Some(socket) = socket else {
+            // Closed meanwhile.
+            return;
+        };
+        let sent = if self.inner.waiting.get() > 0 {
+            Err(io::ErrorKind::WouldBlock.into())
+        } else {
+            socket.try_send_to(&bytes, to)
+        };
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.send_when_writable(socket, bytes, to, callback);
+            }
+            sent => {
+                if let Some(callback) = callback {
+                    let sent = sent.map_err(|error| Error::of_address(error, "send", to));
+                    next_tick(move || callback(sent));
+                }
+            }
+        }
+    }
+
+    /// Sends in the poll phase in which the system has room, behind those that wait for the same.
+    fn send_when_writable(
+        &self,
+        socket: Rc<UdpSocket>,
+        bytes: Vec<u8>,
+        to: SocketAddr,
+        callback: Option<Sent>,
+    ) {
+        let this = self.clone();
+        self.inner.waiting.set(self.inner.waiting.get() + 1);
+        in_callbacks(async move {
+            let sent = socket.send_to(&bytes, to).await;
+            this.inner.waiting.set(this.inner.waiting.get() - 1);
+            if let Some(callback) = callback {
                 callback(sent.map_err(|error| Error::of_address(error, "send", to)));
-            });
+            }
         });
     }
 
-    async fn send_now(&self, bytes: &[u8], to: SocketAddr, site: Site) -> io::Result<()> {
-        if self.inner.bound.borrow().is_none() {
-            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-            self.bind_now(any.parse().expect("these are addresses"), site)?;
+    /// Keeps `f` until the socket is bound; a failure to bind drops it.
+    fn enqueue(&self, f: impl FnOnce() + 'static) {
+        if let Some(queue) = &mut *self.inner.queue.borrow_mut() {
+            return queue.push(Box::new(f));
         }
-        let socket = self
-            .inner
-            .bound
-            .borrow()
-            .as_ref()
-            .map(|bound| bound.socket.clone());
-        match socket {
-            Some(socket) => socket.send_to(bytes, to).await.map(drop),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
+        self.inner.queue.replace(Some(vec![Box::new(f)]));
+        let (bound, failed) = (Rc::downgrade(&self.inner), Rc::downgrade(&self.inner));
+        let on_failed: Rc<Cell<Option<ListenerId>>> = Rc::default();
+        let no_longer = on_failed.clone();
+        let on_bound = self.once(LISTENING, move |()| {
+            let Some(inner) = bound.upgrade() else { return };
+            if let Some(id) = no_longer.take() {
+                inner.emitter.off(id);
+            }
+            let queue = inner.queue.take();
+            for queued in queue.into_iter().flatten() {
+                queued();
+            }
+        });
+        let id = self.once(ERROR.monitor(), move |_| {
+            let Some(inner) = failed.upgrade() else {
+                return;
+            };
+            inner.emitter.off(on_bound);
+            let queue = inner.queue.take();
+            drop(queue);
+        });
+        on_failed.set(Some(id));
     }
 
     /// The address it is bound to.
@@ -214,23 +384,45 @@ impl Socket {
             .and_then(|bound| bound.socket.local_addr().ok())
     }
 
-    /// Closes the socket; [`CLOSE`] comes by a tick (N103).
+    /// Closes the socket; [`CLOSE`] comes by a tick (N103). With sends that wait for the binding, it closes after that.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` if it is closed.
     pub fn close(&self) {
+        let this = self.clone();
+        if self.inner.queue.borrow().is_some() {
+            return self.enqueue(move || this.close());
+        }
+        self.check_open();
+        self.inner.state.set(State::Closed);
         let bound = self.inner.bound.take();
         if let Some(bound) = bound {
             bound.controller.abort();
         }
-        let this = self.clone();
         next_tick(move || {
             this.inner.emitter.emit(CLOSE, &());
             this.inner.emitter.clear();
         });
     }
 
-    /// The same, and calls `callback` when it is closed.
+    /// Closes the socket as [`close`](Self::close) does, and calls `callback` when it is closed.
+    ///
+    /// # Panics
+    ///
+    /// As [`close`](Self::close).
     pub fn close_with(&self, callback: impl Fn() + 'static) {
-        self.once(CLOSE, move |()| callback());
+        self.on(CLOSE, move |()| callback());
         self.close();
+    }
+}
+
+/// Who is told of a send.
+type Sent = Box<dyn FnOnce(Result<usize, Error>)>;
+
+impl Default for Socket {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -65,10 +65,11 @@ impl Error {
         Self::make("Error", Some(code), message.into(), None)
     }
 
-    /// What an [`AbortController`](super::AbortController) gives as the reason unless it is told another.
+    /// What an [`AbortController`](super::AbortController) gives as the reason unless it is told another. Node's is a
+    /// `DOMException`, whose code is a number.
     pub(super) fn aborted() -> Self {
         let message = Cow::Borrowed("This operation was aborted");
-        Self::make("AbortError", Some("ABORT_ERR"), message, None)
+        Self::make("AbortError", Some("20"), message, None)
     }
 
     /// What an operation reports that was left before its end.
@@ -89,7 +90,18 @@ impl Error {
     /// What [`AbortSignal::timeout`](super::AbortSignal::timeout) gives as the reason.
     pub(super) fn timed_out() -> Self {
         let message = Cow::Borrowed("The operation was aborted due to timeout");
-        Self::make("TimeoutError", Some("TIMEOUT_ERR"), message, None)
+        Self::make("TimeoutError", Some("23"), message, None)
+    }
+
+    /// An error of another thread.
+    pub(super) fn named(name: &'static str, code: Option<&'static str>, message: String) -> Self {
+        Self::make(name, code, message.into(), None)
+    }
+
+    /// What a promise is rejected with that is resolved with itself.
+    pub(super) fn chaining_cycle() -> Self {
+        let message = Cow::Borrowed("Chaining cycle detected for promise #<Promise>");
+        Self::make("TypeError", None, message, None)
     }
 
     fn make(

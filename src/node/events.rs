@@ -17,7 +17,7 @@
 //! | `on`, `once`, `prependListener`, `prependOnceListener` | [`on`](EventEmitter::on), [`once`](EventEmitter::once), [`prepend`](EventEmitter::prepend), [`prepend_once`](EventEmitter::prepend_once) |
 //! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] that `on` has returned: closures have no identity |
 //! | `emit(name, a, b)` | [`emit`](EventEmitter::emit): several arguments are a tuple or a struct |
-//! | `'error'` without a listener throws | `emit` panics, [`try_emit`](EventEmitter::try_emit) returns an error |
+//! | `'error'` without a listener throws | `emit` [throws](super::throw) that error, [`try_emit`](EventEmitter::try_emit) returns it |
 //! | `events.errorMonitor` | [`Event::monitor`] |
 //! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
 //! | `await once(emitter, name)` | [`once()`] |
@@ -42,6 +42,7 @@ pub use self::event::{Event, ListenerId};
 use self::listeners::{Listener, Listeners, Slot};
 use super::error::Error;
 use super::process;
+use super::reason::Reason;
 use crate::event_loop::handle::LoopHandle;
 use crate::sys::nesting::drop_flat;
 
@@ -73,6 +74,8 @@ struct Inner {
     slots: RefCell<Vec<Slot>>,
     max_listeners: Cell<Option<usize>>,
     watch: RefCell<Option<Weak<dyn Watch>>>,
+    /// The name of what emits, for warnings; empty for a plain emitter.
+    class: Cell<&'static str>,
 }
 
 /// A listener may hold another emitter, and so on.
@@ -119,6 +122,19 @@ impl EventEmitter {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An emitter of a class of its own: what Node's `class Name extends EventEmitter` is. Warnings say the name.
+    #[must_use]
+    pub fn of_class(name: &'static str) -> Self {
+        let emitter = Self::default();
+        emitter.inner.class.set(name);
+        emitter
+    }
+
+    /// Sets the name of [`of_class`](Self::of_class).
+    pub(super) fn set_class(&self, name: &'static str) {
+        self.inner.class.set(name);
     }
 
     /// A way to the emitter that does not keep it.
@@ -218,7 +234,7 @@ impl EventEmitter {
             too_many.then_some(count)
         };
         if let Some(count) = too_many {
-            warn(key.name, count);
+            self.warn(key.name, count);
         }
         ListenerId { key, number }
     }
@@ -231,8 +247,11 @@ impl EventEmitter {
             let place = slots.iter().position(|slot| slot.key == id.key);
             place.and_then(|place| {
                 let removed = slots[place].listeners.remove(id.number);
-                if slots[place].listeners.len() == 0 {
-                    slots.remove(place);
+                match slots[place].listeners.len() {
+                    0 => drop(slots.remove(place)),
+                    // Node forgets with the list that it has warned.
+                    1 => slots[place].warned = false,
+                    _ => {}
                 }
                 removed
             })
@@ -298,11 +317,14 @@ impl EventEmitter {
         slot.map_or(0, |slot| slot.listeners.len())
     }
 
-    /// The events that have listeners, in the order in which they got their first one.
+    /// The events that have listeners, in the order in which they got their first one; [monitors](Event::monitor) last, as
+    /// their name is a symbol in Node.
     #[must_use]
     pub fn event_names(&self) -> Vec<&'static str> {
         let slots = self.inner.slots.borrow();
-        slots.iter().map(|slot| slot.key.name).collect()
+        let mut keys: Vec<_> = slots.iter().map(|slot| slot.key).collect();
+        keys.sort_by_key(|key| key.is_monitor);
+        keys.into_iter().map(|key| key.name).collect()
     }
 
     // Emitting.
@@ -315,12 +337,13 @@ impl EventEmitter {
     ///
     /// # Panics
     ///
-    /// With the panic of a listener; the listeners after it are not called (N114). For [`ERROR`], and other events made
-    /// by [`Event::error`], when nobody listens.
+    /// With the panic of a listener; the listeners after it are not called (N114). [`ERROR`], and other events made by
+    /// [`Event::error`], [throw](super::throw) the error itself when there is no listener.
+    #[track_caller]
     pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
         match self.try_emit(event, arguments) {
             Ok(heard) => heard,
-            Err(unheard) => panic!("{unheard}"),
+            Err(unheard) => unheard.reason.raise(),
         }
     }
 
@@ -338,7 +361,7 @@ impl EventEmitter {
         event: Event<A>,
         arguments: &A,
     ) -> Result<bool, UnheardError> {
-        let Some(describe) = event.describe else {
+        let Some(unheard) = event.unheard else {
             return Ok(self.call_all(event, arguments));
         };
         self.call_all(event.monitor(), arguments);
@@ -346,7 +369,7 @@ impl EventEmitter {
             return Ok(true);
         }
         Err(UnheardError {
-            message: describe(arguments),
+            reason: unheard(arguments),
         })
     }
 
@@ -389,6 +412,24 @@ impl EventEmitter {
     /// Sets [`max_listeners`](Self::max_listeners).
     pub fn set_max_listeners(&self, limit: usize) {
         self.inner.max_listeners.set(Some(limit));
+    }
+
+    /// An event has more listeners than it should.
+    fn warn(&self, event: &'static str, count: usize) {
+        let class = match self.inner.class.get() {
+            "" => "EventEmitter",
+            class => class,
+        };
+        let text = format!(
+            "Possible EventEmitter memory leak detected. {count} {event} listeners added to [{class}]. MaxListeners is {}. \
+             Use emitter.setMaxListeners() to increase limit",
+            self.max_listeners()
+        );
+        if LoopHandle::try_current().is_some() {
+            process::emit_warning("MaxListenersExceededWarning", text);
+        } else {
+            eprintln!("phaseloop: MaxListenersExceededWarning: {text}");
+        }
     }
 
     fn tell(&self, news: impl FnOnce(&dyn Watch)) {
@@ -465,36 +506,43 @@ impl Emitter for EventEmitter {
     }
 }
 
-/// An event has more listeners than it should.
-fn warn(event: &'static str, count: usize) {
-    let text = format!(
-        "{count} listeners for the event '{event}': do they leak? (`set_max_listeners` raises the limit)"
-    );
-    if LoopHandle::try_current().is_some() {
-        process::emit_warning("MaxListenersExceededWarning", text);
-    } else {
-        eprintln!("phaseloop: MaxListenersExceededWarning: {text}");
-    }
-}
-
-/// An error was emitted, and nobody listened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error was emitted, and there was no listener for it.
+#[derive(Clone, Debug)]
 pub struct UnheardError {
-    message: String,
+    reason: Reason,
 }
 
 impl UnheardError {
+    /// What [`emit`](EventEmitter::emit) would have thrown: the error itself.
+    #[must_use]
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
     /// The error's own text.
     #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
+    pub fn message(&self) -> String {
+        self.reason.to_string()
     }
 }
+
+/// Errors with the same text are equal.
+impl PartialEq for UnheardError {
+    fn eq(&self, other: &Self) -> bool {
+        self.message() == other.message()
+    }
+}
+
+impl Eq for UnheardError {}
 
 impl fmt::Display for UnheardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unhandled 'error' event: {}", self.message)
+        self.reason.fmt(f)
     }
 }
 
-impl std::error::Error for UnheardError {}
+impl std::error::Error for UnheardError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.reason.error()
+    }
+}

@@ -4,6 +4,7 @@
 mod signals;
 #[cfg(unix)]
 mod stdio;
+mod warning;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,7 +15,9 @@ use std::rc::{Rc, Weak};
 pub use self::signals::on_signal;
 #[cfg(unix)]
 pub use self::stdio::{stderr, stdin, stdout};
+pub use self::warning::Warning;
 use super::reason::Reason;
+use super::report;
 use super::state::Node;
 use crate::event_loop::core::Core;
 use crate::event_loop::queue::Entry;
@@ -44,6 +47,8 @@ pub(super) struct ProcessState {
     standard: stdio::StandardStreams,
     /// Whether `run` is there to return the code.
     is_program: Cell<bool>,
+    /// Whether the program is a worker, whose parent is told what ends it.
+    has_parent: Cell<bool>,
 }
 
 /// Calls `listener` when the loop has run dry, with the exit code (N81).
@@ -58,7 +63,10 @@ pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
     Node::current().listen(|process| &process.before_exit, move |&code| listener(code))
 }
 
-/// Calls `listener` at the very end, with the exit code (N82). Nothing it queues runs any more.
+/// Calls `listener` at the very end, with the exit code (N82).
+///
+/// When the program has ended by itself, the microtasks that the listeners queue still run, and those that these queue.
+/// Nothing else runs any more: no tick, no timer, no I/O, and after [`exit`] or something uncaught no microtask either.
 ///
 /// # Panics
 ///
@@ -134,16 +142,7 @@ pub fn on_warning(listener: impl FnMut(&Warning) + 'static) -> Listener {
 ///
 /// When no loop runs on this thread.
 pub fn emit_warning(name: &str, text: impl Into<String>) {
-    let warning = Warning {
-        name: name.to_owned(),
-        text: text.into(),
-    };
-    let node = Node::current();
-    crate::task::next_tick(move || {
-        if !node.process.warning.emit(&warning) {
-            eprintln!("phaseloop: {warning}");
-        }
-    });
+    Warning::new(name, text).emit();
 }
 
 /// Ends the program at once (N83): the listeners of [`on_exit`] are called, and nothing else any more.
@@ -208,6 +207,7 @@ impl Node {
 
     /// Lets the loop's uncaught panics come here.
     fn contain_panics(self: &Rc<Self>) {
+        report::install();
         let node = Rc::downgrade(self);
         if let Some(core) = self.core() {
             let handler = move |payload: Payload| match Weak::upgrade(&node) {
@@ -250,6 +250,13 @@ impl Node {
         self.process.before_exit.emit(&code);
     }
 
+    /// Tells of the end of a program that has ended by itself, then runs the microtasks that this has queued (N82).
+    pub(super) fn emit_natural_exit(&self, core: &Core, code: i32) {
+        if core.contain(|| self.emit_exit(code)).is_some() {
+            core.drain_microtasks();
+        }
+    }
+
     /// Tells of the end, once.
     pub(super) fn emit_exit(&self, code: i32) {
         if !self.process.is_exiting.replace(true) {
@@ -259,7 +266,8 @@ impl Node {
 
     /// A program begins: the end of another on this loop is forgotten. Panics come here from the start, since a listener
     /// may be added by the very callback that panics.
-    pub(super) fn begin(self: &Rc<Self>, core: &Core) {
+    pub(super) fn begin(self: &Rc<Self>, core: &Core, has_parent: bool) {
+        self.process.has_parent.set(has_parent);
         self.process.is_program.set(true);
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
@@ -272,6 +280,7 @@ impl Node {
     /// The program is over; the loop may go on. What the listeners of [`on_exit`] have queued is dropped (N82).
     pub(super) fn end(&self, core: &Core) {
         self.process.is_program.set(false);
+        self.process.has_parent.set(false);
         core.containment.begin();
         if self.process.uncaught.is_empty() {
             core.containment.set_handler(None);
@@ -304,6 +313,25 @@ impl ProcessState {
     /// Where what ends the program comes from.
     pub(super) fn uncaught_origin(&self) -> Origin {
         self.uncaught_origin.get().unwrap_or(Origin::Panic)
+    }
+
+    pub(super) fn is_program(&self) -> bool {
+        self.is_program.get()
+    }
+
+    /// Whether the end was announced: from then on ticks are not queued.
+    pub(super) fn is_exiting(&self) -> bool {
+        self.is_exiting.get()
+    }
+
+    /// Whether a panic of the program goes to a listener, or to the parent of a worker.
+    pub(super) fn is_told_of_panics(&self) -> bool {
+        (self.listens() && !self.is_listener_at_fault.get()) || self.has_parent.get()
+    }
+
+    /// Whether there is a listener for what is uncaught.
+    pub(super) fn listens(&self) -> bool {
+        !self.uncaught.is_empty()
     }
 
     pub(super) fn shut_down(&self) {
@@ -349,33 +377,6 @@ pub enum Origin {
     Panic,
     /// A rejected promise that nobody handled.
     UnhandledRejection,
-}
-
-/// Something that a program should know of, and that does not stop it.
-#[derive(Clone, Debug)]
-pub struct Warning {
-    name: String,
-    text: String,
-}
-
-impl Warning {
-    /// What kind of warning it is.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it says.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.text)
-    }
 }
 
 /// A registered listener. Dropping this leaves it registered.

@@ -11,10 +11,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 pub use self::awaited::Awaited;
+use super::error::Error;
 use super::process::ExitRequest;
 use super::reason::Reason;
 use super::rejections::Rejection;
+use super::report;
 use super::state::Node;
+use super::thenable::PromiseLike;
 use crate::executor::lane::Microtask;
 use crate::sys::call::Call;
 use crate::sys::nesting::drop_flat;
@@ -182,15 +185,12 @@ impl<T: Clone + 'static> Promise<T> {
         self.chain(move |result, next| next.settle_with(|| Ok(f(result?))))
     }
 
-    /// The same for an `f` that returns a promise: the new one takes over what becomes of it, two microtasks later than a
-    /// plain value would (N16).
-    pub fn and_then<U: Clone + 'static>(
-        &self,
-        f: impl FnOnce(T) -> Promise<U> + 'static,
-    ) -> Promise<U> {
+    /// Calls `f`, which returns a promise or a [`Thenable`](super::Thenable): the new promise takes over what becomes of
+    /// it, two microtasks later than a plain value would, or one (N16).
+    pub fn and_then<P: PromiseLike>(&self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Output> {
         self.chain(
             move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
-                Ok(inner) => next.adopt(&inner),
+                Ok(inner) => next.adopt(inner),
                 Err(reason) => next.reject(reason),
             },
         )
@@ -216,7 +216,7 @@ impl<T: Clone + 'static> Promise<T> {
         self.chain(move |result, next| match catch(f) {
             Ok(()) => {
                 let inner = Promise::resolved(()).chain(move |_, inner| inner.settle(result));
-                next.adopt(&inner);
+                next.adopt(inner);
             }
             Err(reason) => next.reject(reason),
         })
@@ -356,19 +356,35 @@ impl<T: Clone + 'static> Deferred<T> {
         self.settle(Err(reason.into()));
     }
 
-    /// Leaves the promise to become what `other` becomes, two microtasks later. JavaScript's `resolve(promise)` (N16).
-    /// Without effect if its fate is decided.
-    pub fn adopt(&self, other: &Promise<T>) {
-        if self.is_resolved.replace(true) {
-            return;
+    /// Leaves the promise to become what `other` becomes: two microtasks later for a promise, one for a
+    /// [`Thenable`](super::Thenable). JavaScript's `resolve(promise)` (N16). Without effect if its fate is decided.
+    pub fn adopt(&self, other: impl PromiseLike<Output = T>) {
+        if !self.is_resolved.replace(true) {
+            other.settle(Self {
+                promise: self.promise(),
+                is_resolved: Rc::default(),
+            });
         }
+    }
+
+    /// Settles it as another promise is, after a microtask.
+    pub(super) fn settle_as(self, other: Promise<T>) {
         if Rc::ptr_eq(&self.promise.0, &other.0) {
-            let reason = Reason::new("a promise cannot wait for itself");
-            return self.promise.settle(Err(reason));
+            return self.reject(Error::chaining_cycle());
         }
-        let (promise, other) = (self.promise.clone(), other.clone());
-        self.promise
+        let promise = self.promise;
+        promise
+            .clone()
             .queue(move || other.react(move |result| promise.settle(result)));
+    }
+
+    /// Has `then` settle it, by a microtask; its panic rejects it.
+    pub(super) fn settle_by(self, then: impl FnOnce(Self) + 'static) {
+        self.promise().queue(move || {
+            if let Err(reason) = catch(|| then(self.clone())) {
+                self.reject(reason);
+            }
+        });
     }
 
     pub(super) fn settle(&self, result: Result<T, Reason>) {
@@ -406,7 +422,10 @@ impl<T> fmt::Debug for Deferred<T> {
 
 /// Calls `f`; its panic becomes a reason. The end of the program goes on.
 pub(super) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
-    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+    let catching = report::Catching::begin();
+    let caught = catch_unwind(AssertUnwindSafe(f));
+    drop(catching);
+    caught.map_err(|payload| {
         if payload.is::<ExitRequest>() {
             resume_unwind(payload);
         }
@@ -464,20 +483,20 @@ where
     })
 }
 
-/// The same for a function that returns a promise, without awaiting it: what becomes of it becomes of the function's own
-/// promise, two microtasks later than a plain value would (N15).
+/// Calls an async function that returns a promise or a [`Thenable`](super::Thenable) without awaiting it: what becomes of
+/// it becomes of the function's own promise, two microtasks later than a plain value would, or one (N15).
 ///
 /// # Panics
 ///
 /// As [`call`].
 #[track_caller]
-pub fn call_returning<F, T>(future: F) -> Promise<T>
+pub fn call_returning<F>(future: F) -> Promise<<F::Output as PromiseLike>::Output>
 where
-    F: Future<Output = Promise<T>> + 'static,
-    T: Clone + 'static,
+    F: Future + 'static,
+    F::Output: PromiseLike + 'static,
 {
-    let adopt = |deferred: &Deferred<T>, result: Result<Promise<T>, Reason>| match result {
-        Ok(promise) => deferred.adopt(&promise),
+    let adopt = |deferred: &Deferred<_>, result: Result<F::Output, Reason>| match result {
+        Ok(promise) => deferred.adopt(promise),
         Err(reason) => deferred.reject(reason),
     };
     start(future, adopt, Ok)
@@ -518,7 +537,10 @@ impl<F: Future> Future for Catching<F> {
     type Output = Result<F::Output, Reason>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+        let catching = report::Catching::begin();
+        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+        drop(catching);
+        match polled {
             Ok(poll) => poll.map(Ok),
             Err(payload) if payload.is::<ExitRequest>() => {
                 // A task keeps its panics; this one is none of it. The lanes go, and with them the drain ends.
@@ -528,21 +550,4 @@ impl<F: Future> Future for Catching<F> {
             Err(payload) => Poll::Ready(Err(Reason::from_panic(payload))),
         }
     }
-}
-
-/// A promise that `then` settles, through the [`Deferred`] it is given; it is called by a microtask. What awaiting a
-/// thenable does (N14): two microtasks if `then` resolves at once.
-///
-/// # Panics
-///
-/// When no loop runs on this thread.
-pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) -> Promise<T> {
-    let deferred = Deferred::new();
-    let promise = deferred.promise();
-    promise.queue(move || {
-        if let Err(reason) = catch(|| then(deferred.clone())) {
-            deferred.reject(reason);
-        }
-    });
-    promise
 }

@@ -6,7 +6,9 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
+use super::report;
 use crate::executor::join::panic_message;
+use crate::sys::home::HomeBound;
 use crate::sys::task::Payload;
 
 /// Why a promise was rejected, or what nobody has caught: an error, or the payload of a panic. Cheap to clone.
@@ -39,7 +41,7 @@ impl Reason {
     /// What a panic carries.
     pub(super) fn from_panic(payload: Payload) -> Self {
         match payload.downcast::<Thrown>() {
-            Ok(thrown) => Self::new(thrown.0 as Box<dyn Error>),
+            Ok(thrown) => thrown.into_reason(),
             Err(payload) => Self(Rc::new(Inner::Panic(payload))),
         }
     }
@@ -62,12 +64,13 @@ impl Reason {
         }
     }
 
-    /// Goes on as the panic it was, or as one with this text: nobody has caught it.
+    /// Unwinds with the panic it was, or as [`throw`] does.
+    #[track_caller]
     pub(super) fn raise(self) -> ! {
-        let text = self.to_string();
         match Rc::try_unwrap(self.0) {
             Ok(Inner::Panic(payload)) => resume_unwind(payload),
-            Ok(Inner::Error(_)) | Err(_) => resume_unwind(Box::new(Thrown(text.into()))),
+            Ok(error) => Thrown::unwind(Self(Rc::new(error))),
+            Err(shared) => Thrown::unwind(Self(shared)),
         }
     }
 }
@@ -96,13 +99,40 @@ impl fmt::Debug for Reason {
     }
 }
 
-/// What [`throw`] unwinds with.
-pub(super) struct Thrown(pub(super) Box<dyn Error + Send + Sync>);
+/// What [`throw`] unwinds with: the reason itself for its own thread, the text for others.
+pub(super) struct Thrown {
+    reason: HomeBound<Reason>,
+    text: String,
+}
 
-/// Unwinds with an error, as JavaScript's `throw`.
+impl Thrown {
+    /// Unwinds with the reason where someone will look at it; elsewhere with its text, as any panic.
+    #[track_caller]
+    fn unwind(reason: Reason) -> ! {
+        let text = reason.to_string();
+        assert!(report::is_looked_at(), "{text}");
+        resume_unwind(Box::new(Self {
+            reason: HomeBound::new(reason),
+            text,
+        }))
+    }
+
+    fn into_reason(mut self) -> Reason {
+        match self.reason.get_mut() {
+            Some(reason) => reason.clone(),
+            None => Reason::new(std::mem::take(&mut self.text)),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Unwinds with an error, as JavaScript's `throw`. Who catches it gets the error itself.
 ///
-/// It is a panic that the panic hook does not report: who catches it, or
-/// [`run`](super::run), tells. In a function called by [`call`](super::call) it rejects the promise; elsewhere it goes to the
+/// It is a panic that the panic hook does not report, as who catches it, or [`run`](super::run), tells. (Where neither is
+/// there, it is a plain panic with the error's text.) In a function called by [`call`](super::call) it rejects the promise; elsewhere it goes to the
 /// listeners of [`process::on_uncaught_panic`](super::process::on_uncaught_panic).
 ///
 /// In plain Rust: `return Err(..)`.
@@ -110,6 +140,7 @@ pub(super) struct Thrown(pub(super) Box<dyn Error + Send + Sync>);
 /// # Panics
 ///
 /// That is what it does.
-pub fn throw(error: impl Into<Box<dyn Error + Send + Sync>>) -> ! {
-    resume_unwind(Box::new(Thrown(error.into())))
+#[track_caller]
+pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
+    Thrown::unwind(Reason::new(error))
 }

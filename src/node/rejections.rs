@@ -71,9 +71,11 @@ impl Rejections {
         }
     }
 
-    /// Queues the look at the end of a lane.
+    /// Queues the look at the end of a lane; at the program's end, of the only one that is drained.
     fn put_off(&self, node: &Rc<Node>, lane: Lane) {
         if let Some(core) = node.core() {
+            let is_exiting = node.process.is_exiting();
+            let lane = if is_exiting { Lane::Microtasks } else { lane };
             let node = node.clone();
             let check = Call::new(move || node.rejections.check(&node, lane));
             match lane {
@@ -86,7 +88,8 @@ impl Rejections {
     /// Looks, if both lanes are empty; `lane` is the one this came from.
     fn check(&self, node: &Rc<Node>, lane: Lane) {
         let Some(core) = node.core() else { return };
-        if !core.lane.is_empty() {
+        let is_exiting = node.process.is_exiting();
+        if core.lane.has_microtasks() || !(is_exiting || core.lane.is_empty()) {
             // To the end of the other lane: in its own it would keep the drain from the other.
             return self.put_off(node, lane.other());
         }

@@ -19,6 +19,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::root::{describe_pending, with_root};
 use crate::event_loop::{EventLoop, RunMode};
+use crate::kinds::Site;
 use crate::sys::task::Payload;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
@@ -72,19 +73,43 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 /// As [`run`].
 #[track_caller]
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {
+    let exit = run_at(event_loop, main, Location::caller(), false);
+    if let Some(payload) = exit.uncaught.take() {
+        tell(&Node::of(event_loop.handle().core()), &payload);
+        exit.uncaught.set(Some(payload));
+    }
+    exit
+}
+
+/// The program of a worker: what ends it is for its parent to tell.
+pub(super) fn run_worker<F: Future>(
+    event_loop: &mut EventLoop,
+    main: F,
+    site: Site,
+) -> Exit<F::Output> {
+    run_at(event_loop, main, site, true)
+}
+
+#[track_caller]
+fn run_at<F: Future>(
+    event_loop: &mut EventLoop,
+    main: F,
+    site: Site,
+    has_parent: bool,
+) -> Exit<F::Output> {
     let core = event_loop.handle().core().clone();
     // Panics here, before anything has begun, if a loop runs on this thread.
     current::refuse_inside_a_run();
     let node = Node::of(&core);
-    node.begin(&core);
-    let (mut exit_code, site) = (0, Location::caller());
+    node.begin(&core, has_parent);
+    let mut exit_code = 0;
     let (output, ended) = with_root(&core, main, site, |is_done| {
         catch_unwind(AssertUnwindSafe(|| {
             live(&core, &node);
             if !core.containment.has_ended() {
                 let by_itself = if is_done() { 0 } else { UNSETTLED_MAIN };
                 exit_code = node.process.exit_code().unwrap_or(by_itself);
-                core.running(|| core.contain(|| node.emit_exit(exit_code)));
+                core.running(|| node.emit_natural_exit(&core, exit_code));
                 // A listener may have set another.
                 exit_code = node.process.exit_code().unwrap_or(exit_code);
             }
@@ -94,7 +119,6 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
     if let Err(payload) = ended {
         if !payload.is::<ExitRequest>() {
             exit_code = fail(&core, &node);
-            tell(&node, &payload);
             uncaught = Some(payload);
         }
     }
@@ -154,7 +178,7 @@ fn fail(core: &Rc<Core>, node: &Node) -> i32 {
 
 /// Says what has ended the program, and where it came from. The panic hook has told of panics.
 fn tell(node: &Node, payload: &Payload) {
-    let text = payload.downcast_ref::<Thrown>().map(|thrown| &thrown.0);
+    let text = payload.downcast_ref::<Thrown>().map(Thrown::text);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
             eprintln!("phaseloop: a promise was rejected and nobody handled it: {text}");

@@ -35,10 +35,7 @@ impl Node {
     #[track_caller]
     #[inline]
     pub(super) fn current() -> Rc<Self> {
-        let known = current::with(|core| {
-            let shared: &Shared = core?.upper()?;
-            Some(shared.0.clone())
-        });
+        let known = current::with(|core| Self::known(core?).cloned());
         match known {
             Some(node) => node,
             None => Self::of(LoopHandle::current().core()),
@@ -58,6 +55,12 @@ impl Node {
             }))
         };
         core.with_upper(make, |shared: &Shared| shared.0.clone())
+    }
+
+    /// That of a loop, if it was asked for before.
+    pub(super) fn known(core: &Core) -> Option<&Rc<Self>> {
+        let shared: &Shared = core.upper()?;
+        Some(&shared.0)
     }
 
     /// The loop; `None` if it is gone.

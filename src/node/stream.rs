@@ -41,10 +41,10 @@ use super::events::Event;
 
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
-pub use self::chunk::{ByteChunk, IntoChunk};
+pub use self::chunk::ByteChunk;
 pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};
-pub use self::finished::{AnyStream, Finished, finished};
+pub use self::finished::{AnyStream, Finished, FinishedOptions, finished, finished_with};
 pub use self::iterate::Chunks;
 pub(in crate::node) use self::pipe::OpenPipes;
 pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};

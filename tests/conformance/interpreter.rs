@@ -243,7 +243,7 @@ impl Machine {
     async fn wait_for(self: &Rc<Self>, awaited: &Awaited) -> Result<(), Reason> {
         let promise = match awaited {
             Awaited::Resolved => Promise::resolved(()),
-            Awaited::Thenable => thenable(|deferred| deferred.resolve(())),
+            Awaited::Thenable => thenable(|deferred| deferred.resolve(())).into_promise(),
             Awaited::Tick => Promise::new(|deferred| next_tick(move || deferred.resolve(()))),
             Awaited::Sleep { ms } => Promise::new(|deferred| {
                 set_timeout(*ms, move || deferred.resolve(()));

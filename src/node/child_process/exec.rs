@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use super::{Arguments, ChildProcess, spawn};
+use super::{ChildProcess, spawn};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
 use crate::node::stream::{CLOSE, Readable};
@@ -52,14 +52,14 @@ pub fn exec(
 #[track_caller]
 pub fn exec_file(
     program: impl AsRef<OsStr>,
-    arguments: impl Arguments,
+    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     callback: impl FnOnce(Option<Error>, String, String) + 'static,
 ) -> ChildProcess {
-    let arguments = arguments.into_arguments();
-    let words = std::iter::once(program.as_ref()).chain(arguments.iter().map(AsRef::as_ref));
+    let args: Vec<_> = args.into_iter().collect();
+    let words = std::iter::once(program.as_ref()).chain(args.iter().map(AsRef::as_ref));
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     let command = words.join(" ");
-    collect(spawn(program, arguments), command, callback)
+    collect(spawn(program, args), command, callback)
 }
 
 /// What a program has written so far, and why it was ended.

@@ -1,8 +1,11 @@
 //! Events and the names of their listeners.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
+
+use super::super::error::Error;
+use super::super::reason::Reason;
 
 /// An event: its name, and the type `A` of what its listeners are given. Make it a constant.
 ///
@@ -10,8 +13,8 @@ use std::marker::PhantomData;
 pub struct Event<A: ?Sized> {
     pub(super) name: &'static str,
     is_monitor: bool,
-    /// How to write the arguments into the panic of an emission that nobody hears.
-    pub(super) describe: Option<fn(&A) -> String>,
+    /// What an emission without a listener throws.
+    pub(super) unheard: Option<fn(&A) -> Reason>,
     arguments: PhantomData<fn(&A)>,
 }
 
@@ -22,30 +25,34 @@ impl<A: ?Sized + 'static> Event<A> {
         Self {
             name,
             is_monitor: false,
-            describe: None,
+            unheard: None,
             arguments: PhantomData,
         }
     }
 
-    /// The event `error` with errors of type `A`: one that somebody has to hear. [`ERROR`](super::ERROR) is the one of this crate.
+    /// The event `error` with errors of type `A`, which needs a listener. [`ERROR`](super::ERROR) is the one of this crate.
+    ///
+    /// Without a listener an emission throws: an [`Error`] itself, and for another type an `Error` with its text. A text
+    /// is no error to Node, which throws one with the code `ERR_UNHANDLED_ERROR` in its place.
     #[must_use]
     pub const fn error() -> Self
     where
-        A: fmt::Display,
+        A: fmt::Display + Sized,
     {
         Self {
             name: "error",
             is_monitor: false,
-            describe: Some(|error| error.to_string()),
+            unheard: Some(|error| unheard(error, error)),
             arguments: PhantomData,
         }
     }
 
-    /// The same event for those who only watch: their listeners are called first, and do not count as anybody who heard
-    /// it. Node's `errorMonitor`.
+    /// The event for those who only watch: their listeners are called first, and the event still needs another listener.
+    /// Node's `errorMonitor`, and so is its name: `Symbol(events.errorMonitor)`.
     #[must_use]
     pub const fn monitor(self) -> Self {
         Self {
+            name: "Symbol(events.errorMonitor)",
             is_monitor: true,
             ..self
         }
@@ -80,11 +87,26 @@ impl<A: ?Sized> fmt::Debug for Event<A> {
     }
 }
 
+/// What the emission of an error without a listener throws.
+fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return Reason::new(error.clone());
+    }
+    if let Some(reason) = error.downcast_ref::<Reason>() {
+        return reason.clone();
+    }
+    if error.is::<String>() || error.is::<&'static str>() {
+        let text = format!("Unhandled error. ('{text}')");
+        return Reason::new(Error::with_code("ERR_UNHANDLED_ERROR", text));
+    }
+    Reason::new(Error::new(text.to_string()))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     arguments: TypeId,
-    is_monitor: bool,
+    pub(super) is_monitor: bool,
 }
 
 /// Names one listener, for [`EventEmitter::off`](super::EventEmitter::off).

@@ -111,6 +111,7 @@ pub fn create_read_stream_with(
         })
         .destroy(move |error, done| closes.close(error, done))
         .build();
+    readable.emitter().set_class("ReadStream");
     opened.tells(&readable);
     readable
 }
@@ -161,6 +162,7 @@ pub fn create_write_stream_with(path: impl AsRef<Path>, how: OpenOptions) -> Wri
     .construct(move |done| opens.open(path, how, done))
     .destroy(move |error, done| closes.close(error, done))
     .build();
+    writable.emitter().set_class("WriteStream");
     opened.tells(&writable);
     writable
 }

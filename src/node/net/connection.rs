@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::event_loop::handles::Close;
 use crate::kinds::Site;
@@ -55,7 +55,7 @@ macro_rules! connection_of_stream {
         }
 
         fn is_readable(&self) -> bool {
-            $crate::node::net::connection::is_ready(self.readable())
+            $crate::node::callbacks::is_ready(self.readable())
         }
 
         fn shutdown_write(&self) -> std::io::Result<()> {
@@ -88,12 +88,6 @@ impl Listener for TcpListener {
     fn address(&self) -> Option<SocketAddr> {
         self.local_addr().ok()
     }
-}
-
-/// Whether a future is ready without waiting.
-pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
-    let mut cx = Context::from_waker(Waker::noop());
-    Pin::new(&mut future).poll(&mut cx).is_ready()
 }
 
 /// Reads once. `None`: the connection is gone.

@@ -41,7 +41,7 @@ pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
 /// Waits for connections. A clone is the same server.
 ///
 /// While it listens it lives on its loop, and keeps that alive.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Server {
     inner: Rc<Inner>,
 }
@@ -61,7 +61,9 @@ impl Server {
     /// A server without listeners.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        let inner = Rc::<Inner>::default();
+        inner.emitter.set_class("Server");
+        Self { inner }
     }
 
     /// Listens: at once, and says so by a tick. An error is emitted, by a tick. A name is looked up first.
@@ -242,6 +244,12 @@ impl Inner {
                 server.emitter.emit(CLOSE, &());
             });
         }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use futures_io::{AsyncRead, AsyncWrite};
@@ -13,7 +13,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::promise::call;
-use super::base::Done;
+use super::base::{Done, destroyed};
 use super::readable::Readable;
 use super::writable::Writable;
 use crate::task::{next_tick, queue_microtask};
@@ -53,6 +53,7 @@ impl<T: 'static> Readable<T> {
         E: Into<Error> + 'static,
     {
         let items = Given::new(items);
+        let destroyed = items.clone();
         Self::objects()
             .high_water_mark(1)
             .read(move |readable, _| {
@@ -63,6 +64,7 @@ impl<T: 'static> Readable<T> {
                             poll_fn(|cx| items.poll(cx, || None, |items, cx| items.poll_next(cx)))
                                 .await;
                         match next {
+                            _ if readable.destroyed() => break,
                             Some(Ok(item)) => {
                                 if !readable.push(item) {
                                     break;
@@ -74,7 +76,10 @@ impl<T: 'static> Readable<T> {
                     }
                 }));
             })
-            .destroy(close_iterator)
+            .destroy(move |error, done| {
+                destroyed.let_go();
+                close_iterator(error, done);
+            })
             .build()
     }
 }
@@ -96,6 +101,7 @@ impl Readable<Vec<u8>> {
                 let (reader, readable) = (reader.clone(), readable.clone());
                 in_callbacks(async move {
                     match read(&reader).await {
+                        _ if readable.destroyed() => {}
                         Ok(chunk) if chunk.is_empty() => readable.push_end(),
                         Ok(chunk) => drop(readable.push(chunk)),
                         Err(error) => readable.destroy(Some(error.into())),
@@ -110,9 +116,11 @@ impl Readable<Vec<u8>> {
     }
 }
 
-/// What was given to a stream. It is taken out to be polled: that may run anybody's code, which may destroy the stream.
+/// What was given to a stream. It is taken out to be polled: that may run user code, which may destroy the stream.
 struct Given<I> {
     inner: RefCell<Option<Pin<Box<I>>>>,
+    /// Wakes what waits for it, when the stream is destroyed.
+    waker: RefCell<Option<Waker>>,
     /// The stream is destroyed.
     is_gone: Cell<bool>,
 }
@@ -127,6 +135,7 @@ impl<I> Given<I> {
     fn new(inner: I) -> Rc<Self> {
         Rc::new(Self {
             inner: RefCell::new(Some(Box::pin(inner))),
+            waker: RefCell::new(None),
             is_gone: Cell::new(false),
         })
     }
@@ -135,6 +144,11 @@ impl<I> Given<I> {
         self.is_gone.set(true);
         let inner = self.inner.take();
         drop(inner);
+        let waker = self.waker.take();
+        if let Some(waker) = waker {
+            // By a tick: what it wakes may call back.
+            next_tick(move || waker.wake());
+        }
     }
 
     /// Polls it; `gone` is the answer once the stream is destroyed.
@@ -157,7 +171,21 @@ impl<I> Given<I> {
             to: self,
         };
         let inner = lent.inner.as_mut().expect("it was put there");
-        poll(inner.as_mut(), cx)
+        let polled = poll(inner.as_mut(), cx);
+        if polled.is_pending() {
+            self.wake_when_gone(cx);
+        }
+        polled
+    }
+
+    fn wake_when_gone(&self, cx: &Context<'_>) {
+        let is_known = |known: &Waker| known.will_wake(cx.waker());
+        if self.is_gone.get() {
+            cx.waker().wake_by_ref();
+        } else if !self.waker.borrow().as_ref().is_some_and(is_known) {
+            let before = self.waker.replace(Some(cx.waker().clone()));
+            drop(before);
+        }
     }
 }
 
@@ -205,9 +233,13 @@ impl Writable<Vec<u8>> {
 
 async fn write_all<W: AsyncWrite>(writer: &Given<W>, mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
-        let gone = || Err(io::ErrorKind::BrokenPipe.into());
-        let size =
-            poll_fn(|cx| writer.poll(cx, gone, |writer, cx| writer.poll_write(cx, bytes))).await?;
+        let size = poll_fn(|cx| {
+            let write = |writer: Pin<&mut W>, cx: &mut Context<'_>| {
+                writer.poll_write(cx, bytes).map_err(Error::from)
+            };
+            writer.poll(cx, || Err(destroyed("write")), write)
+        })
+        .await?;
         if size == 0 {
             return Err(io::Error::from(io::ErrorKind::WriteZero).into());
         }

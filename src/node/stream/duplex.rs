@@ -66,6 +66,7 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         let base = Base::new(destroy, auto_destroy);
         base.allow_half_open.set(allow_half_open);
         let (readable, writable) = (readable.build_on(&base), writable.build_on(&base));
+        base.emitter.set_class("Duplex");
         base.emitter.watched_by(readable.watch());
         if let Some(construct) = construct {
             base.construct(construct);
@@ -206,7 +207,7 @@ type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 /// run(async {
 ///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase())).build();
 ///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
-///     upper.writable().end_chunk("hello");
+///     upper.writable().end_chunk("hello".to_owned());
 /// });
 /// ```
 pub struct Transform<W: 'static, R: 'static> {

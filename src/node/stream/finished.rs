@@ -72,13 +72,66 @@ impl<W: 'static, R: 'static> sealed::Sealed for Transform<W, R> {
 ///
 /// Dropping what it returns takes the listeners off.
 pub fn finished(stream: &impl AnyStream) -> Finished {
+    finished_with(stream, FinishedOptions::default())
+}
+
+/// What [`finished_with`] waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinishedOptions {
+    /// Whether the stream has to be read to its end, if it can be read.
+    pub readable: bool,
+    /// Whether the stream has to be written to its end, if it can be written.
+    pub writable: bool,
+    /// Whether the stream's event `error` ends the wait. Without it the error comes with the close, and the event needs
+    /// another listener.
+    pub error: bool,
+}
+
+impl Default for FinishedOptions {
+    /// Everything.
+    fn default() -> Self {
+        Self {
+            readable: true,
+            writable: true,
+            error: true,
+        }
+    }
+}
+
+/// Waits until one side of a stream is over, or otherwise as the options say; see [`finished`].
+///
+/// # Errors
+///
+/// As [`finished`].
+///
+/// # Cancel safety
+///
+/// Dropping what it returns takes the listeners off.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{Duplex, FinishedOptions, Readable, Writable, finished_with}};
+///
+/// run(async {
+///     let sink = Writable::objects(|_: u32, done| done.ok());
+///     let duplex = Duplex::new(Readable::<u32>::objects(), sink);
+///     let written = finished_with(&duplex, FinishedOptions { readable: false, ..Default::default() });
+///     duplex.writable().end();
+///     written.await.unwrap();
+/// });
+/// ```
+pub fn finished_with(stream: &impl AnyStream, options: FinishedOptions) -> Finished {
+    let base = stream.base();
     let outcome = Rc::new(Outcome::default());
     let settled = outcome.clone();
-    let watch = EndOfStream::new(
-        stream.base(),
-        Sides::of(stream.base()),
-        Box::new(move |result| settled.settle(result)),
-    );
+    let whole = Sides::of(base);
+    let sides = Sides {
+        readable: whole.readable && options.readable,
+        writable: whole.writable && options.writable,
+    };
+    let settle = Box::new(move |result| settled.settle(result));
+    let watch = EndOfStream::new(base, sides, options.error, settle);
     Finished { watch, outcome }
 }
 
@@ -183,7 +236,12 @@ struct Watch {
 }
 
 impl EndOfStream {
-    pub(super) fn new(base: &Rc<Base>, sides: Sides, callback: Callback) -> Self {
+    pub(super) fn new(
+        base: &Rc<Base>,
+        sides: Sides,
+        hears_errors: bool,
+        callback: Callback,
+    ) -> Self {
         let whole = Sides::of(base);
         let will_emit_close = base.auto_destroy.get()
             && base.emits_close.get()
@@ -202,7 +260,7 @@ impl EndOfStream {
             callback: RefCell::new(Some(callback)),
             listeners: RefCell::default(),
         });
-        watch.listen(base);
+        watch.listen(base, hears_errors);
         // For a stream that is over, or for a side of it that is.
         let is_readable = readable.as_ref().map(|side| side.is_readable());
         let is_writable = writable.as_ref().map(|side| side.is_writable());
@@ -251,15 +309,17 @@ impl Drop for EndOfStream {
 }
 
 impl Watch {
-    fn listen(self: &Rc<Self>, base: &Base) {
+    fn listen(self: &Rc<Self>, base: &Base, hears_errors: bool) {
         let emitter = &base.emitter;
         let [end, finish, error, close] = [(); 4].map(|()| self.clone());
-        let listeners = vec![
+        let mut listeners = vec![
             emitter.on(END, move |()| end.ended()),
             emitter.on(FINISH, move |()| finish.finished()),
-            emitter.on(ERROR, move |what| error.call(Err(what.clone()))),
-            emitter.on(CLOSE, move |()| close.closed()),
         ];
+        if hears_errors {
+            listeners.push(emitter.on(ERROR, move |what| error.call(Err(what.clone()))));
+        }
+        listeners.push(emitter.on(CLOSE, move |()| close.closed()));
         self.listeners.replace(listeners);
     }
 

@@ -127,6 +127,7 @@ impl<T: 'static> Chunks<T> {
         let end = EndOfStream::new(
             readable.base(),
             sides,
+            true,
             Box::new(move |result| {
                 if let Some(state) = known.upgrade() {
                     state.end.replace(Some(result));

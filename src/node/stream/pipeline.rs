@@ -182,7 +182,7 @@ impl Row {
         let (closed, ended) = (member.clone(), member.clone());
         base.emitter.on(CLOSE, move |()| closed.over.set(true));
         let end = move |result: Result<(), Error>| ended.over.set(result.is_ok());
-        EndOfStream::new(base, sides, Box::new(end)).keep();
+        EndOfStream::new(base, sides, true, Box::new(end)).keep();
         self.members.borrow_mut().push(member);
         let row = self.clone();
         // Errors after the end of a pipe, too.
@@ -221,14 +221,14 @@ impl Row {
             writable: false,
         };
         let source_over = move |result: Result<(), Error>| row.finish(result);
-        EndOfStream::new(source.base(), reads, Box::new(source_over)).keep();
+        EndOfStream::new(source.base(), reads, true, Box::new(source_over)).keep();
         let row = self.clone();
         let writes = Sides {
             readable: false,
             writable: true,
         };
         let sink_over = move |result: Result<(), Error>| row.finish(result);
-        EndOfStream::new(sink.base(), writes, Box::new(sink_over)).keep();
+        EndOfStream::new(sink.base(), writes, true, Box::new(sink_over)).keep();
     }
 
     fn finish(self: &Rc<Self>, result: Result<(), Error>) {

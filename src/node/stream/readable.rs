@@ -153,6 +153,7 @@ impl<T: 'static> ReadableBuilder<T> {
         let base = Base::new(self.destroy.take(), self.auto_destroy);
         let construct = self.construct.take();
         let readable = self.build_on(&base);
+        base.emitter.set_class("Readable");
         base.emitter.watched_by(readable.watch());
         if let Some(construct) = construct {
             base.construct(construct);

@@ -253,7 +253,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         ends.incoming.set_receiver(Some(sender.clone()));
         let port = Rc::new(Port {
             ends,
-            emitter: EventEmitter::new(),
+            emitter: EventEmitter::of_class("MessagePort"),
             handle: RefCell::new(Some(handle)),
             anchor: known,
             receiving: Cell::new(false),

@@ -4,25 +4,28 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use super::super::reason::Reason;
-use super::super::run::run_on;
+use super::super::run;
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::event_loop::EventLoop;
 use crate::event_loop::remote::Remote;
 use crate::kinds::Site;
+use crate::phase;
 
 /// The worker's program is about to begin.
 pub const ONLINE: Event<()> = Event::new("online");
 
-/// The worker is over, with this exit code: 0, 1 after a panic or [`terminate`](Worker::terminate), or what
-/// [`run`](super::super::run) says.
+/// The worker is over, with this exit code: what [`run`](super::super::run) says, 1 after a panic or after
+/// [`terminate`](Worker::terminate), or 0 if that came before its program began.
 pub const EXIT: Event<i32> = Event::new("exit");
 
 /// A program on a thread and a loop of its own, which sends `R` and receives `S`.
@@ -69,21 +72,48 @@ struct Inner<S: 'static, R: 'static> {
 
 enum Control {
     Online,
-    Error(String),
+    Error(Failure),
     Exit(i32),
+}
+
+/// What has ended a worker, as it goes to the parent.
+struct Failure {
+    name: &'static str,
+    code: Option<&'static str>,
+    message: String,
+}
+
+impl Failure {
+    fn of(reason: &Reason) -> Self {
+        let error = reason
+            .error()
+            .and_then(|error| error.downcast_ref::<Error>());
+        Self {
+            name: error.map_or("Error", Error::name),
+            code: error.and_then(Error::code),
+            message: reason.to_string(),
+        }
+    }
 }
 
 /// What is known of the worker's loop elsewhere.
 #[derive(Default)]
 struct Life {
     state: Mutex<LifeState>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct LifeState {
+    /// The turn in which the worker was made is over.
+    may_begin: bool,
+    /// The worker's loop, from its beginning.
     remote: Option<Remote>,
     terminated: bool,
 }
+
+/// How long a worker waits for the end of the turn that has made it, if that blocks. Node takes longer to start one.
+const LONGEST_START: Duration = Duration::from_millis(10);
 
 impl<S, R> Worker<S, R>
 where
@@ -119,8 +149,13 @@ where
                 .name("phaseloop-worker".to_owned())
                 .spawn(move || run_worker(main, parent_port, controlled, &life, site))?
         };
+        let begins = life.clone();
+        in_callbacks(async move {
+            phase::closing().await;
+            begins.open();
+        });
         let inner = Rc::new(Inner {
-            emitter: EventEmitter::new(),
+            emitter: EventEmitter::of_class("Worker"),
             control,
             port,
             life,
@@ -146,13 +181,15 @@ where
     }
 
     /// Stops the worker's loop after the turn that runs there; what it computes without a pause cannot be interrupted.
-    /// [`EXIT`] follows, with the code 1.
+    /// [`EXIT`] follows, with the code 1. A worker whose program has not begun never begins: it emits no [`ONLINE`], and
+    /// exits with the code 0.
     pub fn terminate(&self) {
         let remote = {
             let mut state = self.inner.life.lock();
             state.terminated = true;
             state.remote.clone()
         };
+        self.inner.life.changed.notify_all();
         if let Some(remote) = remote {
             // A loop that is gone has stopped.
             let _ = remote.stop();
@@ -182,8 +219,9 @@ impl<S: 'static, R: 'static> Inner<S, R> {
             Control::Online => {
                 self.emitter.emit(ONLINE, &());
             }
-            Control::Error(message) => {
-                let (worker, error) = (self.clone(), Error::new(message.clone()));
+            Control::Error(failure) => {
+                let error = Error::named(failure.name, failure.code, failure.message.clone());
+                let worker = self.clone();
                 self.port.when_empty(move || {
                     worker.emitter.emit(ERROR, &error);
                 });
@@ -210,6 +248,35 @@ impl<S: 'static, R: 'static> Inner<S, R> {
 }
 
 impl Life {
+    /// The program is about to begin, on the loop of `remote`: the parent is told. `false`: it was terminated before.
+    ///
+    /// The program never begins in the turn that has made the worker: who terminates it there is always in time.
+    fn begins(&self, remote: Remote, control: &DetachedPort<Control, ()>) -> bool {
+        let must_wait = |state: &mut LifeState| !state.may_begin && !state.terminated;
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), LONGEST_START, must_wait);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.terminated {
+            return false;
+        }
+        state.remote = Some(remote);
+        control.post(Control::Online);
+        true
+    }
+
+    /// Whether the program was terminated after it had begun.
+    fn was_ended(&self) -> bool {
+        let state = self.lock();
+        state.terminated && state.remote.is_some()
+    }
+
+    /// The turn that has made the worker is over.
+    fn open(&self) {
+        self.lock().may_begin = true;
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, LifeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -229,30 +296,24 @@ fn run_worker<S, R, M, F>(
     F: Future + 'static,
     F::Output: 'static,
 {
-    control.post(Control::Online);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let mut event_loop =
-            EventLoop::new().unwrap_or_else(|error| panic!("cannot make an event loop: {error}"));
-        let terminated = {
-            let mut state = life.lock();
-            state.remote = Some(event_loop.remote());
-            state.terminated
-        };
-        if terminated {
-            return 1;
+        let mut event_loop = EventLoop::new()?;
+        if !life.begins(event_loop.remote(), &control) {
+            return Ok(0);
         }
-        let main = event_loop.enter(|| main(parent_port.attach_at(site)));
-        let exit = run_on(&mut event_loop, main);
-        if let Some(panic) = exit.take_uncaught() {
-            resume_unwind(panic);
+        let main = async move { main(parent_port.attach_at(site)).await };
+        let exit = run::run_worker(&mut event_loop, main, site);
+        match exit.take_uncaught() {
+            Some(panic) => Err(Reason::from_panic(panic)),
+            None => Ok(exit.code()),
         }
-        exit.code()
     }));
+    let ended = ended.unwrap_or_else(|panic| Err(Reason::from_panic(panic)));
     let code = match ended {
-        _ if life.lock().terminated => 1,
+        _ if life.was_ended() => 1,
         Ok(code) => code,
-        Err(panic) => {
-            control.post(Control::Error(Reason::from_panic(panic).to_string()));
+        Err(reason) => {
+            control.post(Control::Error(Failure::of(&reason)));
             1
         }
     };

@@ -21,6 +21,7 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+mod order;
 mod processes;
 mod promise_timers;
 mod promises;
@@ -56,6 +57,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     processes::PORTS,
     surface::PORTS,
     combined::PORTS,
+    order::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -1,0 +1,20 @@
+'use strict';
+// N14 N16: a promise that is resolved with a thenable is settled one microtask later than with a value, with a promise two.
+const { log } = require('./_lib');
+const thenable = (f) => ({ then: f || ((resolve) => resolve()) });
+const count = (name, n) => { let p = Promise.resolve(); for (let i = 1; i <= n; i++) p = p.then(() => log(name + i)); };
+Promise.resolve().then(() => 1).then(() => log('value'));
+Promise.resolve().then(() => thenable()).then(() => log('thenable'));
+Promise.resolve().then(() => Promise.resolve()).then(() => log('promise'));
+(async () => thenable())().then(() => log('async-thenable'));
+(async () => Promise.resolve())().then(() => log('async-promise'));
+new Promise((resolve) => resolve(thenable())).then(() => log('resolve-thenable'));
+Promise.resolve(thenable()).then(() => log('Promise.resolve-thenable'));
+(async () => { await thenable(); log('await-thenable'); })();
+Promise.resolve().then(() => thenable((resolve) => resolve(thenable()))).then(() => log('nested'));
+Promise.resolve().then(() => thenable(() => { throw new Error('thrown'); })).catch((e) => log(e.message));
+Promise.resolve().then(() => thenable((resolve) => { resolve(); throw new Error('ignored'); })).then(() => log('resolved-first'));
+let own;
+own = Promise.resolve().then(() => own);
+own.catch((e) => log(e.name + ': ' + e.message));
+count('m', 8);
