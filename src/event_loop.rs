@@ -261,6 +261,10 @@ impl Core {
     /// What every run starts with: the lanes, the time. `false`: stopped, or nothing to do.
     fn begin_run(&self) -> bool {
         if self.stop.get() {
+            // Only the time of a loop that is not alive is refreshed then (R13).
+            if !self.is_alive() {
+                self.clock.update();
+            }
             return false;
         }
         self.run_lanes();
@@ -342,6 +346,7 @@ impl Core {
     /// Reports closed handles, the last one closed first, then wakes who waits for the phase.
     fn run_closing(&self) {
         let _span = self.probe.phase(Phase::Closing);
+        self.has_rest.set(false);
         if !self.closing.is_empty() {
             self.run_closing_pass();
         }
@@ -350,10 +355,17 @@ impl Core {
 
     #[inline(never)]
     fn run_closing_pass(&self) {
-        self.closing.begin_pass();
+        for _ in 0..self.closing.begin_pass() {
+            self.liveness.remove(Kind::Closing);
+        }
         while let Some(header) = self.closing.next() {
+            if header.is_still_due() {
+                // Reported when its signals have come through the poll phase (R115).
+                self.liveness.add(Kind::Closing);
+                self.closing.push(header);
+                continue;
+            }
             if header.stage.get() == Stage::Closing {
-                self.liveness.remove(Kind::Closing);
                 self.set_referenced(&header, false);
                 self.handles.remove(&header);
             }

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use phaseloop::phase::{Check, Prepare};
-use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Kind, RunMode};
+use phaseloop::time::Timer;
+use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Kind, LoopHandle, RunMode};
 use util::{finish, paused, turn};
 
 #[test]
@@ -160,6 +161,109 @@ fn r123_a_handle_made_during_the_walk_is_not_in_it() {
     assert_eq!(trace.take(), "made");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "new");
+}
+
+/// Ours: it stays behind all that were made before it. libuv puts it before those that the walk has not reached.
+#[test]
+fn r120_a_handle_made_during_the_walk_is_the_last_of_the_next() {
+    let (mut event_loop, handle, trace) = paused();
+    let (log, made) = (trace.clone(), RefCell::new(None));
+    let first = AsyncHandle::new(&handle, move |first| {
+        let mut made = made.borrow_mut();
+        made.get_or_insert_with(|| {
+            let new = AsyncHandle::new(&first.event_loop(), log.on("new")).unwrap();
+            new.sender().send().unwrap();
+            new
+        });
+    })
+    .unwrap();
+    let second = AsyncHandle::new(&handle, trace.on("second")).unwrap();
+    first.sender().send().unwrap();
+    turn(&mut event_loop);
+    second.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "second new");
+}
+
+/// The walk is taken before the messages and the ends of jobs, which come first in it.
+#[test]
+fn r123_nor_is_one_that_a_message_makes() {
+    let (mut event_loop, handle, trace) = paused();
+    let log = trace.clone();
+    let job = event_loop.enter(|| phaseloop::spawn_blocking(|| ()));
+    let made: Rc<RefCell<Option<AsyncHandle>>> = Rc::default();
+    let keep = made.clone();
+    drop(handle.spawn(async move {
+        job.await.unwrap();
+        log.log("ended");
+        let new = AsyncHandle::new(&LoopHandle::current(), log.on("new")).unwrap();
+        new.sender().send().unwrap();
+        keep.replace(Some(new));
+    }));
+    let check = Check::new(&handle);
+    check.start(trace.on("check")).unwrap();
+    // Waits for the end of the job; the clock stands still.
+    event_loop.run(RunMode::Once).unwrap();
+    assert_eq!(trace.take(), "ended check");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "new check");
+}
+
+/// A handle counts for itself; what was sent to it does not.
+#[test]
+fn r001_a_send_does_not_make_a_loop_alive() {
+    let (mut event_loop, handle, trace) = paused();
+    let sent = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    sent.unref();
+    sent.sender().send().unwrap();
+    assert!(!handle.is_alive());
+    assert!(
+        handle.report().to_string().contains("Nothing keeps"),
+        "{}",
+        handle.report()
+    );
+    assert!(!turn(&mut event_loop));
+    assert_eq!(trace.take(), "", "no phase has run");
+
+    // Once something else makes turns, it is called.
+    let timer = Timer::new(&handle);
+    timer
+        .start(util::ZERO, util::ZERO, trace.on("timer"))
+        .unwrap();
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "timer called");
+
+    // Closed or dropped after the send.
+    sent.sender().send().unwrap();
+    drop(sent.close());
+    finish(&mut event_loop);
+    assert!(!handle.is_alive());
+    let dropped = AsyncHandle::new(&handle, trace.on("called")).unwrap();
+    dropped.sender().send().unwrap();
+    drop(dropped);
+    assert!(!handle.is_alive());
+    assert_eq!(trace.take(), "");
+}
+
+/// The second is served by the walk that its send came from; the wake-up that is left is for nothing.
+#[test]
+fn r001_r122_a_send_that_was_served_does_not_make_a_loop_alive() {
+    let (mut event_loop, handle, trace) = paused();
+    let later: Rc<RefCell<Option<AsyncHandle>>> = Rc::default();
+    let (log, last) = (trace.clone(), later.clone());
+    let first = AsyncHandle::new(&handle, move |first| {
+        log.log("first");
+        first.unref();
+        if let Some(later) = &*last.borrow() {
+            later.sender().send().unwrap();
+            later.unref();
+        }
+    })
+    .unwrap();
+    later.replace(Some(AsyncHandle::new(&handle, trace.on("later")).unwrap()));
+    first.sender().send().unwrap();
+    assert!(!event_loop.run(RunMode::Once).unwrap(), "nothing is left");
+    assert_eq!(trace.take(), "first later");
 }
 
 /// libuv's `async`: a thread sends until the callback has run often enough, and that closes its handle.

@@ -13,7 +13,7 @@ use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{AsyncHandle, Handle, Kind, LoopHandle, RunMode};
-use util::{Trace, ZERO, finish, ms, paused, turn, udp_pair};
+use util::{Trace, ZERO, finish, ms, panic_of, paused, turn, udp_pair};
 
 #[test]
 fn r101_a_close_takes_effect_at_once() {
@@ -168,6 +168,53 @@ fn r108_nobody_need_look_at_a_close() {
     finish(&mut event_loop);
     assert_eq!(handle.turns(), 1);
     assert_eq!(handle.handles(), []);
+}
+
+/// What the pass has taken is not waiting any more.
+#[test]
+fn r104_what_is_still_to_be_reported_keeps_no_loop_alive() {
+    let (mut event_loop, handle, trace) = paused();
+    for _ in 0..3 {
+        let (timer, log, asked) = (Timer::new(&handle), trace.clone(), handle.clone());
+        timer.close().then(move || {
+            log.log(asked.is_alive());
+            assert_eq!(asked.keepers(), []);
+        });
+    }
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "false false false");
+
+    // Closed by the first who is told: that one waits, for the next turn.
+    let again = Timer::new(&handle);
+    let other = Timer::new(&handle);
+    let (log, asked) = (trace.clone(), handle.clone());
+    other.close().then(move || log.log(asked.is_alive()));
+    let (log, asked, first) = (trace.clone(), handle.clone(), Timer::new(&handle));
+    first.close().then(move || {
+        log.log(asked.is_alive());
+        again.close().then(log.call("again"));
+    });
+    assert!(turn(&mut event_loop));
+    assert_eq!(trace.take(), "false true");
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "again");
+}
+
+/// A panic does not lose those who are still to be told, though nothing else is alive.
+#[test]
+fn r104_a_panic_leaves_the_rest_of_the_pass_to_the_next_run() {
+    let (mut event_loop, handle, trace) = paused();
+    for label in ["third", "second"] {
+        let timer = Timer::new(&handle);
+        timer.close().then(trace.call(label));
+    }
+    let first = Timer::new(&handle);
+    first.close().then(|| panic!("first"));
+    let text = panic_of(|| event_loop.run(RunMode::Default));
+    assert_eq!((text.as_str(), trace.take()), ("first", String::new()));
+    assert!(handle.is_alive());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "second third");
 }
 
 #[test]

@@ -185,18 +185,92 @@ fn r090_an_event_for_nobody_does_not_end_the_wait() {
     assert_eq!(handle.turns(), 1);
 }
 
+/// Ours differs in R92: the second one makes the wait of libuv too short.
 #[test]
-fn r090_nor_does_a_send_to_a_handle_that_is_gone() {
+fn r090_r092_events_without_a_waiter_do_not_shorten_the_wait() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let handle = event_loop.handle();
+    let (_source, mut peer) = stream_pair(&handle);
+    let fired = Rc::new(Cell::new(false));
+    let (timer, mark) = (Timer::new(&handle), fired.clone());
+    let start = Instant::now();
+    timer.start(ms(100), ZERO, move |_| mark.set(true)).unwrap();
+    let writer = std::thread::spawn(move || {
+        for _ in 0..5 {
+            peer.write_all(b"x").unwrap();
+            std::thread::sleep(ms(15));
+        }
+    });
+    event_loop.run(RunMode::Once).unwrap();
+    assert!(fired.get() && start.elapsed() >= ms(100));
+    assert_eq!(handle.turns(), 1);
+    writer.join().unwrap();
+}
+
+/// The wake-up counts, though its walk calls nothing.
+#[test]
+fn r090_a_send_to_a_handle_that_is_gone_ends_the_wait() {
+    for dropped in [false, true] {
+        let (mut event_loop, handle, trace) = paused();
+        let check = Check::new(&handle);
+        check.start(trace.on_stamped("check")).unwrap();
+        let timer = Timer::new(&handle);
+        timer
+            .start(ms(10), ZERO, trace.on_stamped("timer"))
+            .unwrap();
+        let sent = AsyncHandle::new(&handle, trace.on("async")).unwrap();
+        sent.sender().send().unwrap();
+        if dropped {
+            drop(sent);
+        } else {
+            sent.close().then(trace.call("closed"));
+        }
+        event_loop.run(RunMode::Once).unwrap();
+        let first = trace.take();
+        assert_eq!(first, ["check@0 closed", "check@0"][usize::from(dropped)]);
+        event_loop.run(RunMode::Once).unwrap();
+        assert_eq!(trace.take(), "check@10 timer@10");
+    }
+}
+
+#[test]
+fn r090_a_send_served_by_the_walk_it_came_from_ends_the_next_wait() {
     let (mut event_loop, handle, trace) = paused();
-    let sent = AsyncHandle::new(&handle, trace.on("async")).unwrap();
-    sent.sender().send().unwrap();
-    drop(sent);
+    let check = Check::new(&handle);
+    check.start(trace.on_stamped("check")).unwrap();
     let timer = Timer::new(&handle);
     timer
         .start(ms(10), ZERO, trace.on_stamped("timer"))
         .unwrap();
-    event_loop.run(RunMode::Once).unwrap();
-    assert_eq!(trace.take(), "timer@10");
+    let later: Rc<RefCell<Option<AsyncHandle>>> = Rc::default();
+    let (log, to_later) = (trace.clone(), later.clone());
+    let first = AsyncHandle::new(&handle, move |_| {
+        log.log("first");
+        if let Some(later) = &*to_later.borrow() {
+            later.sender().send().unwrap();
+        }
+    })
+    .unwrap();
+    later.replace(Some(AsyncHandle::new(&handle, trace.on("later")).unwrap()));
+    first.sender().send().unwrap();
+    for expected in ["first later check@0", "check@0", "check@10 timer@10"] {
+        event_loop.run(RunMode::Once).unwrap();
+        assert_eq!(trace.take(), expected);
+    }
+}
+
+#[test]
+fn r090_a_wake_of_a_remote_is_one_turn() {
+    let (mut event_loop, handle, trace) = paused();
+    let timer = Timer::new(&handle);
+    timer
+        .start(ms(10), ZERO, trace.on_stamped("timer"))
+        .unwrap();
+    event_loop.remote().wake().unwrap();
+    for expected in ["", "timer@10"] {
+        event_loop.run(RunMode::Once).unwrap();
+        assert_eq!(trace.take(), expected);
+    }
 }
 
 /// A process that is stopped and continued again and again while it waits: each time its wait is interrupted.

@@ -36,6 +36,26 @@ fn r013_a_loop_that_is_not_alive_only_refreshes_its_time() {
 }
 
 #[test]
+fn r013_a_stopped_loop_that_is_not_alive_refreshes_its_time() {
+    for mode in MODES {
+        let (mut event_loop, handle, _) = paused();
+        let before = handle.now();
+        event_loop.enter(|| busy(ms(7)));
+        handle.stop();
+        assert!(!event_loop.run(mode).unwrap());
+        assert_eq!(handle.now() - before, ms(7));
+
+        // One that is alive is left as it is (R40).
+        let timer = Timer::new(&handle);
+        timer.start(ms(1), ZERO, |_| ()).unwrap();
+        event_loop.enter(|| busy(ms(7)));
+        handle.stop();
+        assert!(event_loop.run(mode).unwrap());
+        assert_eq!(handle.now() - before, ms(7));
+    }
+}
+
+#[test]
 fn r014_r015_only_a_default_run_begins_with_due_timers() {
     for (mode, order) in [
         (RunMode::Default, "timer@5 check"),

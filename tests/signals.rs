@@ -225,6 +225,135 @@ fn r245_libuv_signal_pending_on_close() {
     assert_eq!(trace.take(), "other closed");
 }
 
+/// Closed where no poll phase comes before the closing phase: the signal has to come through one first.
+#[test]
+fn r115_a_close_waits_for_the_poll_phase_that_passes_over_what_was_caught() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let signal = Rc::new(listen(&handle, USR1, &trace, "signal"));
+    let check = phase::Check::new(&handle);
+    let (log, closing) = (trace.clone(), signal.clone());
+    check
+        .start(move |check: &phase::Check| {
+            log.log("check");
+            raise(USR1);
+            closing.close().then(log.call("closed"));
+            check.stop();
+        })
+        .unwrap();
+    let prepare = phase::Prepare::new(&handle);
+    prepare.start(trace.on("prepare")).unwrap();
+    prepare.unref();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "prepare check");
+    assert_eq!(handle.keepers(), [(Kind::Closing, 1)]);
+    assert_eq!(handle.next_timeout(), Some(ZERO));
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "prepare closed");
+
+    // Nothing was caught: no turn later.
+    let signal = listen(&handle, USR1, &trace, "signal");
+    handle.set_immediate(move || drop(signal.close()));
+    turn(&mut event_loop);
+    assert_eq!(handle.keepers(), []);
+}
+
+#[test]
+fn r115_a_signal_that_is_passed_over_ends_the_poll_phase() {
+    let _alone = alone();
+    for how in ["stopped", "closed", "dropped"] {
+        let (mut event_loop, handle, trace) = paused();
+        let timer = Timer::new(&handle);
+        timer
+            .start(ms(10), ZERO, trace.on_stamped("timer"))
+            .unwrap();
+        let check = phase::Check::new(&handle);
+        check.start(trace.on_stamped("check")).unwrap();
+        let mut signal = Some(listen(&handle, USR1, &trace, "signal"));
+        raise(USR1);
+        match how {
+            "stopped" => signal.as_ref().unwrap().stop(),
+            "closed" => drop(signal.as_ref().unwrap().close()),
+            _ => drop(signal.take()),
+        }
+        event_loop.run(RunMode::Once).unwrap();
+        assert_eq!(trace.take(), "check@0", "{how}");
+        event_loop.run(RunMode::Once).unwrap();
+        assert_eq!(trace.take(), "check@10 timer@10", "{how}");
+    }
+}
+
+#[test]
+fn r115_a_signal_caught_while_the_poll_phase_runs_comes_in_the_next_one() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let _listeners = [
+        listen(&handle, USR1, &trace, "usr1"),
+        listen(&handle, USR2, &trace, "usr2"),
+    ];
+    let check = phase::Check::new(&handle);
+    check.start(trace.on("check")).unwrap();
+    let log = trace.clone();
+    let raiser = AsyncHandle::new(&handle, move |_| {
+        log.log("raised");
+        raise(USR1);
+    })
+    .unwrap();
+    raiser.sender().send().unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "raised check");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "usr1 check");
+
+    // A signal that was caught before takes the later one along.
+    raiser.sender().send().unwrap();
+    raise(USR2);
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "raised usr2 usr1 check");
+}
+
+/// Not one that is raised by a callback of a signal, also if the listeners change there.
+#[test]
+fn r115_a_signal_raised_by_a_listener_comes_in_the_next_poll_phase() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let other = Rc::new(listen(&handle, USR2, &trace, "usr2"));
+    let (log, restarted) = (trace.clone(), Signal::new(&handle));
+    let signal = Signal::new(&handle);
+    signal
+        .start(USR1, move |_, _| {
+            log.log("usr1");
+            raise(USR2);
+            restarted.start(WINCH, |_, _| {}).unwrap();
+        })
+        .unwrap();
+    raise(USR1);
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "usr1");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "usr2");
+    drop(other);
+}
+
+#[test]
+fn r241_a_signal_is_for_those_who_listened_when_it_was_caught() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let _early = listen(&handle, USR1, &trace, "early");
+    raise(USR1);
+    let _late = listen(&handle, USR1, &trace, "late");
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "early");
+
+    // Caught twice, with a start in between: once for those who were there, and for the new one, too.
+    raise(USR1);
+    let _last = listen(&handle, USR1, &trace, "last");
+    raise(USR1);
+    turn(&mut event_loop);
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "early late last");
+}
+
 #[test]
 fn libuv_signal_close_loop_alive() {
     let _alone = alone();

@@ -33,16 +33,19 @@ impl Closing {
     pub(crate) fn has_rest(&self) -> bool {
         let stacks = self.stacks.borrow();
         let current = stacks.current.as_ref();
-        current.is_some_and(|header| header.has_to_tell())
+        !stacks.running.is_empty() || current.is_some_and(|header| header.has_to_tell())
     }
 
-    /// A pass begins: it reports what is waiting now, after what an unfinished pass left (R104).
-    pub(crate) fn begin_pass(&self) {
+    /// A pass begins: it reports what is waiting now, after what an unfinished pass left (R104). Returns how many were
+    /// waiting: they are not any more, also those whose turn is still to come.
+    pub(crate) fn begin_pass(&self) -> usize {
         let stacks = &mut *self.stacks.borrow_mut();
+        let count = stacks.waiting.len();
         let left = std::mem::take(&mut stacks.running);
         std::mem::swap(&mut stacks.running, &mut stacks.waiting);
         stacks.running.extend(left);
         stacks.running.extend(stacks.current.take());
+        count
     }
 
     pub(crate) fn next(&self) -> Option<Rc<Header>> {

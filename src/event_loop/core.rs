@@ -84,6 +84,8 @@ pub(crate) struct Core {
     pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
     pub(crate) was_stopped: Cell<bool>,
+    /// Whether a panic has cut a phase short, until the next turn has made up for it.
+    pub(super) has_rest: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
@@ -146,6 +148,7 @@ impl Core {
             upper: super::upper::UpperSlot::default(),
             stop: Cell::new(false),
             was_stopped: Cell::new(false),
+            has_rest: Cell::new(false),
             closed: Cell::new(false),
             turns: Cell::new(0),
             budget_hits: Cell::new(0),
@@ -161,10 +164,21 @@ impl Core {
         self.closed.get()
     }
 
-    /// Whether anything can still happen: something referenced is active or queued, a lane is not empty, or
-    /// another thread has sent something (R1).
+    /// Whether anything can still happen: something referenced is active or queued, a lane is not empty, another thread has
+    /// sent a message (R1), or a panic has left something of a phase. A send to an async handle is no message: the handle
+    /// counts itself, unless it is unref'd or closed.
     pub(crate) fn is_alive(&self) -> bool {
-        self.liveness.any() || !self.lane.is_empty() || self.shared.inbox.is_pending()
+        self.liveness.any() || self.has_unlisted()
+    }
+
+    /// Whether anything can happen that no kind stands for.
+    pub(super) fn has_unlisted(&self) -> bool {
+        !self.lane.is_empty() || self.has_messages() || self.has_rest.get()
+    }
+
+    fn has_messages(&self) -> bool {
+        let inbox = &self.shared.inbox;
+        inbox.is_pending() && (inbox.has_items() || !self.messages.borrow().is_empty())
     }
 
     // Tasks.

@@ -150,8 +150,9 @@ impl LoopHandle {
         self.core.stop.set(true);
     }
 
-    /// Whether something is left that can happen on the loop: something active and referenced, something queued, or
-    /// something another thread has sent.
+    /// Whether something is left that can happen on the loop: something active and referenced, something queued, or a
+    /// task or closure that another thread has woken or sent. What was sent to an [`AsyncHandle`](crate::AsyncHandle)
+    /// does not count, the handle itself does.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.core.is_alive()

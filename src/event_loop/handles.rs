@@ -48,6 +48,11 @@ pub(crate) trait Owner {
     fn wakers(&self) -> Vec<*const ()> {
         Vec::new()
     }
+
+    /// Whether something that came for it before the close is still on its way.
+    fn is_still_due(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +178,11 @@ impl Header {
 
     fn owner(&self) -> Option<Rc<dyn Owner>> {
         self.owner.get().and_then(Weak::upgrade)
+    }
+
+    /// Whether something that came before the close is still on its way to it.
+    pub(super) fn is_still_due(&self) -> bool {
+        self.owner().is_some_and(|owner| owner.is_still_due())
     }
 
     /// What the wakers of those who wait point to.

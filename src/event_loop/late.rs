@@ -34,6 +34,12 @@ impl Late {
         self.parts.get().is_some_and(|parts| parts.any())
     }
 
+    /// Whether a signal was caught, or is left from a pass that a panic cut short.
+    #[inline]
+    pub(super) fn has_caught(&self) -> bool {
+        self.parts.get().is_some_and(|parts| parts.signals.any())
+    }
+
     /// Whether a panic has left some who were not told.
     pub(super) fn has_rest(&self) -> bool {
         self.parts.get().is_some_and(|parts| {
@@ -74,29 +80,39 @@ impl Parts {
 }
 
 impl Core {
-    /// Delivers what comes last; returns how many events that were.
+    /// Delivers what comes last, and of signals, if one was caught before the batch, all that are caught by now (R115).
+    /// Returns how many events that were; the signals are at least one, though all of them may be passed over.
     #[inline]
-    pub(super) fn run_late(&self) -> usize {
-        if self.late.any() { self.run_parts() } else { 0 }
+    pub(super) fn run_late(&self, caught: bool) -> usize {
+        if caught || self.late.any() {
+            self.run_parts(caught)
+        } else {
+            0
+        }
     }
 
     #[inline(never)]
-    fn run_parts(&self) -> usize {
+    fn run_parts(&self, caught: bool) -> usize {
         let Parts {
             watches,
             signals,
             children,
         } = self.late.parts();
         let watched = if watches.any() { self.run_watches() } else { 0 };
-        if !signals.any() && !children.any() {
+        if !caught && !children.any() {
             return watched;
         }
         // All of it is found out before anybody is told of any of it.
-        signals.collect();
-        if signals.saw_child() {
-            children.ask();
+        if caught {
+            signals.begin_pass();
+            if signals.saw_child() {
+                children.ask();
+            }
         }
         let ended = self.collect_children();
-        watched + ended + self.run_signals() + self.run_exits()
+        if caught {
+            self.run_signals();
+        }
+        watched + usize::from(caught) + ended + self.run_exits()
     }
 }

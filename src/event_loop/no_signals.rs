@@ -15,7 +15,7 @@ impl Signals {
         false
     }
 
-    pub(super) fn collect(&self) {}
+    pub(super) fn begin_pass(&self) {}
 
     pub(super) fn saw_child(&self) -> bool {
         false
@@ -25,7 +25,5 @@ impl Signals {
 }
 
 impl Core {
-    pub(super) fn run_signals(&self) -> usize {
-        0
-    }
+    pub(super) fn run_signals(&self) {}
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Wait;
+use super::asyncs::Walk;
 use super::core::Core;
 use super::sources::{Direction, SourceState, Waiters};
 use crate::executor::spawn::Message;
@@ -12,12 +13,15 @@ use crate::sys::poller::{BATCH, Event, Ready};
 /// How many times one poll phase asks the kernel again because the last answer was full (R89).
 const FULL_BATCHES: usize = 48;
 
-/// How many messages one poll phase delivers, so that a flood of them leaves the timers their turn. A turn in between costs
-/// less than one of so many tasks that are woken.
-const MESSAGES_PER_POLL: usize = 128;
+/// How many wakes and calls of other threads one poll phase delivers, so that a flood of them leaves the timers their turn. A
+/// turn in between costs less than one of so many tasks that are woken. The ends of jobs are not among them (R278).
+const CALLS_PER_POLL: usize = 128;
 
 impl Core {
-    /// Waits for events and dispatches them; waits again if the answer was full, or if none of it was for anybody.
+    /// Waits for events and dispatches them; waits again if the answer was full, or if there was no waiter for any of it.
+    ///
+    /// What was sent or caught until the wait is over is delivered here. What comes while callbacks run is the next look's
+    /// (R115, R119).
     pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         let _span = self.probe.phase(Phase::Poll);
         // What is queued from now on waits for the next turn.
@@ -29,15 +33,17 @@ impl Core {
         loop {
             self.wait(timeout)?;
             self.clock.update();
+            let caught = self.late.has_caught();
             let reported = self.events.borrow().len();
-            let mut dispatched = self.run_messages();
+            // A wake-up counts, also if there is nothing to call (R90).
+            let mut dispatched = usize::from(self.run_messages());
             if reported > 0 {
                 dispatched += self.run_events();
             }
             if !self.poll_queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
-            let late = self.run_late();
+            let late = self.run_late(caught);
             dispatched += late;
             if dispatched > 0 {
                 full_batches += 1;
@@ -47,7 +53,7 @@ impl Core {
                 }
                 timeout = Some(0);
             } else {
-                // Nobody's event, a signal, or the end of the wait: the deadline decides (R90, R91).
+                // An event without a waiter, a signal of others, or the end of the wait: the deadline decides (R90, R91).
                 timeout = self.poll_timeout(wait);
                 if timeout == Some(0) {
                     return Ok(());
@@ -195,38 +201,62 @@ impl Core {
         dispatched
     }
 
-    /// What other threads have sent: first the messages, then the async handles (R121).
-    fn run_messages(&self) -> usize {
+    /// What other threads have sent: first the messages, then the async handles (R121). `false`: nothing was sent.
+    fn run_messages(&self) -> bool {
         if self.messages.borrow().is_empty() {
             if !self.shared.inbox.unpark() {
-                return 0;
+                return false;
             }
             let mut messages = self.messages.borrow_mut();
             self.shared.inbox.take(&mut messages);
             messages.reverse();
         }
-        let mut dispatched = 0;
-        while dispatched < MESSAGES_PER_POLL {
+        // Before the messages: a handle that one of them makes is in none of this (R123).
+        let walk = self.asyncs.walk();
+        let mut calls = 0;
+        while calls < CALLS_PER_POLL {
             let Some(message) = self.messages.borrow_mut().pop() else {
                 break;
             };
+            calls += usize::from(!message.is_end_of_job());
             self.dispatch_message(message);
-            dispatched += 1;
         }
         if !self.messages.borrow().is_empty() {
-            // The rest comes with the next turn, which does not sleep then.
+            self.run_ends_of_jobs();
+        }
+        self.run_asyncs(walk);
+        true
+    }
+
+    /// Delivers the ends of jobs among the messages that are left; the others come with the next turn.
+    #[cold]
+    fn run_ends_of_jobs(&self) {
+        let left = self.messages.take().into_iter();
+        let (ends, calls): (Vec<_>, Vec<_>) = left.partition(Message::is_end_of_job);
+        let count = ends.len();
+        self.messages
+            .borrow_mut()
+            .extend(calls.into_iter().chain(ends));
+        for _ in 0..count {
+            let end = self.messages.borrow_mut().pop();
+            if let Some(end) = end {
+                self.dispatch_message(end);
+            }
+        }
+        if !self.messages.borrow().is_empty() {
+            // The next turn does not sleep.
             self.shared.inbox.signal();
         }
-        let mut walk = self.asyncs.walk();
+    }
+
+    fn run_asyncs(&self, mut walk: Walk) {
         while let Some(handle) = self.asyncs.next(&mut walk) {
             let mut again = true;
             while again {
                 self.dispatch(Phase::Poll, || handle.callback.call());
-                dispatched += 1;
                 again = handle.again.take();
             }
         }
-        dispatched
     }
 
     fn dispatch_message(&self, message: Message) {

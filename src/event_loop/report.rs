@@ -215,7 +215,7 @@ impl Core {
                 lines.add(format!("queued for the {phase} phase"));
             }
         }
-        if !self.lane.is_empty() || self.shared.inbox.is_pending() {
+        if self.has_unlisted() {
             lines.add("woken tasks or queued closures, whose turn comes next".to_owned());
         }
     }

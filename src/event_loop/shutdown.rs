@@ -58,7 +58,7 @@ impl Core {
         for source in self.sources.drain() {
             source.end_waits(self);
         }
-        self.closing.begin_pass();
+        let _ = self.closing.begin_pass();
         while let Some(header) = self.closing.next() {
             self.handles.remove(&header);
             while let Some(unheard) = header.next_to_tell() {
@@ -102,6 +102,7 @@ impl Drop for Running<'_> {
                 || core.late.has_rest()
                 || core.closing.has_rest();
             if has_rest {
+                core.has_rest.set(true);
                 core.shared.inbox.signal();
             }
         }

@@ -1,11 +1,12 @@
 //! Who listens to signals on this loop, in the order of start, and what was caught for them.
 //!
 //! ```text
-//!   handler: note ──> Caught ── end of the poll batch: collect ──> due, one entry a listener ── next ──> called
+//!   handler: note ──> Caught ── collect ──> waiting, one entry a listener ── begin_pass ──> due ── next ──> called
 //! ```
 //!
-//! The handler and the loop share [`Caught`] alone. A listener that is stopped, or started for another signal, between
-//! the catch and its turn is passed over (R245).
+//! The handler and the loop share [`Caught`] alone. It is emptied before a listener comes or goes, so a signal is for
+//! those who listened when it was caught. A listener that is stopped, or started for another signal, between the catch
+//! and its turn is passed over (R245), and reported closed only then (R115).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +29,10 @@ pub(crate) struct Listener {
     started: Cell<Option<(i32, u64)>>,
     /// Whether it stops before its first call.
     once: Cell<bool>,
+    /// Whether an entry waits for it that was made since it was started.
+    is_waiting: Cell<bool>,
+    /// How many entries there are for it, passed over or not.
+    entries: Cell<usize>,
 }
 
 impl Listener {
@@ -37,6 +42,8 @@ impl Listener {
             callback: CallbackSlot::new(None),
             started: Cell::new(None),
             once: Cell::new(false),
+            is_waiting: Cell::new(false),
+            entries: Cell::new(0),
         })
     }
 
@@ -49,6 +56,24 @@ impl Listener {
 impl Owner for Listener {
     fn callback(&self) -> Option<&CallbackSlot> {
         Some(&self.callback)
+    }
+
+    fn is_still_due(&self) -> bool {
+        self.entries.get() > 0
+    }
+}
+
+/// A listener, with the place it had at the time of the catch.
+struct Entry {
+    listener: Rc<Listener>,
+    place: u64,
+}
+
+impl Entry {
+    /// Whether the listener was neither stopped nor started for another signal since.
+    fn is_wanted(&self) -> bool {
+        let started = self.listener.started.get();
+        started.is_some_and(|(_, place)| place == self.place)
     }
 }
 
@@ -63,8 +88,10 @@ pub(crate) struct Signals {
     next_place: Cell<u64>,
     /// Whether SIGCHLD was caught since that was last asked.
     saw_child: Cell<bool>,
-    /// Whose turn it is, with the place they had at the time of the catch.
-    due: RefCell<VecDeque<(Rc<Listener>, u64)>>,
+    /// For whom something was caught.
+    waiting: RefCell<VecDeque<Entry>>,
+    /// Whose turn it is.
+    due: RefCell<VecDeque<Entry>>,
 }
 
 impl Signals {
@@ -78,7 +105,9 @@ impl Signals {
     ) -> io::Result<()> {
         if listener.number() != Some(number) {
             self.hold(poller, number)?;
+            self.collect();
             self.stop(listener);
+            listener.is_waiting.set(false);
             let place = self.next_place.get();
             self.next_place.set(place + 1);
             listener.started.set(Some((number, place)));
@@ -90,6 +119,7 @@ impl Signals {
     }
 
     pub(crate) fn stop(&self, listener: &Listener) {
+        self.collect();
         if let Some(key) = listener.started.take() {
             let removed = self.listeners.borrow_mut().remove(&key);
             self.release(key.0);
@@ -125,7 +155,10 @@ impl Signals {
 
     /// Whether something was caught, or is left from a pass that a panic cut short.
     pub(crate) fn any(&self) -> bool {
-        self.caught.get().is_some_and(|caught| caught.any()) || self.has_due()
+        self.caught.get().is_some_and(|caught| caught.any())
+            || !self.waiting.borrow().is_empty()
+            || self.saw_child.get()
+            || self.has_due()
     }
 
     pub(crate) fn has_due(&self) -> bool {
@@ -134,19 +167,35 @@ impl Signals {
 
     /// Makes an entry for each listener of each signal that was caught: signals in the order of the catch, listeners in
     /// the order of start.
-    pub(crate) fn collect(&self) {
-        let Some(caught) = self.caught.get() else {
+    fn collect(&self) {
+        let Some(caught) = self.caught.get().filter(|caught| caught.any()) else {
             return;
         };
         let listeners = self.listeners.borrow();
-        let mut due = self.due.borrow_mut();
+        let mut waiting = self.waiting.borrow_mut();
         for number in caught.take() {
             if number == SIGCHLD {
                 self.saw_child.set(true);
             }
-            let range = listeners.range((number, 0)..=(number, u64::MAX));
-            due.extend(range.map(|(&(_, place), listener)| (listener.clone(), place)));
+            for (&(_, place), listener) in listeners.range((number, 0)..=(number, u64::MAX)) {
+                // Caught again before its turn: once for all catches (R241).
+                if !listener.is_waiting.replace(true) {
+                    listener.entries.set(listener.entries.get() + 1);
+                    let listener = listener.clone();
+                    waiting.push_back(Entry { listener, place });
+                }
+            }
         }
+    }
+
+    /// A pass begins: all that was caught until now comes to its turn, after what an unfinished pass has left.
+    pub(crate) fn begin_pass(&self) {
+        self.collect();
+        let mut waiting = self.waiting.borrow_mut();
+        for entry in waiting.iter().filter(|entry| entry.is_wanted()) {
+            entry.listener.is_waiting.set(false);
+        }
+        self.due.borrow_mut().append(&mut waiting);
     }
 
     /// Whether SIGCHLD was caught since the last time.
@@ -157,13 +206,15 @@ impl Signals {
     /// The next listener that is to be called. `true` says that it was for once, and is stopped now.
     pub(crate) fn next(&self) -> Option<(Rc<Listener>, bool)> {
         loop {
-            let (listener, place) = self.due.borrow_mut().pop_front()?;
-            if listener.started.get().is_some_and(|(_, now)| now == place) {
+            let entry = self.due.borrow_mut().pop_front()?;
+            let listener = &entry.listener;
+            listener.entries.set(listener.entries.get() - 1);
+            if entry.is_wanted() {
                 let once = listener.once.get();
                 if once {
-                    self.stop(&listener);
+                    self.stop(listener);
                 }
-                return Some((listener, once));
+                return Some((entry.listener, once));
             }
         }
     }
@@ -172,22 +223,20 @@ impl Signals {
         for listener in self.listeners.take().into_values() {
             listener.started.set(None);
         }
+        drop(self.waiting.take());
         drop(self.due.take());
         drop(self.watches.take());
     }
 }
 
 impl Core {
-    /// Calls those whose turn it is; returns how many.
-    pub(super) fn run_signals(&self) -> usize {
-        let mut dispatched = 0;
+    /// Calls those whose turn it is.
+    pub(super) fn run_signals(&self) {
         while let Some((listener, once)) = self.late.parts().signals.next() {
             if once {
                 self.set_active(&listener.header, false);
             }
             self.dispatch(Phase::Poll, || listener.callback.call());
-            dispatched += 1;
         }
-        dispatched
     }
 }

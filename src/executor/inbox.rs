@@ -93,6 +93,12 @@ impl<T, N: Notify> Inbox<T, N> {
         self.state.load(Ordering::Acquire) == PENDING
     }
 
+    /// Whether there is something to [`take`](Self::take).
+    pub(crate) fn has_items(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        !queue.items.is_empty()
+    }
+
     /// Announces a wait. `false`: something was sent already, do not wait.
     pub(crate) fn park(&self) -> bool {
         self.state

@@ -100,6 +100,13 @@ pub(crate) enum Message {
     Arrival(Arc<dyn Arrival>),
 }
 
+impl Message {
+    /// Whether a job has ended; nothing else arrives.
+    pub(crate) fn is_end_of_job(&self) -> bool {
+        matches!(self, Self::Arrival(_))
+    }
+}
+
 /// What another thread has dealt with and sends to the loop, without an allocation for the sending.
 pub(crate) trait Arrival: Send + Sync {
     /// On the loop's thread, as a callback.
