@@ -67,7 +67,7 @@ mod thenable;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
 pub use self::callbacks::in_callbacks;
-pub use self::combinators::{AggregateError, all, all_settled, any, race};
+pub use self::combinators::{AggregateError, Promises, all, all_settled, any, race};
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};

@@ -156,6 +156,32 @@ fn combinators_of_failures() {
     });
 }
 
+#[test]
+fn n017_promises_of_different_types_are_awaited_together_in_a_tuple() {
+    let trace = trace_of(|trace| async move {
+        let both = all((Promise::resolved(1), call(async { "a".to_owned() })));
+        assert_eq!(both.await.unwrap(), (1, "a".to_owned()));
+        let failing = all((failed("no"), Promise::resolved(())));
+        assert_eq!(failing.await.unwrap_err().to_string(), "no");
+        let (first, second) = all_settled((failed("x"), Promise::resolved("y")))
+            .await
+            .unwrap();
+        assert_eq!(first.unwrap_err().to_string(), "x");
+        assert_eq!(second.unwrap(), "y");
+        // As many microtasks as an array.
+        let (tuple, array) = (trace.clone(), trace.clone());
+        all((Promise::resolved(()), Promise::resolved(1))).then(move |_| tuple.log("tuple"));
+        all([Promise::resolved(1), Promise::resolved(2)]).then(move |_| array.log("array"));
+        let mut chain = Promise::resolved(());
+        for link in 1..=3 {
+            let trace = trace.clone();
+            chain = chain.then(move |()| trace.log(link));
+        }
+        chain.await.unwrap();
+    });
+    assert_eq!(trace, "1 tuple array 2 3");
+}
+
 /// Await in tasks, in the main future and in several at once: all are woken, in their order.
 #[test]
 fn n018_all_who_wait_are_told_in_order() {

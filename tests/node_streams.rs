@@ -394,7 +394,7 @@ fn n142_a_write_that_fails_at_once() {
         for chunk in 1..=3 {
             writable.write_with(chunk, reports(trace, format_args!("cb{chunk}")));
         }
-        writable.end_with(None, reports(trace, "end"));
+        writable.end_with(reports(trace, "end"));
         trace.log("sync");
     });
     assert_eq!(
@@ -411,7 +411,7 @@ fn n142_a_write_that_fails_later() {
         for chunk in 1..=4 {
             writable.write_with(chunk, reports(trace, format_args!("cb{chunk}")));
         }
-        writable.end_with(None, reports(trace, "end"));
+        writable.end_with(reports(trace, "end"));
     });
     assert_eq!(
         trace,
@@ -424,14 +424,14 @@ fn a_write_after_the_end_is_an_error() {
     let trace = traced(|trace| {
         let writable = sink(trace, "w");
         events(trace, &writable, "", &["finish", "close", "error"]);
-        writable.end_with(Some(1), says(trace, "ended"));
+        writable.end_chunk_with(1, says(trace, "ended"));
         trace.log(writable.write_with(2, reports(trace, "cb2")));
-        writable.end_with(None, reports(trace, "end2"));
+        writable.end_with(reports(trace, "end2"));
         let log = trace.clone();
         set_immediate(move || {
             log.log("imm");
             writable.write_with(3, reports(&log, "cb3"));
-            writable.end_with(None, reports(&log, "end3"));
+            writable.end_with(reports(&log, "end3"));
         });
     });
     assert_eq!(
@@ -464,7 +464,7 @@ fn n142_corked_chunks_are_written_together() {
         trace.log("uncorked");
         writable.write_with(3, says(trace, "cb3"));
         writable.write_with(4, says(trace, "cb4"));
-        writable.end_with(None, says(trace, "end"));
+        writable.end_with(says(trace, "end"));
     });
     assert_eq!(
         trace,
@@ -507,7 +507,7 @@ fn n142_a_final_function_that_fails() {
             .build();
         events(trace, &writable, "", &["finish", "close", "error"]);
         writable.write_with(1, says(trace, "cb1"));
-        writable.end_with(None, reports(trace, "end"));
+        writable.end_with(reports(trace, "end"));
         trace.log("sync");
     });
     assert_eq!(trace, "final sync cb1 error-bad close end-bad");
@@ -530,7 +530,7 @@ fn n144_a_destroyed_sink_fails_what_waits_when_it_is_done_with_what_it_writes() 
         for chunk in 1..=3 {
             writable.write_with(chunk, reports(trace, format_args!("cb{chunk}")));
         }
-        writable.end_with(None, reports(trace, "end"));
+        writable.end_with(reports(trace, "end"));
         writable.destroy(None);
         trace.log("sync");
     });
@@ -650,7 +650,7 @@ fn a_transform_waits_while_nobody_reads() {
                 .write_with(chunk, says(trace, format_args!("cb{chunk}")));
             trace.log(format_args!("{chunk}={room}"));
         }
-        transform.writable().end_with(None, says(trace, "endcb"));
+        transform.writable().end_with(says(trace, "endcb"));
         let log = trace.clone();
         set_immediate(move || {
             log.log("imm");

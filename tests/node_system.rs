@@ -73,7 +73,7 @@ fn n142_a_write_stream_opens_writes_finishes_and_closes() {
         let said = log.clone();
         w.write_with(b"hello ".to_vec(), move |_| said.say("cb1"));
         let said = log.clone();
-        w.end_with(Some(b"world".to_vec()), move |_| said.say("end-cb"));
+        w.end_chunk_with(b"world".to_vec(), move |_| said.say("end-cb"));
         next_tick(log.later("tick"));
     });
     assert_eq!(seen, "tick open ready cb1 end-cb finish close");
@@ -258,7 +258,7 @@ fn n102_exec_calls_back_with_output_and_error() {
     let seen = trace(|log| {
         exec_file("echo", ["one", "two"], move |error, out, _| {
             log.say(format!("{} {out:?}", error.is_none()));
-            exec_file("no-such-program", [""; 0], move |error, _, _| {
+            exec_file("no-such-program", [], move |error, _, _| {
                 let error = error.unwrap();
                 log.say(error.message());
                 assert_eq!(error.path(), Some("no-such-program".as_ref()));
@@ -300,7 +300,7 @@ fn n117_events_of_sockets_servers_and_children_are_awaited() {
         client.resume();
         events::once(&client, CLOSE).await.unwrap();
         server.close();
-        let child = spawn("true", [""; 0]);
+        let child = spawn("true", []);
         let exit = events::once(&child, EXIT).await.unwrap();
         assert_eq!(exit.code, Some(0));
         let readable = Readable::from_iter([1]);

@@ -3,7 +3,7 @@
 mod exec;
 
 use std::cell::{Cell, RefCell};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::future::poll_fn;
 use std::os::unix::process::ExitStatusExt;
@@ -31,8 +31,54 @@ pub const EXIT: Event<Exit> = Event::new("exit");
 pub struct Exit {
     /// The exit code.
     pub code: Option<i32>,
-    /// The number of the signal that has ended it.
-    pub signal: Option<i32>,
+    /// The signal that has ended it.
+    pub signal: Option<SignalKind>,
+}
+
+/// The arguments of a program: an array of texts, or a slice or a vector of anything that is a text or a path.
+///
+/// Of arrays only those of `&str`, so that `[]` needs no type.
+pub trait Arguments {
+    /// The arguments, one by one.
+    fn into_arguments(self) -> Vec<OsString>;
+}
+
+/// The arguments of an iterator.
+fn collect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Vec<OsString> {
+    let arguments = arguments.into_iter();
+    arguments
+        .map(|argument| argument.as_ref().to_owned())
+        .collect()
+}
+
+impl<const N: usize> Arguments for [&str; N] {
+    fn into_arguments(self) -> Vec<OsString> {
+        collect(self)
+    }
+}
+
+impl<S: AsRef<OsStr>> Arguments for &[S] {
+    fn into_arguments(self) -> Vec<OsString> {
+        collect(self)
+    }
+}
+
+impl<S: AsRef<OsStr>, const N: usize> Arguments for &[S; N] {
+    fn into_arguments(self) -> Vec<OsString> {
+        collect(self)
+    }
+}
+
+impl<S: AsRef<OsStr>> Arguments for Vec<S> {
+    fn into_arguments(self) -> Vec<OsString> {
+        collect(self)
+    }
+}
+
+impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
+    fn into_arguments(self) -> Vec<OsString> {
+        collect(self)
+    }
 }
 
 /// Starts a program with three pipes.
@@ -52,15 +98,13 @@ pub struct Exit {
 ///     let child = spawn("echo", ["hello"]);
 ///     child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
 ///     child.on(EXIT, |exit| assert_eq!(exit.code, Some(0)));
+///     spawn("true", []);
 /// });
 /// ```
 #[track_caller]
-pub fn spawn(
-    program: impl AsRef<OsStr>,
-    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> ChildProcess {
+pub fn spawn(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProcess {
     let mut command = Command::new(program);
-    command.args(args);
+    command.args(arguments.into_arguments());
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped());
     command.stderr(Stdio::piped());
@@ -195,7 +239,9 @@ impl ChildProcess {
     fn exited(&self, status: Option<ExitStatus>) {
         let exit = Exit {
             code: status.and_then(|status| status.code()),
-            signal: status.and_then(|status| status.signal()),
+            signal: status
+                .and_then(|status| status.signal())
+                .map(SignalKind::from_raw),
         };
         self.inner.exit.set(Some(exit));
         if let Some(stdin) = self.stdin() {

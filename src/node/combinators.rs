@@ -1,5 +1,7 @@
 //! Several promises as one. Those that are not needed any more go on all the same: a promise cannot be cancelled.
 
+mod tuples;
+
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
@@ -10,15 +12,31 @@ use super::reason::Reason;
 
 /// All values, in the order of the promises, or the first reason. Of no promises: fulfilled at once.
 ///
-/// An `await` resumes two microtasks after the deciding promise was settled (N17): one for the member, one for the whole.
+/// It takes an array, a vector or an iterator of promises of one type, and gives a vector; or a tuple of promises of any
+/// types, and gives a tuple.
+///
+/// An `await` resumes two microtasks after the deciding promise was settled: one for the member, one for the whole.
 ///
 /// In plain Rust: await one handle after the other, or a [`JoinSet`](crate::task::JoinSet).
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
-pub fn all<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<Vec<T>> {
-    gather(promises, |result| result)
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{all, call, run, sleep};
+///
+/// run(async {
+///     let (answer, text, ()) = all((call(async { 42 }), call(async { "hi" }), sleep(1))).await.unwrap();
+///     assert_eq!((answer, text), (42, "hi"));
+///     let squares = all((1..=3).map(|n| call(async move { n * n }))).await.unwrap();
+///     assert_eq!(squares, [1, 4, 9]);
+/// });
+/// ```
+pub fn all<V, P: Promises<V>>(promises: P) -> Promise<V> {
+    promises.all()
 }
 
 /// What became of each promise, in their order; otherwise as [`all`].
@@ -26,10 +44,21 @@ pub fn all<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
 /// # Panics
 ///
 /// When no loop runs on this thread.
-pub fn all_settled<T: Clone + 'static>(
-    promises: impl IntoIterator<Item = Promise<T>>,
-) -> Promise<Vec<Result<T, Reason>>> {
-    gather(promises, Ok)
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Promise, all_settled, run, try_call};
+///
+/// run(async {
+///     let number = try_call(async { "x".parse::<i32>() });
+///     let (number, text) = all_settled((number, Promise::resolved("y"))).await.unwrap();
+///     assert!(number.is_err());
+///     assert_eq!(text.unwrap(), "y");
+/// });
+/// ```
+pub fn all_settled<V, P: Promises<V>>(promises: P) -> Promise<P::Results> {
+    promises.all_settled()
 }
 
 /// What becomes of the promise that is settled first; the others go on. Otherwise as [`all`]; of none, it stays pending.
@@ -66,6 +95,35 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
     }
     gathered.complete();
     deferred.promise()
+}
+
+/// What [`all`] and [`all_settled`] take: many promises of one type, whose values `V` are a vector, or a tuple of up to
+/// eight promises of any types, whose values are a tuple.
+pub trait Promises<V> {
+    /// What became of each, together.
+    type Results: Clone + 'static;
+
+    /// See [`all`].
+    fn all(self) -> Promise<V>;
+
+    /// See [`all_settled`].
+    fn all_settled(self) -> Promise<Self::Results>;
+}
+
+impl<T, P> Promises<Vec<T>> for P
+where
+    T: Clone + 'static,
+    P: IntoIterator<Item = Promise<T>>,
+{
+    type Results = Vec<Result<T, Reason>>;
+
+    fn all(self) -> Promise<Vec<T>> {
+        gather(self, |result| result)
+    }
+
+    fn all_settled(self) -> Promise<Self::Results> {
+        gather(self, Ok)
+    }
 }
 
 fn gather<T: Clone + 'static, U: Clone + 'static>(

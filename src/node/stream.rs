@@ -41,7 +41,7 @@ use super::events::Event;
 
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
-pub use self::chunk::ByteChunk;
+pub use self::chunk::{ByteChunk, IntoChunk};
 pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};
 pub use self::finished::{AnyStream, Finished, FinishedOptions, finished, finished_with};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use super::{ChildProcess, spawn};
+use super::{Arguments, ChildProcess, spawn};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
 use crate::node::stream::{CLOSE, Readable};
@@ -52,14 +52,14 @@ pub fn exec(
 #[track_caller]
 pub fn exec_file(
     program: impl AsRef<OsStr>,
-    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    arguments: impl Arguments,
     callback: impl FnOnce(Option<Error>, String, String) + 'static,
 ) -> ChildProcess {
-    let args: Vec<_> = args.into_iter().collect();
-    let words = std::iter::once(program.as_ref()).chain(args.iter().map(AsRef::as_ref));
+    let arguments = arguments.into_arguments();
+    let words = std::iter::once(program.as_ref()).chain(arguments.iter().map(AsRef::as_ref));
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     let command = words.join(" ");
-    collect(spawn(program, args), command, callback)
+    collect(spawn(program, arguments), command, callback)
 }
 
 /// What a program has written so far, and why it was ended.

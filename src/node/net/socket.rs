@@ -16,7 +16,7 @@ use super::super::callbacks::in_callbacks;
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId};
-use super::super::stream::{Done, Duplex, Readable, WeakDuplex, Writable};
+use super::super::stream::{Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
 use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
@@ -52,7 +52,7 @@ const READ_SIZE: usize = 64 * 1024;
 /// run(async {
 ///     let server = net::create_server(|socket| {
 ///         let echo = socket.clone();
-///         socket.on_data(move |bytes| echo.end_bytes(bytes.clone()));
+///         socket.on_data(move |bytes| echo.end_chunk(bytes));
 ///     });
 ///     let listening = server.clone();
 ///     server.listen_with(("127.0.0.1", 0), move || {
@@ -197,17 +197,17 @@ impl Socket {
     }
 
     /// Writes; see [`Writable::write`]. Before the socket is connected, it waits for that.
-    pub fn write(&self, bytes: impl Into<Vec<u8>>) -> bool {
-        self.writable().write(bytes.into())
+    pub fn write(&self, bytes: impl IntoChunk<Vec<u8>>) -> bool {
+        self.writable().write(bytes.into_chunk())
     }
 
     /// Writes, and calls back; see [`Writable::write_with`].
     pub fn write_with(
         &self,
-        bytes: impl Into<Vec<u8>>,
+        bytes: impl IntoChunk<Vec<u8>>,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) -> bool {
-        self.writable().write_with(bytes.into(), callback)
+        self.writable().write_with(bytes.into_chunk(), callback)
     }
 
     /// Ends the writing direction, after what is written.
@@ -215,9 +215,23 @@ impl Socket {
         self.writable().end();
     }
 
-    /// Writes the last bytes, then ends.
-    pub fn end_bytes(&self, bytes: impl Into<Vec<u8>>) {
-        self.writable().end_chunk(bytes.into());
+    /// Writes the last bytes, then ends; see [`Writable::end_chunk`].
+    pub fn end_chunk(&self, bytes: impl IntoChunk<Vec<u8>>) {
+        self.writable().end_chunk(bytes.into_chunk());
+    }
+
+    /// Ends, and calls back; see [`Writable::end_with`].
+    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.writable().end_with(callback);
+    }
+
+    /// Writes the last bytes, then ends, and calls back; see [`Writable::end_chunk_with`].
+    pub fn end_chunk_with(
+        &self,
+        bytes: impl IntoChunk<Vec<u8>>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) {
+        self.writable().end_chunk_with(bytes.into_chunk(), callback);
     }
 
     /// Lets everything go that comes.

@@ -1,5 +1,6 @@
 //! What a stream counts, and how chunks are joined and cut.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// How many bytes a stream keeps unless told otherwise.
@@ -52,6 +53,82 @@ impl ByteChunk for String {
         }
         let rest = self.split_off(end);
         std::mem::replace(self, rest)
+    }
+}
+
+/// What can be written to a stream of `T`: a `T`, and for bytes and texts what can be made into them.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::Writable};
+///
+/// run(async {
+///     let sink = Writable::bytes(|bytes: Vec<u8>, done| {
+///         println!("{} bytes", bytes.len());
+///         done.ok();
+///     })
+///     .build();
+///     sink.write("a text");
+///     sink.write(b"bytes");
+///     sink.write(vec![1, 2, 3]);
+///     sink.end_chunk(format!("{}", 4));
+/// });
+/// ```
+pub trait IntoChunk<T> {
+    /// The chunk.
+    fn into_chunk(self) -> T;
+}
+
+impl<T> IntoChunk<T> for T {
+    fn into_chunk(self) -> T {
+        self
+    }
+}
+
+/// Types from which the standard library makes the chunk.
+macro_rules! chunks_from {
+    ($($chunk:ty: $($from:ty),+;)+) => {$($(
+        impl IntoChunk<$chunk> for $from {
+            fn into_chunk(self) -> $chunk {
+                self.into()
+            }
+        }
+    )+)+};
+}
+
+chunks_from! {
+    Vec<u8>: &[u8], &mut [u8], Box<[u8]>, Cow<'_, [u8]>, &str, String;
+    String: &str, &mut str, &String, Box<str>, Cow<'_, str>, char;
+}
+
+impl<const N: usize> IntoChunk<Vec<u8>> for &[u8; N] {
+    fn into_chunk(self) -> Vec<u8> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> IntoChunk<Vec<u8>> for [u8; N] {
+    fn into_chunk(self) -> Vec<u8> {
+        self.to_vec()
+    }
+}
+
+impl IntoChunk<Vec<u8>> for &Vec<u8> {
+    fn into_chunk(self) -> Vec<u8> {
+        self.clone()
+    }
+}
+
+impl IntoChunk<Vec<u8>> for &String {
+    fn into_chunk(self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+}
+
+impl IntoChunk<Vec<u8>> for Cow<'_, str> {
+    fn into_chunk(self) -> Vec<u8> {
+        self.into_owned().into_bytes()
     }
 }
 
@@ -163,7 +240,29 @@ impl<T> Mode<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByteChunk, Mode};
+    use std::borrow::Cow;
+
+    use super::{ByteChunk, IntoChunk, Mode};
+
+    #[test]
+    fn texts_and_bytes_become_chunks_of_either() {
+        let bytes = |chunk: Vec<u8>| assert_eq!(chunk, b"a");
+        bytes("a".into_chunk());
+        bytes("a".to_owned().into_chunk());
+        bytes((&"a".to_owned()).into_chunk());
+        bytes(b"a".into_chunk());
+        bytes((*b"a").into_chunk());
+        bytes((&b"a".to_vec()).into_chunk());
+        bytes(b"a"[..].into_chunk());
+        bytes(Cow::Borrowed("a").into_chunk());
+        let text = |chunk: String| assert_eq!(chunk, "a");
+        text("a".into_chunk());
+        text('a'.into_chunk());
+        text((&"a".to_owned()).into_chunk());
+        // An object is itself: the type of the number is that of the stream.
+        let object = |chunk: u64| assert_eq!(chunk, 1);
+        object(1.into_chunk());
+    }
 
     #[test]
     fn bytes_are_joined_and_cut() {

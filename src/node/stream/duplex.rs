@@ -207,7 +207,7 @@ type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 /// run(async {
 ///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase())).build();
 ///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
-///     upper.writable().end_chunk("hello".to_owned());
+///     upper.writable().end_chunk("hello");
 /// });
 /// ```
 pub struct Transform<W: 'static, R: 'static> {

@@ -14,7 +14,7 @@ use std::rc::{Rc, Weak};
 use super::super::error::Error;
 use super::super::events::{Emitter, EventEmitter};
 use super::base::{Base, Callback, ConstructHook, DestroyHook, Done, Held, StreamId, WritableSide};
-use super::chunk::{ByteChunk, Mode};
+use super::chunk::{ByteChunk, IntoChunk, Mode};
 
 type WriteHook<T> = Box<dyn FnMut(T, Done)>;
 type WriteAllHook<T> = Box<dyn FnMut(Vec<T>, Done)>;
@@ -39,8 +39,8 @@ type FinalHook = Box<dyn FnOnce(Done)>;
 ///         done.ok();
 ///     })
 ///     .build();
-///     writable.write("hello, ".to_owned());
-///     writable.write("world".to_owned());
+///     writable.write("hello, ");
+///     writable.write("world");
 ///     writable.end();
 /// });
 /// assert_eq!(*seen.borrow(), "hello, world");
@@ -225,13 +225,21 @@ impl<T: 'static> Writable<T> {
     /// same.
     ///
     /// After [`end`](Self::end), or once the stream is destroyed, this is an error of the stream.
-    pub fn write(&self, chunk: T) -> bool {
-        self.state.write(chunk, None).is_ok_and(|room| room)
+    pub fn write(&self, chunk: impl IntoChunk<T>) -> bool {
+        let written = self.state.write(chunk.into_chunk(), None);
+        written.is_ok_and(|room| room)
     }
 
-    /// The same, and calls `callback` when the chunk is written: by a tick if that was at once (N142).
-    pub fn write_with(&self, chunk: T, callback: impl FnOnce(Result<(), Error>) + 'static) -> bool {
-        let written = self.state.write(chunk, Some(Box::new(callback)));
+    /// Writes a chunk, and calls `callback` when it is written: by a tick if that was at once.
+    //
+    // N142.
+    pub fn write_with(
+        &self,
+        chunk: impl IntoChunk<T>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) -> bool {
+        let callback: Callback = Box::new(callback);
+        let written = self.state.write(chunk.into_chunk(), Some(callback));
         written.is_ok_and(|room| room)
     }
 
@@ -242,13 +250,23 @@ impl<T: 'static> Writable<T> {
     }
 
     /// Writes a last chunk, then ends.
-    pub fn end_chunk(&self, chunk: T) {
-        self.state.end(Some(chunk), None);
+    pub fn end_chunk(&self, chunk: impl IntoChunk<T>) {
+        self.state.end(Some(chunk.into_chunk()), None);
     }
 
-    /// Ends, with a last chunk or without, and calls `callback` before [`FINISH`](super::FINISH).
-    pub fn end_with(&self, chunk: Option<T>, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        self.state.end(chunk, Some(Box::new(callback)));
+    /// Ends, and calls `callback` before [`FINISH`](super::FINISH).
+    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.state.end(None, Some(Box::new(callback)));
+    }
+
+    /// Writes a last chunk, then ends, and calls `callback` before [`FINISH`](super::FINISH).
+    pub fn end_chunk_with(
+        &self,
+        chunk: impl IntoChunk<T>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) {
+        let callback: Callback = Box::new(callback);
+        self.state.end(Some(chunk.into_chunk()), Some(callback));
     }
 
     /// Keeps all that is written until [`uncork`](Self::uncork) was called as often.

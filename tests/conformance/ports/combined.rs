@@ -192,7 +192,7 @@ async fn destroy_while_writing() {
     for (c, label) in [("a", "cb-a"), ("b", "cb-b"), ("c", "cb-c")] {
         w.write_with(c.to_owned(), ended(label, code));
     }
-    w.end_with(None, ended("end-cb", code));
+    w.end_with(ended("end-cb", code));
     next_tick(move || {
         log("tick");
         w.destroy(None);
@@ -309,7 +309,7 @@ async fn transform_flush_error() {
     t.readable().on_data(|d: &String| log(format!("data-{d}")));
     t.writable().write_with("a".to_owned(), |_| log("cb-a"));
     let end = ended("end-cb", Error::to_string);
-    t.writable().end_with(Some("b".to_owned()), end);
+    t.writable().end_chunk_with("b".to_owned(), end);
     next_tick(say("tick"));
     set_immediate(say("immediate"));
 }
@@ -431,7 +431,7 @@ async fn file_streams() {
     let w = fs::create_write_stream(scratch("f"));
     tell(&w, "w", [OPEN, READY, FINISH, CLOSE]);
     w.write_with(b"hello ".to_vec(), |_| log("cb"));
-    w.end_with(Some(b"world".to_vec()), |_| log("end-cb"));
+    w.end_chunk_with(b"world".to_vec(), |_| log("end-cb"));
     w.on(CLOSE, |()| {
         let options = ReadStreamOptions {
             high_water_mark: 8,
@@ -455,8 +455,7 @@ async fn both_ends_of_a_socket() {
         let this = s.clone();
         s.on_data(move |d| {
             log(format!("s-data-{}", String::from_utf8_lossy(d)));
-            let bye = Some(b"bye".to_vec());
-            this.writable().end_with(bye, |_| log("s-end-cb"));
+            this.end_chunk_with("bye", |_| log("s-end-cb"));
         });
         s.on(END, |()| log("s-end"));
         s.on(FINISH, |()| log("s-finish"));
@@ -730,7 +729,7 @@ fn name(reason: &Reason) -> &'static str {
 }
 
 async fn child_streams() {
-    let c = spawn("cat", [""; 0]);
+    let c = spawn("cat", []);
     c.on(SPAWN, |()| log("spawn"));
     let this = c.clone();
     c.stdout().unwrap().on_data(move |d| {

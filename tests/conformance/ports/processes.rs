@@ -79,7 +79,7 @@ async fn child_exit_and_close() {
 }
 
 async fn child_spawn_error() {
-    let c = spawn("no-such-program-here", [""; 0]);
+    let c = spawn("no-such-program-here", []);
     c.on(ERROR, |e| log(format!("error-{}", e.code().unwrap())));
     c.on(SPAWN, |()| log("no"));
     next_tick(say("tick"));

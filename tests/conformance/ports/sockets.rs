@@ -57,7 +57,7 @@ async fn net_listening_is_tick() {
 async fn net_conversation() {
     let server = net::create_server(|c| {
         let this = c.clone();
-        c.on_data(move |d| this.end_bytes(d.to_ascii_uppercase()));
+        c.on_data(move |d| this.end_chunk(d.to_ascii_uppercase()));
     });
     let this = server.clone();
     server.listen_with(scratch("s"), move || {
@@ -177,7 +177,7 @@ async fn write_callbacks() {
     let server = net::create_server(|s| {
         s.on_data(|_| ());
         let this = s.clone();
-        s.on(END, move |()| this.end_bytes("bye"));
+        s.on(END, move |()| this.end_chunk("bye"));
     });
     let this = server.clone();
     server.listen_with(scratch("s"), move || {
@@ -190,7 +190,7 @@ async fn write_callbacks() {
             next_tick(say("tick2"));
             then("promise");
             let writable = writes.writable();
-            writable.end_with(Some(b"c".to_vec()), |_| log("end-cb"));
+            writable.end_chunk_with(b"c".to_vec(), |_| log("end-cb"));
             log("sync");
         });
         c.on_data(|d| log(format!("data-{}", String::from_utf8_lossy(d))));

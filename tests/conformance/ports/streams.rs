@@ -80,7 +80,7 @@ async fn writable_finish() {
     w.on(CLOSE, says("close"));
     w.write_with("a".to_owned(), |_| log("cb-a"));
     w.write_with("b".to_owned(), |_| log("cb-b"));
-    w.end_with(Some("c".to_owned()), |_| log("end-cb"));
+    w.end_chunk_with("c".to_owned(), |_| log("end-cb"));
     next_tick(say("tick"));
     Promise::resolved(()).then(|()| log("promise"));
     log("sync");
@@ -103,7 +103,7 @@ async fn writable_async_sink() {
     log(w.write_with("b".to_owned(), |_| log("cb-b")).to_string());
     set_immediate(move || {
         set_immediate(move || {
-            set_immediate(move || w.end_with(None, |_| log("end-cb")));
+            set_immediate(move || w.end_with(|_| log("end-cb")));
         });
     });
 }
