@@ -1,8 +1,8 @@
-//! Terminals: keys one by one, the size of the window, and everything as it was in the end. On Unix only.
+//! Terminals: raw mode, restored on drop, panic and exit; window size and resize events. Unix only.
 //!
-//! A [`Tty`] reads and writes a terminal and changes its [`Mode`]. What was changed is brought back when the `Tty` is
-//! dropped, also by a panic, and when the process exits by itself. A process that a signal ends has no time for that,
-//! unless the handler calls [`reset_mode`].
+//! A [`Tty`] reads and writes a terminal and changes its [`Mode`]. The original settings are
+//! restored when the `Tty` is dropped, also during a panic, and when the process exits. A process
+//! that is terminated by a signal restores them only if a signal handler calls [`reset_mode`].
 //!
 //! # Examples
 //!
@@ -43,18 +43,19 @@ pub use crate::sys::terminal::Mode;
 
 /// A terminal on the loop.
 ///
-/// Reads and writes go through [`AsyncRead`](futures_io::AsyncRead) and [`AsyncWrite`](futures_io::AsyncWrite), also of
-/// `&Tty`, and never block the loop. In [`Mode::Normal`] a read returns a line, in the others what keys have sent.
-/// The terminal is opened a second time, so that nobody else sees it in a mode that does not block; where that is not
-/// possible, as with another user's terminal, a thread of the pool reads when there is something to read.
+/// `Tty` and `&Tty` implement [`AsyncRead`](futures_io::AsyncRead) and
+/// [`AsyncWrite`](futures_io::AsyncWrite), and never block the loop. In [`Mode::Normal`] a read
+/// returns a line, in the other modes the bytes of the keys pressed. The terminal is opened a
+/// second time, so that other processes do not see it in non-blocking mode. Where that is not
+/// possible, as with another user's terminal, a pool thread reads once the terminal is readable.
 ///
-/// One task at a time may wait to read through it, and one to write. Several of them may be of the same terminal: its
-/// settings are those of the last [`set_mode`](Self::set_mode), and come back when none of them is away from
-/// [`Mode::Normal`] any more.
+/// One task at a time may wait to read, and one to write. Several `Tty`s may refer to one terminal.
+/// Its settings are those of the last [`set_mode`](Self::set_mode), and the original settings
+/// return when all of them are back in [`Mode::Normal`].
 ///
 /// # Cancel safety
 ///
-/// As of [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout).
+/// As for [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout).
 pub struct Tty {
     source: Channel,
     state: RefCell<State>,
@@ -63,16 +64,16 @@ pub struct Tty {
 #[derive(Default)]
 struct State {
     mode: Mode,
-    /// There is one unless the mode is the normal one.
+    /// `Some` unless the mode is [`Mode::Normal`].
     change: Option<Change>,
 }
 
 impl Tty {
-    /// The terminal of the process, whatever its standard streams are.
+    /// Opens the controlling terminal of the process, whatever its standard streams are.
     ///
     /// # Errors
     ///
-    /// The system's, when the process has no terminal.
+    /// Any OS error of opening `/dev/tty`, such as `ENXIO` for a process without a terminal.
     ///
     /// # Panics
     ///
@@ -82,11 +83,12 @@ impl Tty {
         Self::from_fd(terminal::open_own()?)
     }
 
-    /// The terminal that a descriptor refers to, for example [`std::io::stdin`].
+    /// Opens the terminal behind a descriptor, for example [`std::io::stdin`].
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) when it is none, else the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the descriptor is not a terminal; otherwise
+    /// any OS error of registering it.
     ///
     /// # Panics
     ///
@@ -96,7 +98,7 @@ impl Tty {
         let descriptor = descriptor.as_fd();
         let kind = StdioKind::of(descriptor);
         if kind != StdioKind::Terminal {
-            let text = "the descriptor is not that of a terminal";
+            let text = "not a terminal";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(Self {
@@ -105,14 +107,15 @@ impl Tty {
         })
     }
 
-    /// Changes the mode, at once: what was written before and is not yet printed may see the new one.
+    /// Changes the mode at once. Output that was written and not yet printed may see the new mode.
     ///
-    /// The settings that the first change in the process finds are what [`Mode::Normal`] brings back. A mode that is set
-    /// already is not set again.
+    /// [`Mode::Normal`] restores the settings that the first change in this process found. Setting
+    /// the current mode again does nothing.
     ///
     /// # Errors
     ///
-    /// The system's; [`OutOfMemory`](io::ErrorKind::OutOfMemory) when 16 terminals are away from their settings.
+    /// Any OS error of `tcgetattr` and `tcsetattr`; [`OutOfMemory`](io::ErrorKind::OutOfMemory) if
+    /// 16 other terminals are in a changed mode.
     pub fn set_mode(&self, mode: Mode) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
         if mode == state.mode {
@@ -122,7 +125,7 @@ impl Tty {
             state.mode = mode;
             return state.change.take().map_or(Ok(()), Change::undo);
         }
-        // Kept only if it could be applied; its drop brings back what was.
+        // The change is kept only if it could be applied; dropping it restores the settings.
         let change = match state.change.take() {
             Some(change) => change,
             None => Change::begin(self.source.as_fd())?,
@@ -142,27 +145,27 @@ impl Tty {
         self.state.borrow().mode
     }
 
-    /// The size of the window.
+    /// Returns the size of the window.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `ioctl(TIOCGWINSZ)`.
     pub fn size(&self) -> io::Result<Size> {
         size_of(self.as_fd())
     }
 
-    /// The sizes that the window takes from now on.
+    /// Returns a stream of the sizes that the window takes from now on.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of starting a SIGWINCH listener, duplicating the descriptor or reading the size.
     ///
     /// # Panics
     ///
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn resizes(&self) -> io::Result<Resizes> {
-        // In this order: a change in between is seen.
+        // The listener starts before the size is read, so that a change in between is not missed.
         let signals = Signals::new([SignalKind::WINCH])?;
         let terminal = self.as_fd().try_clone_to_owned()?;
         let last = size_of(terminal.as_fd())?;
@@ -173,7 +176,8 @@ impl Tty {
         })
     }
 
-    /// Brings the mode back, closes the terminal, and has that reported in the closing phase; see [`Close`].
+    /// Restores the mode and closes the terminal. The close completes in the closing phase; see
+    /// [`Close`].
     pub fn close_now(self) -> Close {
         drop(self.state);
         self.source.close()
@@ -206,26 +210,27 @@ impl fmt::Debug for Tty {
     }
 }
 
-/// Brings all terminals of the process back to the settings that were found, whatever their [`Tty`]s believe.
+/// Restores the original settings of all terminals of the process, whatever the state of their
+/// [`Tty`]s.
 ///
-/// For handlers of signals and of panics that end the process: it is async-signal-safe. When the process exits by itself
-/// it is called anyway.
+/// It is async-signal-safe, for signal handlers and panic hooks that end the process. A normal exit
+/// calls it anyway.
 ///
 /// # Errors
 ///
-/// [`ResourceBusy`](io::ErrorKind::ResourceBusy) when the call has interrupted a change of mode, else the first of the
-/// system's.
+/// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the call interrupts a change of mode; otherwise
+/// the first OS error of `tcsetattr`.
 pub fn reset_mode() -> io::Result<()> {
     terminal::restore_all()
 }
 
-/// The size of a terminal's window, in characters.
+/// The size of a terminal window, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Size {
-    /// How many fit beside each other.
+    /// Characters in a line.
     pub columns: u16,
-    /// How many lines there are.
+    /// Lines.
     pub rows: u16,
 }
 
@@ -234,10 +239,11 @@ fn size_of(terminal: BorrowedFd<'_>) -> io::Result<Size> {
     Ok(Size { columns, rows })
 }
 
-/// The sizes that the window of a terminal takes, made by [`Tty::resizes`].
+/// A stream of window sizes, returned by [`Tty::resizes`].
 ///
-/// The system tells of them by SIGWINCH, which only the processes in the foreground of the terminal get. So the loop is
-/// kept alive as [`Signals`] keep it. Changes that come faster than they are looked at are one.
+/// The kernel announces a resize by SIGWINCH to the foreground processes of the terminal. The
+/// stream keeps the loop alive as [`Signals`] does. Several changes before a poll are reported as
+/// one.
 pub struct Resizes {
     signals: Signals,
     terminal: OwnedFd,
@@ -245,20 +251,21 @@ pub struct Resizes {
 }
 
 impl Resizes {
-    /// The next size that is another than the last; `None` when the loop is gone. Woken in the poll phase.
+    /// Waits for a size that differs from the last one; `None` once the loop is dropped. It wakes
+    /// in the poll phase.
     ///
     /// # Errors
     ///
-    /// The system's, when the terminal is gone.
+    /// Any OS error of reading the size, such as `EIO` after a hang-up.
     ///
     /// # Cancel safety
     ///
-    /// Given up, it has missed nothing.
+    /// Dropping the future loses no resize.
     pub async fn recv(&mut self) -> Option<io::Result<Size>> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// The poll function of [`recv`](Self::recv).
+    /// Polls for the next size; the function behind [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Size>>> {
         loop {
             if ready!(self.signals.poll_recv(cx)).is_none() {

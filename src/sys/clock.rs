@@ -1,4 +1,4 @@
-//! The monotonic clock: the only place in the crate that asks the system for the time.
+//! The monotonic clock. No other place in the crate reads the time.
 #![cfg_attr(
     any(target_os = "linux", target_os = "android"),
     allow(unsafe_code, reason = "a call of the C library")
@@ -12,10 +12,11 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// Nanoseconds since it was made, or since what it was last set to.
+/// Counts nanoseconds since its creation, or since the value it was last set to.
 pub(crate) struct Stopwatch {
     counter: Counter,
-    /// What the counter said at zero. Differences wrap: it may be set to more than the counter has ever shown.
+    /// The counter's value at zero. Differences wrap, since it may be set to more than the counter
+    /// has ever shown.
     zero: Cell<u64>,
 }
 
@@ -38,7 +39,8 @@ impl Stopwatch {
     }
 }
 
-/// On Linux the clock is read as a number: cheaper than a difference of two [`Instant`]s, and read twice a turn.
+/// On Linux the clock is read as a number, which is cheaper than a difference of two [`Instant`]s.
+/// A turn reads it twice.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 struct Counter;
 
@@ -58,9 +60,10 @@ impl Counter {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: the pointer is valid for the time of the call. It cannot fail: Linux has this clock.
+        // SAFETY: the pointer is valid for the time of the call. It cannot fail: Linux has this
+        // clock.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-        // Time since the machine was started: not negative, and far from overflow.
+        // Time since boot is not negative and far from overflow.
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }

@@ -1,4 +1,4 @@
-//! Rooms for datagrams, filled and emptied with one system call for many, where the system has one.
+//! Buffers for many datagrams, filled and sent with one system call where the kernel has one.
 #![allow(
     unsafe_code,
     reason = "calls that no safe wrapper offers for rooms made once"
@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 
-// `--cfg phaseloop_portable_poller` has the calls of other systems on Linux too, to test them there.
+// `--cfg phaseloop_portable_poller` selects the portable code on Linux, to test it there.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(phaseloop_portable_poller)
@@ -31,21 +31,22 @@ use one_by_one as platform;
 
 pub(crate) use platform::Address;
 
-/// What is known of a datagram beside its bytes.
+/// The metadata of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// Where it came from, or where it is to go.
+    /// Source or destination address.
     pub(crate) address: Address,
-    /// How much of its room it takes.
+    /// Length of the datagram in its buffer.
     pub(crate) length: usize,
-    /// Whether it was longer than its room, and cut.
+    /// Whether the datagram was longer than its buffer and was truncated.
     pub(crate) truncated: bool,
 }
 
-/// Rooms of one size for so many datagrams, each with a head. Nothing in it moves or grows once it is made.
+/// Buffers of one size for a fixed number of datagrams, each with a [`Head`]. Nothing moves or
+/// grows after construction.
 pub(crate) struct Rooms {
     heads: Vec<Head>,
-    /// One room after the other.
+    /// The buffers, one after the other.
     bytes: Vec<u8>,
     size: usize,
     #[allow(
@@ -58,7 +59,7 @@ pub(crate) struct Rooms {
 impl Rooms {
     /// # Panics
     ///
-    /// When that is more bytes than there can be.
+    /// When `count * size` overflows.
     pub(crate) fn new(count: usize, size: usize) -> Self {
         let bytes = count.saturating_mul(stride(size));
         assert!(bytes <= isize::MAX as usize, "no batch is that large");
@@ -100,14 +101,14 @@ impl Rooms {
         self.heads[range].iter_mut().zip(rooms)
     }
 
-    /// One datagram's head and room.
+    /// The head and the buffer of one datagram.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> (&mut Head, &mut [u8]) {
         let room = &mut self.bytes[index * stride(self.size)..][..self.size];
         (&mut self.heads[index], room)
     }
 
-    /// Copies a datagram over another.
+    /// Copies one datagram over another.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
         self.heads[to] = self.heads[from];
         let start = from * stride(self.size);
@@ -116,15 +117,16 @@ impl Rooms {
     }
 }
 
-/// Heads with their rooms. The rooms are at least a byte long.
+/// Iterates over heads with their buffers. A buffer is at least a byte long.
 pub(crate) type Iter<'a> =
     std::iter::Zip<std::slice::Iter<'a, Head>, std::slice::ChunksExact<'a, u8>>;
 
-/// The same, to be changed.
+/// Iterates over heads with their buffers, mutably.
 pub(crate) type IterMut<'a> =
     std::iter::Zip<std::slice::IterMut<'a, Head>, std::slice::ChunksExactMut<'a, u8>>;
 
-/// From the start of a room to that of the next. Also those that hold nothing take a byte, so that they can be told apart.
+/// Distance between the starts of two buffers. Empty buffers take a byte, so that `chunks` can tell
+/// them apart.
 const fn stride(size: usize) -> usize {
     if size == 0 { 1 } else { size }
 }

@@ -1,18 +1,19 @@
-//! Pipes, and what the system says of an open descriptor.
+//! Pipes, and the flags of open descriptors.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags};
 
-/// A pipe whose ends do not block and are not inherited: the one to read from, the one to write to.
+/// Creates a non-blocking, close-on-exec pipe: its reading end, its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(not(target_vendor = "apple"))]
     {
         use rustix::pipe::{PipeFlags, pipe_with};
         Ok(pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?)
     }
-    // In two steps: a child that is started in between by another thread inherits the ends.
+    // Apple platforms have no `pipe2`. A child that another thread starts between the calls
+    // inherits the ends.
     #[cfg(target_vendor = "apple")]
     {
         let (reader, writer) = rustix::pipe::pipe()?;
@@ -24,7 +25,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// How a descriptor was opened.
+/// Access mode and flags of an open descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) can_read: bool,
@@ -32,7 +33,7 @@ pub(crate) struct Access {
     pub(crate) is_nonblocking: bool,
 }
 
-/// How `descriptor` was opened.
+/// Reads the access mode and flags of `descriptor`.
 pub(crate) fn access(descriptor: impl AsFd) -> io::Result<Access> {
     let flags = rustix::fs::fcntl_getfl(descriptor)?;
     let mode = flags & OFlags::ACCMODE;
@@ -43,13 +44,14 @@ pub(crate) fn access(descriptor: impl AsFd) -> io::Result<Access> {
     })
 }
 
-/// Sets or clears the mode of the open file, which all who share it see.
+/// Sets or clears non-blocking mode of the open file description. All its descriptors, in any
+/// process, see the change.
 pub(crate) fn set_nonblocking(descriptor: impl AsFd, nonblocking: bool) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(descriptor, nonblocking)?)
 }
 
-/// Whether it is a pipe: then a read that returns less than it was asked for has taken all there is, unlike with
-/// terminals, which return a line at a time.
+/// Whether it is a pipe: then a read that returns less than it was asked for has taken all there
+/// is, unlike with terminals, which return a line at a time.
 pub(crate) fn is_pipe(descriptor: impl AsFd) -> io::Result<bool> {
     let mode = rustix::fs::fstat(descriptor)?.st_mode;
     Ok(FileType::from_raw_mode(mode) == FileType::Fifo)

@@ -1,4 +1,4 @@
-//! What the standard library has no name for, or a different one on each system.
+//! File operations that the standard library lacks or names differently on each platform.
 #![allow(
     unsafe_code,
     reason = "a name is cut, which the standard library has no safe way for"
@@ -17,21 +17,21 @@ pub(crate) use portable::*;
 #[cfg(unix)]
 pub(crate) use unix::*;
 
-/// What becomes of one of a file's times.
+/// A change to one of the times of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// It stays as it is.
+    /// Leave it unchanged.
     #[default]
     Keep,
-    /// The system's own now.
+    /// Set it to the kernel's current time.
     Now,
     At(SystemTime),
 }
 
-/// A name without what it ends in, if it does.
+/// Removes a suffix from a name. `None`: the name does not end in it.
 pub(crate) fn strip_suffix<'a>(name: &'a OsStr, suffix: &str) -> Option<&'a OsStr> {
     let stem = name.as_encoded_bytes().strip_suffix(suffix.as_bytes())?;
-    // SAFETY: the bytes are those of an `OsStr`, cut right before a text, `suffix`; that is a place where they may be cut,
-    // unless it is empty, and then they are whole.
+    // SAFETY: the bytes are those of an `OsStr`, cut right before a text, `suffix`; that is a place
+    // where they may be cut, unless it is empty, and then they are whole.
     Some(unsafe { OsStr::from_encoded_bytes_unchecked(stem) })
 }

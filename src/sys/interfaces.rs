@@ -124,7 +124,8 @@ enum Address {
 /// The address is as long as it says, or as `T` where it says nothing. `T` may be all zeros.
 unsafe fn read<T>(address: *const libc::sockaddr) -> T {
     let mut form = MaybeUninit::<T>::zeroed();
-    // SAFETY: both are at least this long, and apart. The zeros, and the bytes of the system, are a `T`.
+    // SAFETY: both are at least this long, and apart. The zeros, and the bytes of the system, are a
+    // `T`.
     unsafe {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let length = size_of::<T>();
@@ -139,8 +140,9 @@ fn address_of(address: *const libc::sockaddr) -> Option<Address> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: an address that is there has a length and a family at least, and is as long as it says, or as the form of its
-    // family where it says nothing; `read` goes no further. All zeros are an address of each form.
+    // SAFETY: an address that is there has a length and a family at least, and is as long as it
+    // says, or as the form of its family where it says nothing; `read` goes no further. All zeros
+    // are an address of each form.
     unsafe {
         match i32::from((&raw const (*address).sa_family).read_unaligned()) {
             libc::AF_INET => {
@@ -161,7 +163,8 @@ fn address_of(address: *const libc::sockaddr) -> Option<Address> {
             }
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
             libc::AF_LINK => {
-                // The address follows the name of the interface, and may reach beyond the structure.
+                // The address follows the name of the interface, and may reach beyond the
+                // structure.
                 let link: libc::sockaddr_dl = read(address);
                 let data = std::mem::offset_of!(libc::sockaddr_dl, sdl_data);
                 let start = data + usize::from(link.sdl_nlen);

@@ -1,13 +1,13 @@
-//! Names of addresses, through the C library's resolver.
+//! Reverse name lookup through the C library.
 #![allow(unsafe_code, reason = "a call of the C library")]
 
 use std::io;
 use std::net::SocketAddr;
 
-/// The name of a host and of a service.
+/// Returns the host name and the service name of an address.
 #[cfg(unix)]
 pub(crate) fn name_of(address: &SocketAddr) -> io::Result<(String, String)> {
-    // As long as names can be.
+    // `NI_MAXHOST` and `NI_MAXSERV`.
     let mut host = [0_u8; 1025];
     let mut service = [0_u8; 32];
     let address = socket2::SockAddr::from(*address);

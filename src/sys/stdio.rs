@@ -1,5 +1,5 @@
-//! Descriptors that others share, of whatever kind: what they are, and how to read and write them without changing their
-//! mode for the others.
+//! Descriptors shared with other processes: their kind, and reading and writing them without
+//! changing the mode that the other processes see.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, IsTerminal, Read, Write};
@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 
 use super::descriptor::access;
 
-/// What an open descriptor refers to.
+/// The kind of object behind an open descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StdioKind {
@@ -19,22 +19,22 @@ pub enum StdioKind {
     Terminal,
     /// A regular file.
     File,
-    /// A device that is no terminal, such as `/dev/null`.
+    /// A character device other than a terminal, such as `/dev/null`.
     Device,
-    /// A pipe, with or without a name.
+    /// A pipe or FIFO.
     Pipe,
-    /// A Unix socket that is a stream.
+    /// A Unix stream socket.
     Unix,
-    /// An internet socket that is a stream.
+    /// A TCP socket.
     Tcp,
-    /// An internet socket for datagrams.
+    /// A UDP socket.
     Udp,
-    /// Nothing of these: a directory, an event counter, a descriptor that is not open.
+    /// Anything else: a directory, an eventfd, a descriptor that is not open.
     Unknown,
 }
 
 impl StdioKind {
-    /// What `descriptor` refers to.
+    /// Determines the kind of `descriptor`.
     ///
     /// # Examples
     ///
@@ -75,18 +75,19 @@ impl StdioKind {
     }
 }
 
-/// A descriptor that does not block, although the one it was made from may.
+/// A non-blocking view of a descriptor that may be in blocking mode.
 pub(crate) enum Unblocked {
-    /// Open a second time: its mode is its own.
+    /// The object was opened a second time, so this mode is its own.
     Reopened(File),
-    /// Each call says that it must not block.
+    /// Each call passes `MSG_DONTWAIT`.
     Socket(OwnedFd),
 }
 
 impl Unblocked {
     /// # Errors
     ///
-    /// When there is no way to do it: the system does not open a thing a second time, or not for this user.
+    /// `Unsupported` for a kind that can neither be opened again nor used with `MSG_DONTWAIT`; any
+    /// OS error of `open`.
     pub(crate) fn new(descriptor: BorrowedFd<'_>, kind: StdioKind) -> io::Result<Self> {
         match kind {
             StdioKind::Terminal => Ok(Self::Reopened(reopen_terminal(descriptor)?.into())),
@@ -124,7 +125,7 @@ impl Read for &Unblocked {
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match self {
             Unblocked::Reopened(file) => (&mut &*file).read_vectored(buffers),
-            // As much as the first buffer takes, which is what a caller has to expect anyway.
+            // One buffer only: callers must expect partial reads anyway.
             Unblocked::Socket(_) => match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
                 Some(buffer) => self.read(buffer),
                 None => Ok(0),
@@ -140,7 +141,7 @@ impl Write for &Unblocked {
             Unblocked::Socket(socket) => {
                 #[cfg(not(target_vendor = "apple"))]
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                // Apple has no such flag; the Rust runtime ignores the signal.
+                // Apple platforms have no `MSG_NOSIGNAL`; the Rust runtime ignores SIGPIPE.
                 #[cfg(target_vendor = "apple")]
                 let flags = SendFlags::DONTWAIT;
                 Ok(rustix::net::send(socket, buffer, flags)?)
@@ -163,23 +164,25 @@ impl Write for &Unblocked {
     }
 }
 
-/// Opens a terminal a second time, without blocking.
+/// Opens a terminal a second time in non-blocking mode.
 ///
 /// # Errors
 ///
-/// For the controlling side of a pseudo-terminal, which would be a new pair; the system's.
+/// `Unsupported` for the controlling side of a pseudo-terminal, where `open` would create a new
+/// pair; any OS error of `open`.
 pub(crate) fn reopen_terminal(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if is_controlling_side(terminal) {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    // The number finds it also where the name leads elsewhere, as in another mount namespace.
+    // The descriptor number works even where the name leads elsewhere, as in another mount
+    // namespace.
     reopen_by_number(terminal).or_else(|_| {
         let name = rustix::termios::ttyname(terminal, Vec::new())?;
         reopen(terminal, &name)
     })
 }
 
-/// Whether it is the controlling side of a pseudo-terminal.
+/// Whether a terminal is the controlling side of a pseudo-terminal.
 pub(crate) fn is_controlling_side(terminal: BorrowedFd<'_>) -> bool {
     #[cfg(any(
         target_vendor = "apple",
@@ -188,7 +191,7 @@ pub(crate) fn is_controlling_side(terminal: BorrowedFd<'_>) -> bool {
         target_os = "linux"
     ))]
     return rustix::pty::ptsname(terminal, Vec::new()).is_ok();
-    // There is no call to ask; such a terminal has no name to open it by either.
+    // This platform offers no query; opening such a terminal by name fails anyway.
     #[cfg(not(any(
         target_vendor = "apple",
         target_os = "android",
@@ -201,7 +204,7 @@ pub(crate) fn is_controlling_side(terminal: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Opens what the descriptor refers to a second time, by the descriptor's number.
+/// Opens the object of a descriptor a second time through `/proc/self/fd`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn reopen_by_number(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
@@ -211,7 +214,7 @@ fn reopen_by_number(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Where such names exist they lead to the same open file, whose mode is shared.
+/// Elsewhere `/dev/fd` duplicates the descriptor, and the duplicate shares the mode.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn reopen_by_number(_: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
@@ -228,14 +231,14 @@ fn reopen(descriptor: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Resul
     Ok(rustix::fs::open(name, flags, Mode::empty())?)
 }
 
-/// A direction that a descriptor may be ready in.
+/// The direction of a readiness check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Read,
     Write,
 }
 
-/// Whether a read or write of a descriptor that blocks would not do so now.
+/// Whether a read or write of a blocking descriptor would return without blocking now.
 pub(crate) fn is_ready(descriptor: impl AsFd, wanted: Wanted) -> io::Result<bool> {
     let flags = match wanted {
         Wanted::Read => PollFlags::IN,
@@ -250,14 +253,14 @@ pub(crate) fn is_ready(descriptor: impl AsFd, wanted: Wanted) -> io::Result<bool
     Ok(ready? > 0)
 }
 
-/// Reads, and blocks where the descriptor does.
+/// Reads, blocking if the descriptor is in blocking mode.
 pub(crate) fn read(descriptor: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| {
         rustix::io::read(&descriptor, &mut *buffer)
     })?)
 }
 
-/// Writes, and blocks where the descriptor does.
+/// Writes, blocking if the descriptor is in blocking mode.
 pub(crate) fn write(descriptor: impl AsFd, buffer: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| {
         rustix::io::write(&descriptor, buffer)

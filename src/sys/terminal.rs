@@ -1,7 +1,8 @@
-//! The settings of terminals, and how to bring them back from wherever the process ends.
+//! Terminal settings, and restoring them however the process ends.
 //!
-//! What was found is kept in a table of fixed size behind a lock that signal handlers only try: restoring allocates
-//! nothing and waits for nobody. Each entry has a descriptor of its own, so it is good for as long as it is there.
+//! The original settings are kept in a table of fixed size behind a lock that signal handlers only
+//! try to take: restoring neither allocates nor blocks. Each entry owns a descriptor, so it stays
+//! valid as long as it is in the table.
 #![allow(
     unsafe_code,
     reason = "a table that is read from signal handlers; a call at the exit of the process; masking a signal"
@@ -21,26 +22,27 @@ use rustix::termios::{
 
 use super::stdio::is_controlling_side;
 
-/// How many terminals can be away from their settings at once.
+/// The most terminals that can be in a changed mode at once.
 const MOST: usize = 16;
 
-/// How a terminal treats what is typed and printed.
+/// How a terminal processes input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// As it was found: usually lines, edited and echoed by the system, and ctrl-c sends SIGINT.
+    /// The original settings: usually line by line, with editing and echo, and ctrl-c sends SIGINT.
     #[default]
     Normal,
-    /// Each key at once and not echoed, ctrl-c as a key like others. A line feed still begins a new line.
+    /// Every key is delivered at once without echo, and ctrl-c is a key like any other. A line feed
+    /// in the output still returns the carriage.
     Raw,
-    /// As [`Raw`](Self::Raw), but ctrl-c, ctrl-\ and ctrl-z still send their signals.
+    /// Like [`Raw`](Self::Raw), but ctrl-c, ctrl-\ and ctrl-z still send their signals.
     Cbreak,
-    /// Bytes as they are, both ways: also a line feed is only that.
+    /// Bytes pass unchanged in both directions: a line feed does not return the carriage.
     Io,
 }
 
 impl Mode {
-    /// The settings of this mode, made of those of the normal one.
+    /// Derives the settings of this mode from the original ones.
     fn of(self, normal: &Termios) -> Termios {
         let mut settings = normal.clone();
         match self {
@@ -66,24 +68,25 @@ impl Mode {
     }
 }
 
-/// A terminal that somebody has changed.
+/// A terminal in a changed mode.
 struct Entry {
     terminal: OwnedFd,
-    /// The number of its device, by which others find it. The controlling sides of pseudo-terminals all have the same one;
-    /// these are never shared.
+    /// Device number, which identifies the terminal for further changes. `None` for the controlling
+    /// side of a pseudo-terminal: all of those have one number, and their entries are never shared.
     device: Option<u64>,
     normal: Termios,
-    /// How many [`Change`]s there are of it.
+    /// The number of live [`Change`]s.
     changes: usize,
 }
 
 impl Entry {
-    /// Brings the settings back, also for a process in the background, which the system would stop otherwise: at its end
-    /// there may be nobody to let it go on.
+    /// Restores the settings. SIGTTOU is blocked meanwhile: it would stop a background process, and
+    /// at exit no shell might be left to continue it.
     fn restore(&self) -> io::Result<()> {
         let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: the sets are filled before they are read, the first by `sigemptyset`, the second by the first call of
-        // `pthread_sigmask`. None of these calls fails with these arguments, and all may be made in a signal handler.
+        // SAFETY: the sets are filled before they are read, the first by `sigemptyset`, the second
+        // by the first call of `pthread_sigmask`. None of these calls fails with these arguments,
+        // and all may be made in a signal handler.
         unsafe {
             libc::sigemptyset(stop.as_mut_ptr());
             libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
@@ -104,7 +107,8 @@ struct Table {
     entries: UnsafeCell<[Option<Entry>; MOST]>,
 }
 
-// SAFETY: the entries are reached through `Table::locked` and `Table::try_locked` only, by one thread at a time.
+// SAFETY: the entries are reached through `Table::locked` and `Table::try_locked` only, by one
+// thread at a time.
 unsafe impl Sync for Table {}
 
 static TABLE: Table = Table {
@@ -113,7 +117,8 @@ static TABLE: Table = Table {
 };
 
 impl Table {
-    /// Waits for the lock, which is held for a few system calls at most. Not for signal handlers.
+    /// Waits for the lock, which is held for a few system calls at most. Signal handlers must not
+    /// call it.
     fn locked<R>(&self, f: impl FnOnce(&mut [Option<Entry>; MOST]) -> R) -> R {
         let mut f = Some(f);
         loop {
@@ -125,7 +130,7 @@ impl Table {
         }
     }
 
-    /// `None`: somebody else has the lock, maybe the very thread that a signal has interrupted.
+    /// `None`: the lock is taken, possibly by the thread that a signal handler has interrupted.
     fn try_locked<R>(&self, f: impl FnOnce(&mut [Option<Entry>; MOST]) -> R) -> Option<R> {
         /// Unlocks also when `f` panics.
         struct Unlock<'a>(&'a AtomicBool);
@@ -138,29 +143,30 @@ impl Table {
             return None;
         }
         let _unlock = Unlock(&self.is_locked);
-        // SAFETY: whoever finds the flag unset has the entries alone until it is unset again, and `f` does not come here
-        // again: it would find the flag set.
+        // SAFETY: whoever finds the flag unset has the entries alone until it is unset again, and
+        // `f` does not come here again: it would find the flag set.
         Some(f(unsafe { &mut *self.entries.get() }))
     }
 }
 
-/// A terminal that is away from its settings. They come back when the last change of it is undone or dropped, or when the
-/// process exits.
+/// A terminal in a changed mode. The settings are restored when its last change is undone or
+/// dropped, or when the process exits.
 #[derive(Debug)]
 pub(crate) struct Change {
     place: usize,
 }
 
 impl Change {
-    /// Keeps the settings of a terminal, unless somebody has kept them already.
+    /// Saves the settings of a terminal, unless another change has saved them.
     ///
     /// # Errors
     ///
-    /// The system's; out of memory when too many terminals are changed.
+    /// Any OS error of `fstat` and `tcgetattr`; `OutOfMemory` if the table is full.
     pub(crate) fn begin(terminal: BorrowedFd<'_>) -> io::Result<Self> {
         static AT_EXIT: Once = Once::new();
         AT_EXIT.call_once(|| {
-            // SAFETY: the function may be called at any time. It fails only without memory; then nothing is restored.
+            // SAFETY: the function may be called at any time. It fails only without memory; then
+            // nothing is restored.
             unsafe { libc::atexit(restore_at_exit) };
         });
         let device = if is_controlling_side(terminal) {
@@ -190,7 +196,7 @@ impl Change {
         })
     }
 
-    /// Puts the terminal into a mode, at once: nothing is drained, so nothing can block (R213).
+    /// Switches the terminal to a mode. Output is not drained first, so the call cannot block.
     pub(crate) fn apply(&self, mode: Mode) -> io::Result<()> {
         TABLE.locked(|entries| {
             let entry = entries[self.place].as_ref().expect("there until the end");
@@ -198,7 +204,7 @@ impl Change {
         })
     }
 
-    /// Ends the change; the last one brings the settings back.
+    /// Ends the change. Ending the last one restores the settings.
     pub(crate) fn undo(self) -> io::Result<()> {
         let result = self.end();
         std::mem::forget(self);
@@ -222,7 +228,7 @@ impl Change {
 
 impl Drop for Change {
     fn drop(&mut self) {
-        // The terminal may be gone; there is nobody to tell.
+        // The terminal may be gone, and a drop cannot return the error.
         let _ = self.end();
     }
 }
@@ -233,11 +239,11 @@ fn set(terminal: &OwnedFd, settings: &Termios) -> io::Result<()> {
     })?)
 }
 
-/// Brings the settings of all changed terminals back. Async-signal-safe.
+/// Restores the settings of all changed terminals. It is async-signal-safe.
 ///
 /// # Errors
 ///
-/// `EBUSY` when a change is under way; the first of the system's.
+/// `EBUSY` while a change holds the lock; otherwise the first OS error of `tcsetattr`.
 pub(crate) fn restore_all() -> io::Result<()> {
     let restored = TABLE.try_locked(|entries| {
         let mut result = Ok(());
@@ -250,16 +256,16 @@ pub(crate) fn restore_all() -> io::Result<()> {
 }
 
 extern "C" fn restore_at_exit() {
-    // The process ends; there is nobody to tell.
+    // The process ends, and an exit handler cannot return the error.
     let _ = restore_all();
 }
 
-/// The terminal of the process.
+/// Opens the controlling terminal of the process.
 pub(crate) fn open_own() -> io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }
 
-/// Columns and rows.
+/// Returns columns and rows.
 pub(crate) fn size(terminal: BorrowedFd<'_>) -> io::Result<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(terminal)?;
     Ok((size.ws_col, size.ws_row))

@@ -1,4 +1,4 @@
-//! What Unix sockets can do beyond streams of bytes: names without a file, credentials, passing descriptors.
+//! Unix sockets beyond byte streams: abstract names, credentials, passing descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -10,17 +10,17 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-/// How many descriptors one message carries at most; the system's own limit on Linux.
+/// The most descriptors in one message: `SCM_MAX_FD` on Linux.
 pub(crate) const MOST_DESCRIPTORS: usize = 253;
 
-/// The address of an abstract name.
+/// Returns the address of an abstract name.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn abstract_address(name: &[u8]) -> io::Result<SocketAddr> {
     use std::os::linux::net::SocketAddrExt;
     SocketAddr::from_abstract_name(name)
 }
 
-/// There are none here.
+/// This platform has no abstract names.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn abstract_address(_: &[u8]) -> io::Result<SocketAddr> {
     Err(io::Error::new(
@@ -29,7 +29,7 @@ pub(crate) fn abstract_address(_: &[u8]) -> io::Result<SocketAddr> {
     ))
 }
 
-/// The abstract name of an address, if it has one.
+/// Returns the abstract name of an address, if it has one.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn abstract_name(address: &SocketAddr) -> Option<&[u8]> {
     use std::os::linux::net::SocketAddrExt;
@@ -41,7 +41,7 @@ pub(crate) fn abstract_name(_: &SocketAddr) -> Option<&[u8]> {
     None
 }
 
-/// Process, user and group of the other end.
+/// Returns process id, user id and group id of the peer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
     let peer = rustix::net::sockopt::socket_peercred(socket)?;
@@ -54,7 +54,7 @@ pub(crate) fn peer_credentials(_: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)>
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Sends bytes, at least one, together with descriptors.
+/// Sends at least one byte, together with descriptors.
 pub(crate) fn send_with(
     socket: impl AsFd,
     bytes: &[u8],
@@ -62,7 +62,7 @@ pub(crate) fn send_with(
 ) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    // With padding there may be room for one more.
+    // Padding can leave room for one more descriptor.
     let fits = descriptors.len() <= MOST_DESCRIPTORS;
     let message = SendAncillaryMessage::ScmRights(descriptors);
     if !fits || !descriptors.is_empty() && !control.push(message) {
@@ -71,14 +71,14 @@ pub(crate) fn send_with(
     }
     #[cfg(not(target_vendor = "apple"))]
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    // Apple has an option of the socket for it, which the standard library sets.
+    // On Apple platforms the standard library sets `SO_NOSIGPIPE` instead.
     #[cfg(target_vendor = "apple")]
     let flags = SendFlags::DONTWAIT;
     let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
     Ok(sent)
 }
 
-/// Receives bytes and the descriptors that came with them; these are not inherited by child processes.
+/// Receives bytes and the descriptors that came with them, which are close-on-exec.
 pub(crate) fn receive_with(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -97,7 +97,7 @@ pub(crate) fn receive_with(
             descriptors.extend(passed);
         }
     }
-    // There was room in `space` for as many as a message can carry.
+    // `space` has room for as many descriptors as a message can carry.
     if received.flags.contains(ReturnFlags::CTRUNC) {
         let text = format!(
             "descriptors that came with {} bytes are lost: the process has no numbers left for them, raise its limit \

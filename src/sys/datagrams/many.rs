@@ -9,15 +9,16 @@ use std::os::fd::AsRawFd;
 
 use super::{Head, Rooms, stride};
 
-/// An address as the system has it: it is copied as it is, and taken apart for those who ask.
+/// An address in the kernel's form. It is copied unchanged, and decoded only on request.
 #[derive(Clone, Copy)]
 pub(crate) struct Address {
     raw: Raw,
-    /// How much of it is used, at most all; nothing: there is no address.
+    /// Bytes in use; 0: there is no address.
     used: libc::socklen_t,
 }
 
-/// At least the first is initialised, and with it the family; the other when the family and the length say so.
+/// The first field, and with it the family, is always initialised. The others are if family and
+/// length say so.
 #[repr(C)]
 #[derive(Clone, Copy)]
 union Raw {
@@ -69,10 +70,11 @@ impl Address {
         }
     }
 
-    /// `None`: there is none, or it is of another family.
+    /// `None`: there is no address, or it is not an IP address.
     #[inline]
     pub(crate) fn get(&self) -> Option<SocketAddr> {
-        // SAFETY: it is initialised, whatever the union holds, and any bits will do for its numbers.
+        // SAFETY: it is initialised, whatever the union holds, and any bits will do for its
+        // numbers.
         let v4 = unsafe { &self.raw.v4 };
         match libc::c_int::from(v4.sin_family) {
             libc::AF_INET if self.used as usize >= size_of_val(v4) => {
@@ -99,26 +101,28 @@ impl fmt::Debug for Address {
     }
 }
 
-/// The headers for both calls, made once: those for receiving are always ready for it, those for sending get the lengths.
+/// The message headers for both calls, built once. Those for receiving are always ready; sending
+/// sets their lengths.
 pub(super) struct Calls {
     incoming: Headers,
     outgoing: Headers,
 }
 
-/// Headers that point to the vectors, heads and rooms of their datagrams, none of which ever moves.
+/// Headers that point to the vectors, heads and buffers of their datagrams, none of which ever
+/// moves.
 struct Headers {
     vectors: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
 }
 
-// SAFETY: the pointers lead to memory that the same `Rooms` own, and are followed by the system alone, in `receive` and
-// `send`, which have the rooms for themselves.
+// SAFETY: the pointers lead to memory that the same `Rooms` own, and are followed by the system
+// alone, in `receive` and `send`, which have the rooms for themselves.
 unsafe impl Send for Headers {}
 // SAFETY: the same; nothing is read or changed through a shared reference.
 unsafe impl Sync for Headers {}
 
 impl Calls {
-    /// Headers for rooms of `size` bytes, which must live as long and stay where they are.
+    /// Builds headers for buffers of `size` bytes, which must outlive them and must not move.
     pub(super) fn new(heads: &mut Vec<Head>, bytes: &mut Vec<u8>, size: usize) -> Self {
         assert_eq!(heads.len() * stride(size), bytes.len());
         Self {
@@ -141,7 +145,8 @@ impl Headers {
         let message = |index| {
             // SAFETY: the caller's list has so many heads.
             let name = unsafe { &raw mut (*heads.add(index)).address.raw };
-            // SAFETY: all zero is a valid empty header. It may have fields beside those that are set here.
+            // SAFETY: all zero is a valid empty header. It may have fields beside those that are
+            // set here.
             let mut message: libc::mmsghdr = unsafe { zeroed() };
             message.msg_hdr.msg_name = name.cast();
             message.msg_hdr.msg_namelen = Address::ROOM;
@@ -155,10 +160,11 @@ impl Headers {
 }
 
 impl Rooms {
-    /// Receives what waits, as far as there are rooms, from the first on.
+    /// Receives queued datagrams into the buffers, beginning with the first.
     pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let messages = &mut self.calls.incoming.messages;
-        // SAFETY: the headers point to addresses and rooms of the lengths they say, which are ours alone now.
+        // SAFETY: the headers point to addresses and rooms of the lengths they say, which are ours
+        // alone now.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -173,13 +179,13 @@ impl Rooms {
             head.length = message.msg_len as usize;
             head.truncated = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             let used = replace(&mut message.msg_hdr.msg_namelen, Address::ROOM);
-            // A longer one, of another family, was cut.
+            // An address of another family can be longer; the kernel has truncated it.
             head.address.used = if used <= Address::ROOM { used } else { 0 };
         }
         Ok(received)
     }
 
-    /// Sends as many of these as the system takes; an error is that of the first.
+    /// Sends as many of these datagrams as the kernel accepts. An error concerns the first.
     pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
         let Headers { vectors, messages } = &mut self.calls.outgoing;
         let messages = &mut messages[range.clone()];

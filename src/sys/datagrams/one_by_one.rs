@@ -1,4 +1,4 @@
-//! Other systems: a call for each datagram.
+//! Other platforms: one call for each datagram.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -24,7 +24,7 @@ impl Address {
     }
 }
 
-/// Nothing has to be kept for the calls.
+/// These calls need no state.
 pub(super) struct Calls;
 
 impl Calls {
@@ -34,8 +34,9 @@ impl Calls {
 }
 
 impl Rooms {
-    /// Receives what waits, as far as there are rooms, from the first on. An error behind the first datagram only ends it:
-    /// it is a hint that an earlier one of ours got nowhere, and there is no way to put it back.
+    /// Receives queued datagrams into the buffers, beginning with the first. An error after the
+    /// first datagram ends the batch and is dropped: it reports that an earlier send was not
+    /// delivered, and the call already has datagrams to return.
     pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         for index in 0..self.count() {
             let (head, room) = self.get_mut(index);
@@ -48,7 +49,7 @@ impl Rooms {
         Ok(self.count())
     }
 
-    /// Sends as many of these as the system takes; an error is that of the first.
+    /// Sends as many of these datagrams as the kernel accepts. An error concerns the first.
     pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
         let count = range.len();
         for (index, (head, room)) in self.iter(range).enumerate() {
@@ -69,7 +70,8 @@ impl Rooms {
 
 fn receive_one(socket: &UdpSocket, room: &mut [u8]) -> io::Result<Head> {
     let room: *mut [u8] = room;
-    // SAFETY: the same bytes, which are not made less initialised: a receive only writes what was received.
+    // SAFETY: the same bytes, which are not made less initialised: a receive only writes what was
+    // received.
     let room = unsafe { &mut *(room as *mut [MaybeUninit<u8>]) };
     let mut rooms = [MaybeUninitSlice::new(room)];
     let (length, flags, from) = SockRef::from(socket).recv_from_vectored(&mut rooms)?;

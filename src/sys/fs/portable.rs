@@ -1,4 +1,4 @@
-//! Where the system is not a Unix: what the standard library can do.
+//! Platforms other than Unix: as far as the standard library goes.
 
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, IoSliceMut};
@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use super::Time;
 
-/// Closes a file. Its errors cannot be had here.
+/// Closes a file. The standard library does not report errors of closing.
 pub(crate) fn close(file: File) -> io::Result<()> {
     drop(file);
     Ok(())
 }
 
-/// Sets the times of a file, which has to be writable; links are followed here.
+/// Sets the times of a file, which must be writable. Symbolic links are followed.
 pub(crate) fn set_times(path: &Path, accessed: Time, modified: Time, _: bool) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     set_file_times(&file, accessed, modified)
@@ -38,22 +38,22 @@ fn time_of(time: Time) -> Option<SystemTime> {
     }
 }
 
-/// Reads what the system has in memory. Not known here.
+/// Reads from the page cache. This platform cannot tell what is cached.
 pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Makes two files share their data. No such thing here.
+/// Shares the data blocks of a file. This platform cannot.
 pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether both are of one file. Not known here.
+/// Whether both are the metadata of one file. This platform cannot tell.
 pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// Whether nothing is known to have changed between two looks at a path (R313).
+/// Whether metadata shows no change between two checks of a path.
 pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     let state = |metadata: &Metadata| {
         let times = [metadata.modified().ok(), metadata.created().ok()];
@@ -67,16 +67,16 @@ pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     state(before) == state(now)
 }
 
-/// Gives a file the owner of another. No such thing here.
+/// Copies the owner of a file. This platform has no owners in the sense of Unix.
 pub(crate) fn copy_owner(_: &File, _: &Metadata) {}
 
-/// New files get the permissions of another.
+/// Creates new files with the permissions of another. The permissions are copied later here.
 pub(crate) fn create_like(_: &mut OpenOptions, _: &Metadata) {}
 
-/// New files are for their owner only. The folder decides that here.
+/// Creates new files for their owner only. The directory's access list decides it here.
 pub(crate) fn create_private(_: &mut OpenOptions) {}
 
-/// The same for directories.
+/// Creates a directory for its owner only. The parent's access list decides it here.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().create(path)
 }

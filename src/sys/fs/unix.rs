@@ -12,10 +12,10 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 use super::Time;
 
-/// Closes a file. An interrupted close has closed it (R292).
+/// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
 pub(crate) fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
-    // SAFETY: the descriptor was owned by `file`, which has given it up; nobody else closes it.
+    // SAFETY: the descriptor was owned by `file`, which has released it, so no other code closes it.
     if unsafe { libc::close(descriptor) } == 0 {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(crate) fn close(file: File) -> io::Result<()> {
     }
 }
 
-/// Sets the times of a file, or of a link itself.
+/// Sets the times of a file, or of a symbolic link itself.
 pub(crate) fn set_times(
     path: &Path,
     accessed: Time,
@@ -56,7 +56,7 @@ fn timestamps(accessed: Time, modified: Time) -> io::Result<Timestamps> {
     })
 }
 
-/// The system's form of a time: seconds rounded down, also before 1970, and nanoseconds from there on (R298).
+/// Converts a time to a `timespec`: seconds rounded down, also before 1970, plus nanoseconds.
 fn timespec(time: Time) -> io::Result<Timespec> {
     let too_far = |_| {
         let text = "the time is too far from 1970 for the system";
@@ -87,14 +87,15 @@ fn timespec(time: Time) -> io::Result<Timespec> {
     })
 }
 
-/// Reads from the position what the system has in memory. Fails, [`WouldBlock`](io::ErrorKind::WouldBlock), where it would
-/// have to fetch it, and with other errors where it cannot tell.
+/// Reads at the position from the page cache. It fails with
+/// [`WouldBlock`](io::ErrorKind::WouldBlock) if the data is not cached, and with other errors if
+/// the file system cannot tell.
 #[cfg(target_os = "linux")]
 pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     use rustix::io::{ReadWriteFlags, preadv2};
-    /// From the position, which moves.
+    /// Offset -1: `preadv2` reads at the position and moves it.
     const POSITION: u64 = u64::MAX;
-    // The system takes no more of them.
+    // The kernel accepts at most `IOV_MAX` buffers.
     let count = buffers.len().min(1024);
     let buffers = &mut buffers[..count];
     Ok(preadv2(file, buffers, POSITION, ReadWriteFlags::NOWAIT)?)
@@ -105,7 +106,7 @@ pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usi
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Makes two files share their data until one of them is written to.
+/// Shares the data blocks of a file until one of both is written to.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn clone_data(from: &File, to: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(to, from)?)
@@ -116,13 +117,13 @@ pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether both are of one file.
+/// Whether both are the metadata of one file.
 pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Whether nothing is known to have changed between two looks at a path (R313). A change of what is not compared here
-/// changes the time of the last change of all.
+/// Whether metadata shows no change between two checks of a path. Any change of a field that is not
+/// compared here also changes `ctime`.
 pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     let state = |metadata: &Metadata| {
         let times = [
@@ -135,27 +136,27 @@ pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     is_same_file(before, now) && state(before) == state(now)
 }
 
-/// Gives a file the owner of another, as far as this process may.
+/// Copies the owner of a file, as far as this process has the privilege.
 pub(crate) fn copy_owner(file: &File, of: &Metadata) {
     let _ = fchown(file, Some(of.uid()), Some(of.gid()));
 }
 
-/// New files get the permissions of another, from the start.
+/// Creates new files with the permissions of another from the start.
 pub(crate) fn create_like(options: &mut OpenOptions, of: &Metadata) {
     options.mode(of.mode() & 0o777);
 }
 
-/// New files are for their owner only.
+/// Creates new files for their owner only.
 pub(crate) fn create_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
-/// The same for directories.
+/// Creates a directory for its owner only.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Whether this process may do that: an `R_OK`, `W_OK` and `X_OK` of the C library, in this order.
+/// Checks permissions of this process: `R_OK`, `W_OK` and `X_OK`, in this order.
 pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Result<()> {
     use rustix::fs::Access;
     let mut access = Access::EXISTS;
@@ -165,7 +166,7 @@ pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Resu
     Ok(rustix::fs::access(path, access)?)
 }
 
-/// Figures of a file system; see the fields of [`FileSystem`](crate::fs::FileSystem).
+/// Statistics of a file system; [`FileSystem`](crate::fs::FileSystem) documents the fields.
 pub(crate) struct FileSystem {
     pub(crate) kind: u64,
     pub(crate) block_size: u64,
@@ -191,10 +192,10 @@ pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {
     })
 }
 
-/// The number that says which file system it is.
+/// The magic number of the file system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn file_system_kind(path: &Path) -> io::Result<u64> {
-    // A pattern of 32 bits, in a type that differs between systems.
+    // It is a pattern of 32 bits in a type that differs between platforms.
     Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff)
 }
 
@@ -203,9 +204,11 @@ fn file_system_kind(_: &Path) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Copies bytes from an offset of one file to the position of another, in the kernel where it can (R301).
+/// Copies bytes from an offset of one file to the position of another, inside the kernel where
+/// possible.
 ///
-/// Says how many: less than `length` at the end of the first file, or where an error came after some bytes.
+/// Returns the number of bytes copied: fewer than `length` if `from` ends, or if an error occurs
+/// after some.
 pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
     let mut done = 0;
     let mut is_by_hand = false;
@@ -222,7 +225,8 @@ pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if is_by_hand && done == 0 => return Err(error),
             Err(_) if is_by_hand => break,
-            // The end, an error, or a file that the kernel cannot copy: by hand this becomes clear.
+            // EOF, an error, or a file that the kernel cannot copy: copying by hand tells them
+            // apart.
             _ => is_by_hand = true,
         }
     }
@@ -231,7 +235,7 @@ pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn copy_in_kernel(from: &File, mut offset: u64, to: &File, length: u64) -> io::Result<u64> {
-    // More than this in one call is refused by some systems.
+    // Some kernels refuse more than this in one call.
     let length = usize::try_from(length).map_or(1 << 30, |length| length.min(1 << 30));
     let copied = rustix::fs::copy_file_range(from, Some(&mut offset), to, None, length);
     let copied = copied.or_else(|_| rustix::fs::sendfile(to, from, Some(&mut offset), length))?;

@@ -1,4 +1,4 @@
-//! By inotify.
+//! Linux and Android: inotify.
 
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Notice, WatchId, WatchKind};
 use crate::sys::poller::{Poller, Registration};
 
-/// What libuv asks for (R305).
+/// The events that libuv requests.
 const ASKED: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::CREATE)
@@ -38,18 +38,19 @@ impl Notices {
         Ok(notices)
     }
 
-    /// Watches what is at `path`, following symbolic links. What is watched already keeps its number.
+    /// Watches the file at `path`, following symbolic links. A file that is watched already keeps
+    /// its watch descriptor.
     pub(crate) fn add(&self, path: &Path) -> io::Result<WatchId> {
         Ok(inotify::add_watch(self.registration.get(), path, ASKED)?)
     }
 
     pub(crate) fn remove(&self, id: WatchId) {
-        // An error says that the kernel has let go of it before.
+        // An error means that the kernel has removed the watch already.
         let _ = inotify::remove_watch(self.registration.get(), id);
     }
 
-    /// Hands out what has happened, at least `enough` if there is as much. `true`: nothing is left, and the poller tells of
-    /// more.
+    /// Passes pending notifications to `each`, at least `enough` if there are as many. `true`: the
+    /// queue is empty, and the poller will report new ones.
     pub(crate) fn read(&self, enough: usize, mut each: impl FnMut(Notice)) -> io::Result<bool> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(self.registration.get(), &mut buffer);
@@ -92,7 +93,7 @@ fn notice(event: &inotify::Event<'_>) -> Notice {
     let name = |name: &CStr| OsStr::from_bytes(name.to_bytes()).to_owned();
     Notice {
         id: (!flags.contains(ReadFlags::QUEUE_OVERFLOW)).then(|| event.wd()),
-        // What is left is `IGNORED`.
+        // The remaining flag is `IN_IGNORED`.
         kind: known.map(|&(_, kind)| kind),
         is_directory: flags.contains(ReadFlags::ISDIR),
         name: event.file_name().map(name),

@@ -1,4 +1,4 @@
-//! Notices of the kernel about files and directories.
+//! Kernel notifications about files and directories.
 //!
 //! | file | where | by |
 //! |---|---|---|
@@ -16,57 +16,59 @@ use std::ffi::OsString;
 
 pub(crate) use backend::Notices;
 
-/// The number that the kernel has given to a watched file or directory: one for each, by whatever path.
+/// The watch descriptor of the kernel: one for each file or directory, whatever path led to it.
 pub(crate) type WatchId = i32;
 
-/// What the kernel says of one change.
+/// One notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// What it is about; `None` for an overflow.
+    /// The watched file; `None` for an overflow of the queue.
     pub(crate) id: Option<WatchId>,
-    /// What has happened; `None` for the end of the watch.
+    /// The kind of change; `None` when the watch has ended.
     pub(crate) kind: Option<WatchKind>,
     pub(crate) is_directory: bool,
-    /// The entry of a watched directory; `None` for the watched thing itself.
+    /// The entry of a watched directory; `None` for the watched file itself.
     pub(crate) name: Option<OsString>,
 }
 
-/// What has happened to a watched file or directory, or to an entry of it.
+/// The kind of change of a watched file or directory, or of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WatchKind {
-    /// Its content has changed: written or truncated.
+    /// The content was written or truncated.
     Modified,
-    /// Its attributes have changed: permissions, times, owner, number of links.
+    /// Attributes have changed: permissions, times, owner or link count.
     Attributes,
-    /// An entry of the directory was made.
+    /// An entry was created in the directory.
     Created,
-    /// An entry of the directory was removed.
+    /// An entry was removed from the directory.
     Removed,
-    /// An entry was renamed, and had this name before. If it stays in the directory, a [`MovedTo`](Self::MovedTo) with the
-    /// same number follows.
+    /// An entry was renamed; this is its old name. If it stays in the directory, a
+    /// [`MovedTo`](Self::MovedTo) with the same number follows.
     MovedFrom(u32),
-    /// An entry was renamed, and has this name now. If it was in the directory before, a
-    /// [`MovedFrom`](Self::MovedFrom) with the same number came before.
+    /// An entry was renamed; this is its new name. If it came from this directory, a
+    /// [`MovedFrom`](Self::MovedFrom) with the same number precedes it.
     MovedTo(u32),
-    /// The watched file or directory itself was removed: its last name is gone and nobody has it open. The end follows.
+    /// The watched file or directory was removed: its last link is gone and no process has it open.
+    /// The stream ends after this event.
     SelfRemoved,
-    /// The watched file or directory itself was renamed. It is still watched, under its new name.
+    /// The watched file or directory was renamed. It is still watched.
     SelfMoved,
-    /// The file system was unmounted. The end follows.
+    /// The file system was unmounted. The stream ends after this event.
     Unmounted,
-    /// Some events are lost, because they came faster than they were received. Look for yourself.
+    /// Events were lost because they came faster than they were received. Read the directory again
+    /// to find the current state.
     Overflow,
 }
 
 impl WatchKind {
-    /// What libuv and Node call *change*: of content or attributes.
+    /// Whether libuv and Node call this *change*: content or attributes have changed.
     #[must_use]
     pub fn is_change(self) -> bool {
         matches!(self, Self::Modified | Self::Attributes)
     }
 
-    /// What libuv and Node call *rename*: a name has appeared or gone.
+    /// Whether libuv and Node call this *rename*: a name has appeared or disappeared.
     #[must_use]
     pub fn is_rename(self) -> bool {
         !self.is_change() && self != Self::Overflow

@@ -1,4 +1,4 @@
-//! Where nothing fits.
+//! Platforms without an implementation.
 
 use std::io;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::rc::Rc;
 use super::{Notice, WatchId};
 use crate::sys::poller::Poller;
 
-/// Cannot be made.
+/// This type has no values on this platform.
 pub(crate) enum Notices {}
 
 impl Notices {
     pub(crate) fn new(_: Rc<Poller>, _: usize) -> io::Result<Self> {
-        let text = "this system's notices about files are not known; `watch_poll` works everywhere";
+        let text = "file notifications are implemented on Linux only; use `watch_poll`";
         Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 
