@@ -1,8 +1,9 @@
-//! An axum router over hyper's HTTP/1, on the loop and without a tokio runtime; beside it a service whose state is an `Rc`.
+//! An axum router over hyper's HTTP/1, on the loop and without a tokio runtime; beside it a service
+//! whose state is an `Rc`.
 //!
 //! ```text
 //! cargo run --release --example axum                   # asks itself, then exits
-//! cargo run --release --example axum -- 127.0.0.1:8080       # serves until it is stopped; try `curl http://127.0.0.1:8080/add/1/2`
+//! cargo run --release --example axum -- 127.0.0.1:8080       # until ctrl-c; try `curl http://127.0.0.1:8080/add/1/2`
 //! ```
 
 use std::cell::Cell;

@@ -1,9 +1,9 @@
-//! A chat server: every line goes to all others. A slow client does not stall the rest: what it cannot take is kept for it up
-//! to a limit, then it is dropped.
+//! A chat server: every line goes to all others. A slow client does not stall the rest: what it
+//! cannot take is kept for it up to a limit, then it is dropped.
 //!
 //! ```text
 //! cargo run --release --example chat                   # three clients of its own, then exits
-//! cargo run --release --example chat -- 127.0.0.1:7001       # serves until it is stopped; try `nc 127.0.0.1 7001`
+//! cargo run --release --example chat -- 127.0.0.1:7001       # until ctrl-c; try `nc 127.0.0.1 7001`
 //! ```
 
 use std::cell::RefCell;

@@ -1,8 +1,9 @@
-//! One address, several processes, as Node's cluster has it: the parent accepts and hands each connection to the next
-//! worker, over the channel that the worker was started with. A worker ends when its channel does.
+//! One address, several processes, as Node's cluster has it: the parent accepts and hands each
+//! connection to the next worker, over the channel that the worker was started with. A worker ends
+//! when its channel does.
 //!
 //! ```text
-//! cargo run --release --example cluster                      # plays its own clients, then exits
+//! cargo run --release --example cluster  # plays its own clients, then exits
 //! cargo run --release --example cluster -- 127.0.0.1:7000    # serves until ctrl-c; try `nc 127.0.0.1 7000`
 //! ```
 

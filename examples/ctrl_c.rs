@@ -1,5 +1,5 @@
-//! An echo server that ends well: at SIGINT or SIGTERM it accepts nobody any more, gives open connections a second to
-//! finish, and cuts those that do not.
+//! An echo server with a graceful shutdown: at SIGINT or SIGTERM it stops accepting, gives open
+//! connections a second to finish, and closes the rest.
 //!
 //! ```text
 //! cargo run --release --example ctrl_c                      # plays its own user, then exits
@@ -39,7 +39,7 @@ mod server {
         println!("listening on {}", listener.local_addr()?);
         let mut connections = JoinSet::new();
         loop {
-            // The outcome of those that have ended meanwhile; a set keeps it until somebody takes it.
+            // Results of connections that have ended meanwhile: a set keeps each until it is taken.
             while let Some(Some(_)) = connections.join_next().now_or_never() {}
             select! {
                 accepted = listener.accept().fuse() => match accepted {
@@ -55,7 +55,7 @@ mod server {
             }
         }
         drop(listener);
-        // Nobody listens to signals from here on: a second ctrl-c ends the program at once.
+        // No listener is left from here on: a second ctrl-c ends the program at once.
         drop(signals);
         let drained = timeout(DRAIN, async {
             while connections.join_next().await.is_some() {}

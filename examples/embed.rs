@@ -1,5 +1,5 @@
-//! The loop inside somebody else's: a plain `poll(2)` loop waits on the loop's descriptor, for as long as the loop
-//! says, and gives it a turn when there is something to do.
+//! The loop inside another loop: a plain `poll(2)` loop waits on the descriptor of the event loop,
+//! for as long as its next timeout says, and runs one turn when it is ready.
 //!
 //! ```text
 //! cargo run --release --example embed

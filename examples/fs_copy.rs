@@ -4,8 +4,8 @@
 //! cargo run --release --example fs_copy -- FROM TO
 //! ```
 //!
-//! Without arguments it makes a file, copies it, compares the two and removes them. (To copy a file and nothing else, there
-//! is `fs::copy`: one job, in the kernel.)
+//! Without arguments it makes a file, copies it, compares the two and removes them. (To copy a file
+//! and nothing else, there is `fs::copy`: one job, in the kernel.)
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -62,7 +62,7 @@ async fn copy(from: &Path, to: &Path) -> io::Result<()> {
     progress.end()
 }
 
-/// A line that tells how far it is, ten times a second, if there is somebody to see it.
+/// Prints the progress ten times a second, if standard error is a terminal.
 struct Progress {
     total: u64,
     done: u64,

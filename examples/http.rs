@@ -1,8 +1,9 @@
-//! A tiny HTTP server without any dependency, in the style of Node's first example: one callback a request.
+//! A tiny HTTP server without any dependency, in the style of Node's first example: one callback a
+//! request.
 //!
 //! ```text
 //! cargo run --release --example http                   # asks itself once, then exits
-//! cargo run --release --example http -- 127.0.0.1:8080       # serves until it is stopped; try `curl http://127.0.0.1:8080/`
+//! cargo run --release --example http -- 127.0.0.1:8080       # until ctrl-c; try `curl http://127.0.0.1:8080/`
 //! ```
 
 use std::cell::Cell;
@@ -84,7 +85,8 @@ async fn connection(stream: &TcpStream, handler: &dyn Fn(&Request) -> String) ->
     }
 }
 
-/// The next request and whether another one may follow; `None` at the end. Requests with a body are not for this example.
+/// The next request and whether another one may follow; `None` at the end. Requests with a body are
+/// not for this example.
 async fn read_request(input: &mut BufReader<&TcpStream>) -> io::Result<Option<(Request, bool)>> {
     let mut line = String::new();
     if input.read_line(&mut line).await? == 0 {

@@ -1,4 +1,5 @@
-//! A terminal key by key: prints what each sends, and the window's size whenever it changes. `q` or ctrl-c ends it.
+//! A terminal key by key: prints what each sends, and the window's size whenever it changes. `q` or
+//! ctrl-c ends it.
 //!
 //! ```text
 //! cargo run --example keys --features tty

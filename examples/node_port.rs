@@ -1,12 +1,12 @@
-//! A Node program and its port: a store of keys and values behind a TCP port, a client, a file, timers and events. The
-//! JavaScript stands above what it became; both print the same lines.
+//! A Node program and its port: a store of keys and values behind a TCP port, a client, a file,
+//! timers and events. The JavaScript stands above what it became; both print the same lines.
 //!
 //! ```text
 //! cargo run --release --example node_port
 //! ```
 //!
-//! What changes: closures own what they use (clones of what JavaScript shares), events are constants with a type, and errors
-//! are values.
+//! What changes: closures own what they use (clones of what JavaScript shares), events are
+//! constants with a type, and errors are values.
 
 #[cfg(unix)]
 fn main() -> phaseloop::node::Exit<()> {

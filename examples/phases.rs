@@ -1,4 +1,5 @@
-//! Hooks and awaited phases: a task that visits every phase of three turns, beside hooks that count them.
+//! Hooks and awaited phases: a task that visits every phase of three turns, beside hooks that count
+//! them.
 //!
 //! ```text
 //! cargo run --release --example phases

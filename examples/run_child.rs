@@ -1,4 +1,5 @@
-//! Runs a program, prints its output line by line with the time since its start, and exits with its code.
+//! Runs a program, prints its output line by line with the time since its start, and exits with its
+//! code.
 //!
 //! ```text
 //! cargo run --release --example run_child                     # a program of its own

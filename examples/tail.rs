@@ -1,11 +1,13 @@
-//! `tail -f`: prints what is appended to a file, also after it was truncated or replaced by another one.
+//! `tail -f`: prints what is appended to a file, also after it was truncated or replaced by another
+//! one.
 //!
 //! ```text
 //! cargo run --release --example tail /var/log/syslog    # until ctrl-c
 //! cargo run --release --example tail                    # a file of its own, with everything that can happen to it
 //! ```
 //!
-//! What is watched is the directory: a watch on the file itself would go with the file when logs are rotated.
+//! What is watched is the directory: a watch on the file itself would go with the file when logs
+//! are rotated.
 
 use std::io::{self, ErrorKind, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -115,7 +117,7 @@ impl Log {
     }
 }
 
-/// What a program and those who look after its logs do to a log file.
+/// What a program and a log rotator do to a log file.
 async fn write_log(directory: PathBuf) -> io::Result<()> {
     let path = directory.join("log");
     let pause = || sleep(Duration::from_millis(20));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release --example tcp_echo               # serves itself, then exits
-//! cargo run --release --example tcp_echo -- 127.0.0.1:7000   # serves until it is stopped; try `nc 127.0.0.1 7000`
+//! cargo run --release --example tcp_echo -- 127.0.0.1:7000   # until ctrl-c; try `nc 127.0.0.1 7000`
 //! ```
 
 use std::io;

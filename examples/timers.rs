@@ -40,8 +40,8 @@ fn main() {
             std::thread::sleep(25 * MS); // A busy program misses ticks.
         }
 
-        // A timer handle counts from the loop's cached time, as libuv's does: what a callback takes before it starts
-        // the timer is part of the timeout.
+        // A timer handle counts from the loop's cached time, as libuv's does: what a callback takes
+        // before it starts the timer is part of the timeout.
         let handle = LoopHandle::current();
         phaseloop::phase::check().await;
         std::thread::sleep(20 * MS);

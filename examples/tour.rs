@@ -1,5 +1,5 @@
-//! A tour of the loop in a few seconds: every line is printed from where it says it is, in the order that the
-//! loop guarantees.
+//! A tour of the loop in a few seconds: every line is printed from where it says it is, in the
+//! order that the loop guarantees.
 //!
 //! ```text
 //! cargo run --release --example tour

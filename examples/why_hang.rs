@@ -15,7 +15,7 @@ use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::time::sleep;
 use phaseloop::{LoopHandle, Remote, task};
 
-/// A server, its client, and somebody who waits for an order. Each of them has forgotten something.
+/// A server, its client, and a task that waits for an order. Each of them has a bug.
 async fn hang() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -27,7 +27,7 @@ async fn hang() -> io::Result<()> {
     let server = task::Builder::new().name("server").spawn(server);
     let client = TcpStream::connect(address).await?;
 
-    // Nobody ever orders anything.
+    // No order is ever sent.
     let (order, mut orders) = mpsc::unbounded::<String>();
     let kitchen = async move { while orders.next().await.is_some() {} };
     task::Builder::new().name("kitchen").spawn(kitchen).detach();
@@ -42,7 +42,8 @@ async fn hang() -> io::Result<()> {
     Ok(())
 }
 
-/// Prints a report whenever the process gets SIGUSR1. One line in `main` for a program that may hang one day.
+/// Prints a report whenever the process gets SIGUSR1. One line in `main` for a program that may
+/// hang one day.
 #[cfg(unix)]
 fn report_on_signal() -> io::Result<()> {
     use phaseloop::Handle;
@@ -96,6 +97,6 @@ fn main() -> io::Result<()> {
     // `run` ends when nothing is left that could happen; `block_on` would wait for ever.
     let (_never, order) = oneshot::channel::<()>();
     let ended = phaseloop::run(order);
-    println!("{}", ended.expect_err("nobody orders"));
+    println!("{}", ended.expect_err("no order comes"));
     Ok(())
 }

@@ -16,7 +16,8 @@ const NUMBERS_PER_JOB: u32 = 100_000;
 const PERIOD: Duration = Duration::from_millis(2);
 
 fn main() -> std::io::Result<()> {
-    // A thread for each core but the loop's own. Without a pool of its own, the loop would use that of the process.
+    // A thread for each core but the loop's own. Without a pool of its own, the loop would use that
+    // of the process.
     let cores = std::thread::available_parallelism()?.get();
     let pool = PoolBuilder::new().threads(cores - 1).build();
     let mut event_loop = Builder::new().pool(pool.clone()).build()?;

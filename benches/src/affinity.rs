@@ -35,6 +35,6 @@ pub(crate) fn pin(side: Side) {
 /// A process that hangs is ended by the system, so that the suite goes on.
 pub(crate) fn die_in_time() {
     const SECONDS: u32 = 180;
-    // SAFETY: it takes no pointer, and nobody here handles the signal.
+    // SAFETY: it takes no pointer, and no code here handles the signal.
     unsafe { libc::alarm(SECONDS) };
 }

@@ -1,6 +1,7 @@
 //! How often does one operation allocate, and how much?
 //!
-//! `cargo run --release --manifest-path benches/Cargo.toml --bin allocs -- spawn_join phaseloop 1000000`
+//! `cargo run --release --manifest-path benches/Cargo.toml --bin allocs -- spawn_join phaseloop
+//! 1000000`
 //!
 //! As `costs`, with an allocator that counts.
 
@@ -15,7 +16,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed on to the system's allocator, unchanged.
+// SAFETY: every call is passed on to the C library's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);

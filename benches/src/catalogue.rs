@@ -34,8 +34,8 @@ pub struct Workload {
     pub kind: Kind,
     /// Operations in a run that is timed.
     pub timed: u64,
-    /// Operations in the shorter of two runs that are counted; the longer one has twice as many. 0: not counted, since
-    /// it would take too long or says nothing.
+    /// Operations in the shorter of two runs that are counted; the longer one has twice as many. 0:
+    /// not counted, since it would take too long or says nothing.
     pub counted: u64,
     /// Whether `--quick` keeps it.
     pub quick: bool,

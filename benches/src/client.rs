@@ -1,4 +1,5 @@
-//! The other end of the socket workloads: `costs load <address> <kind> <arguments>`, started by the driver.
+//! The other end of the socket workloads: `costs load <address> <kind> <arguments>`, started by the
+//! driver.
 //!
 //! | kind | |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The smallest server on each runtime: its size is that of the runtime. `examples/` has a program for each.
+//! The smallest server on each runtime: its size is that of the runtime. `examples/` has a program
+//! for each.
 
 use crate::peer;
 use crate::runtime;

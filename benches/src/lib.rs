@@ -1,7 +1,7 @@
 //! What one operation costs on phaseloop, and on its peers in the same run.
 //!
-//! `cargo bench --manifest-path benches/Cargo.toml` prints the tables and writes the report; see `compare/main.rs` for
-//! its options, and `METHOD.md` for what is measured and what is not.
+//! `cargo bench --manifest-path benches/Cargo.toml` prints the tables and writes the report; see
+//! `compare/main.rs` for its options, and `METHOD.md` for what is measured and what is not.
 //!
 //! | file | |
 //! |---|---|

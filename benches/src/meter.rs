@@ -98,7 +98,8 @@ fn cpu_time() -> Duration {
 /// How often a thread of the process went to sleep of itself.
 fn voluntary_switches() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is valid for the time of the call, and a structure of zeroes is a valid one.
+    // SAFETY: the pointer is valid for the time of the call, and a structure of zeroes is a valid
+    // one.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()

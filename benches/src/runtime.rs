@@ -1,7 +1,7 @@
 //! The runtimes that are compared, each behind the few calls that the workloads make.
 //!
-//! The question for these files: is every runtime used as its own documentation shows it? Nothing is added around a call
-//! but the trait, which is gone after inlining.
+//! The question for these files: is every runtime used as its own documentation shows it? Nothing
+//! is added around a call but the trait, which is gone after inlining.
 
 use std::future::Future;
 use std::io;
@@ -22,7 +22,7 @@ pub(crate) trait Runtime: Copy + 'static {
     fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T;
     /// Spawns a task; the returned future waits for it.
     fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static;
-    /// Spawns a task that nobody waits for.
+    /// Spawns a detached task.
     fn detach(self, task: impl Future<Output = ()> + 'static);
     /// The runtime's own way to let other tasks run.
     fn yield_now(self) -> impl Future;
@@ -42,10 +42,12 @@ pub(crate) trait Sockets: Runtime {
 
     fn listener(self, bound: net::TcpListener) -> Self::Listener;
     fn accept(self, listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>>;
-    /// Writes back what comes, until the stream's end: the loop that one writes by hand, with the runtime's own calls. A
-    /// trait with a read and a write would put a future of ours around each of theirs.
+    /// Writes back what comes, until the stream's end: the loop that one writes by hand, with the
+    /// runtime's own calls. A trait with a read and a write would put a future of ours around each
+    /// of theirs.
     fn echo(self, stream: Self::Stream) -> impl Future<Output = io::Result<()>> + 'static;
-    /// Reads one byte. By another call than the echo's: what is called from one place only is compiled into that place.
+    /// Reads one byte. By another call than the echo's: what is called from one place only is
+    /// compiled into that place.
     fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<()>>;
 
     fn datagrams(self, bound: net::UdpSocket) -> Self::Datagrams;

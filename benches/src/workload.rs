@@ -1,7 +1,8 @@
 //! The workloads, each written once over the traits of `runtime.rs`.
 //!
-//! Each function is one question of the kind "what does this operation cost?", and does it `n` times. The measured part
-//! runs in a spawned task; what the loop does between two polls of it is measured with it.
+//! Each function is one question of the kind "what does this operation cost?", and does it `n`
+//! times. The measured part runs in a spawned task; what the loop does between two polls of it is
+//! measured with it.
 
 pub(crate) mod fairness;
 pub(crate) mod http;

@@ -34,7 +34,8 @@ impl Workload {
         }
     }
 
-    /// What its tasks, which must be `Send`, are written for; the others measure one thread by their nature.
+    /// What its tasks, which must be `Send`, are written for; the others measure one thread by
+    /// their nature.
     fn exists_on_tokio_threads(&self) -> bool {
         let task = matches!(self.kind, Kind::SpawnJoin | Kind::Yield);
         task || matches!(

@@ -1,4 +1,5 @@
-//! Closed loop: a connection sends again when its answer is back. Good for costs; its latencies would flatter the server.
+//! Closed loop: a connection sends again when its answer is back. Good for costs; its latencies
+//! would flatter the server.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Connections that are made and given up as fast as it goes, in bursts: a server that accepts until nobody waits any more
-//! would never do anything else otherwise.
+//! Opens and closes connections in bursts, as fast as possible. Without the pauses between bursts,
+//! a server that accepts until its queue is empty would never do anything else.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;

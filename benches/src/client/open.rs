@@ -1,5 +1,6 @@
-//! Open loop: messages leave at fixed times, and each latency counts from the time at which its message should have left.
-//! So a server that stops for a while is charged for every message of that while, not for one.
+//! Open loop: messages leave at fixed times, and each latency counts from the time at which its
+//! message should have left. So a server that stops for a while is charged for every message of
+//! that while, not for one.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,5 +1,6 @@
-//! The cost contract: what each operation of ours may cost, checked in beside the suite. Counts only, so that it holds on
-//! any machine; instructions depend on the compiler's version, which is written down with them.
+//! The cost contract: what each operation of ours may cost, checked in beside the suite. Counts
+//! only, so that it holds on any machine; instructions depend on the compiler's version, which is
+//! written down with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,8 +21,8 @@ const ALLOWANCE: f64 = 0.05;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
-/// What is counted, and for which workloads: those that the README speaks of, cheap enough for every change, and whose
-/// counts do not depend on when their requests arrive, as those of HTTP do.
+/// What is counted, and for which workloads: those that the README speaks of, cheap enough for
+/// every change, and whose counts do not depend on when their requests arrive, as those of HTTP do.
 const WORKLOADS: [&str; 16] = [
     "spawn_join",
     "self_wake/1",
@@ -81,7 +82,7 @@ fn count(programs: &Programs) -> Result<Costs, Failure> {
     count_at_once(&WORKLOADS, |name| {
         progress.step(name, 1.0);
         let row = count_row(programs, name);
-        let mut costs = costs.lock().expect("nobody panics under it");
+        let mut costs = costs.lock().expect("no holder of the lock panics");
         match (costs.as_mut(), row) {
             (Ok(costs), Ok(row)) => {
                 costs.insert((*name).to_owned(), row);
@@ -91,7 +92,7 @@ fn count(programs: &Programs) -> Result<Costs, Failure> {
         }
     });
     progress.end();
-    costs.into_inner().expect("nobody panics under it")
+    costs.into_inner().expect("no holder of the lock panics")
 }
 
 fn count_row(programs: &Programs, name: &str) -> Result<BTreeMap<String, f64>, Failure> {

@@ -42,7 +42,7 @@ impl Environment {
             "release, fat LTO, one codegen unit"
         };
         fact("profile", Some(profile.to_owned()));
-        fact("allocator", Some("the system's".to_owned()));
+        fact("allocator", Some("the C library".to_owned()));
         fact("phaseloop", version("phaseloop"));
         fact("tokio", version("tokio"));
         fact(

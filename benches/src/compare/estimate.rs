@@ -1,10 +1,11 @@
-//! How many seconds a cell is expected to take: for the progress line, and for what is said before the start.
+//! How many seconds a cell is expected to take: for the progress line, and for what is said before
+//! the start.
 
 use phaseloop_benches::catalogue::{Kind, Topic, Workload};
 
 /// To start a process and to end it.
 const START: f64 = 0.03;
-/// The same under callgrind, which translates what it runs.
+/// The factor under callgrind, which translates the code it runs.
 const START_UNDER_CALLGRIND: f64 = 0.6;
 
 /// One run of `n` operations; the average over the runtimes.
@@ -21,7 +22,7 @@ pub(crate) fn under_callgrind(workload: &Workload, n: u64) -> f64 {
     2.0 * (START_UNDER_CALLGRIND + preparation(workload)) + slowdown * work(workload, 3 * n)
 }
 
-/// The same; every system call takes long then, and nothing else.
+/// The factor under strace, which slows down system calls only.
 pub(crate) fn under_strace(workload: &Workload, n: u64) -> f64 {
     let slowdown = match workload.topic() {
         Topic::Sockets | Topic::Pool | Topic::Lanes => 15.0,

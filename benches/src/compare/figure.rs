@@ -100,7 +100,8 @@ impl Figure {
         figures.contains(self)
     }
 
-    /// Differences below this mean nothing: one call or allocation more or less in fifty operations.
+    /// Differences below this mean nothing: one call or allocation more or less in fifty
+    /// operations.
     pub(crate) fn grain(&self) -> f64 {
         match self.unit {
             Unit::Count if self.name == INSTRUCTIONS.name => 1.0,

@@ -1,4 +1,5 @@
-//! What phaseloop set out to cost: each goal with the cell that shows it, what was measured, and whether it is met.
+//! What phaseloop set out to cost: each goal with the cell that shows it, what was measured, and
+//! whether it is met.
 
 use crate::figure::{Figure, INSTRUCTIONS, P99, P999, RESIDENT, SYSCALLS, WALL};
 use crate::record::Record;
@@ -184,7 +185,7 @@ impl Goal {
         let figure = self.measure.figure();
         match self.bound {
             AtMost(most) if figure == SYSCALLS => Some(ours <= most + figure.grain()),
-            // As it is shown: nobody would call 400 of 400 missed.
+            // Compared as printed, so that 400 of 400 is not a miss.
             AtMost(most) => Some(ours.round() <= most),
             NotBehind(peers) => {
                 let theirs = peers

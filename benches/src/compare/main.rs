@@ -1,7 +1,8 @@
 //! What does each operation cost, compared with other runtimes in the same run?
 //!
-//! `cargo bench --manifest-path benches/Cargo.toml` measures everything in all ways, prints tables with ratios, and writes
-//! a page with plots and the results as JSON; with `--features libuv` libuv is there, too. After `--`:
+//! `cargo bench --manifest-path benches/Cargo.toml` measures everything in all ways, prints tables
+//! with ratios, and writes a page with plots and the results as JSON; with `--features libuv` libuv
+//! is there, too. After `--`:
 //!
 //! | option | |
 //! |---|---|

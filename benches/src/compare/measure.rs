@@ -177,7 +177,8 @@ impl Timing {
     }
 }
 
-/// Fewer if there is little time; but memory is made in pages, so that few things would look too large.
+/// Fewer if there is little time; but memory is made in pages, so that few things would look too
+/// large.
 fn operations(workload: &Workload, quick: bool) -> u64 {
     let shorter = match workload.topic() {
         _ if !quick => 1,
@@ -267,7 +268,7 @@ impl Counting {
             progress.step(&name, self.seconds_of(workload));
             let n = workload.counted / self.shorter;
             let counts = count_one(programs, self.figure, workload, runtime, n);
-            let mut record = record.lock().expect("nobody panics under it");
+            let mut record = record.lock().expect("no holder of the lock panics");
             let kept = counts.map(|counts| {
                 let cell = record.cell_mut(workload.name, runtime);
                 for (figure, value) in counts.figures {
@@ -294,7 +295,8 @@ pub(crate) fn count_at_once<T: Sync>(items: &[T], count: impl Fn(&T) + Sync) {
     });
 }
 
-/// Node compiles while it runs, and has an allocator of its own, as has libuv: these are not counted.
+/// Node compiles while it runs, and has an allocator of its own, as has libuv: these are not
+/// counted.
 fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> bool {
     let suits = match figure {
         ALLOCATIONS => ALLOCATIONS.suits(workload) || LIVE.suits(workload),
@@ -308,8 +310,8 @@ fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> bool {
     suits && !blind && workload.counted > 0
 }
 
-/// To count takes most of the time: `--quick` does it for one runtime of each kind, and times all. What the pool does is
-/// mostly the kernel's work.
+/// To count takes most of the time: `--quick` does it for one runtime of each kind, and times all.
+/// What the pool does is mostly the kernel's work.
 fn is_counted_quickly(figure: Figure, workload: &Workload, runtime: &str) -> bool {
     const RUNTIMES: [&str; 5] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll"];
     let telling = figure == SYSCALLS || workload.topic() != Topic::Pool;
@@ -357,8 +359,8 @@ pub(crate) fn count_one(
     }
 }
 
-/// What each of the last `n` of `2 n` operations costs: what happens once does not count. A start is all that happens
-/// once, and only that.
+/// What each of the last `n` of `2 n` operations costs: what happens once does not count. A start
+/// is all that happens once, and only that.
 fn slope(
     workload: &Workload,
     n: u64,

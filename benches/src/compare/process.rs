@@ -190,8 +190,8 @@ impl Client {
                 stdout.read_to_string(&mut text)?;
             }
             end(client, &name).inspect_err(|_| {
-                // SAFETY: it takes no pointer; the server is not waited for before this thread has ended or its output
-                // has, so that the number is still its own or nobody's.
+                // SAFETY: it takes no pointer; the server is not waited for before this thread has
+                // ended or its output has, so the process id has not been reused.
                 unsafe { libc::kill(server as i32, libc::SIGKILL) };
             })?;
             Ok(text)

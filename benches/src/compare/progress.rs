@@ -40,7 +40,7 @@ impl Progress {
 
     /// One more is begun, which is expected to take so many seconds.
     pub(crate) fn step(&self, name: &str, seconds: f64) {
-        let mut state = self.state.lock().expect("nobody panics under it");
+        let mut state = self.state.lock().expect("no holder of the lock panics");
         state.passed += state.under_way;
         state.under_way = seconds;
         let elapsed = state.start.elapsed().as_secs_f64();

@@ -17,7 +17,7 @@ pub(crate) fn build(runtimes: &[&str]) -> Result<(), Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--quiet", "--release", "--manifest-path", manifest]);
     if cfg!(feature = "libuv") {
-        // The same features as the suite's, so that nothing is built twice.
+        // The features of the suite, so that cargo builds no crate twice.
         cargo.args(["--features", "libuv"]);
     }
     for runtime in runtimes {

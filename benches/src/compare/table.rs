@@ -1,4 +1,5 @@
-//! The tables on the terminal: a row a workload, a column a runtime, each number with its ratio to tokio's.
+//! The tables on the terminal: a row a workload, a column a runtime, each number with its ratio to
+//! tokio's.
 
 use crate::figure::{FIGURES, Figure, SYSCALLS};
 use crate::record::Record;

@@ -1,4 +1,5 @@
-//! What `std`'s own calls cost, one after the other on one thread: the floor under the workloads with files.
+//! What `std`'s own calls cost, one after the other on one thread: the floor under the workloads
+//! with files.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,7 +1,8 @@
 //! libuv, by its own calls: callbacks instead of tasks.
 //!
-//! Everything runs on the default loop of the one thread that calls [`run`]. What the callbacks share is a structure of
-//! the workload that the handle's `data` points to and that outlives the loop's run.
+//! Everything runs on the default loop of the one thread that calls [`run`]. What the callbacks
+//! share is a structure of the workload that the handle's `data` points to and that outlives the
+//! loop's run.
 
 mod files;
 mod sockets;
@@ -18,7 +19,7 @@ use crate::meter::Reading;
 
 /// `None` if the workload is none of libuv's.
 pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
-    // SAFETY: it has no requirements; nobody else uses the loop.
+    // SAFETY: it has no requirements; no other code uses the loop.
     let uv = unsafe { uv_default_loop() };
     Some(match kind {
         Kind::Immediates { .. } => wakes::check_turns(uv, n),

@@ -1,4 +1,5 @@
-//! What the kernel's own interface costs: a loop over epoll, no tasks, no timers, one buffer for all.
+//! What the kernel's own interface costs: a loop over epoll, no tasks, no timers, one buffer for
+//! all.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -29,7 +30,7 @@ pub(crate) fn tcp_echo(connections: u64) -> io::Result<Reading> {
             if n > 0 {
                 send_all(stream, &buffer[..n as usize])?;
             } else if n == 0 {
-                // SAFETY: nobody else owns the descriptor, and no event of it comes any more.
+                // SAFETY: the descriptor has no other owner, and no event of it comes any more.
                 unsafe { libc::close(stream) };
                 open -= 1;
             } else {

@@ -13,7 +13,8 @@ use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 use super::{Http, Pool, Runtime, Sockets};
 use crate::workload::sockets::{BUFFER, DATAGRAM};
 
-/// `phaseloop::block_on`; with a budget, a loop whose lanes let the phases go on after so many entries.
+/// `phaseloop::block_on`; with a budget, a loop whose lanes let the phases go on after so many
+/// entries.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Phaseloop {
     pub(crate) lane_budget: Option<NonZeroU64>,

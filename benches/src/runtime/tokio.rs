@@ -14,7 +14,8 @@ use tokio::task::LocalSet;
 use super::{Http, Pool, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
 use crate::workload::sockets::{BUFFER, DATAGRAM};
 
-/// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a `LocalRuntime`.
+/// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a
+/// `LocalRuntime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tokio {
     LocalSet,

@@ -1,4 +1,5 @@
-//! tokio on all cores. Its tasks must be `Send`, which the traits do not ask for, so its workloads stand here.
+//! tokio on all cores. Its tasks must be `Send`, which the traits do not ask for, so its workloads
+//! stand here.
 
 mod fairness;
 
@@ -126,7 +127,7 @@ fn udp_echo() -> Reading {
         let socket = UdpSocket::from_std(socket).expect("it is a socket");
         let meter = Meter::start();
         let echoed = super::tokio::echo_datagrams(socket).await;
-        echoed.expect("nobody closes it");
+        echoed.expect("the socket stays open");
         meter.stop()
     })
 }

@@ -1,4 +1,5 @@
-//! A victim sleeps a millisecond at a time while others keep the runtime busy. How late does it wake?
+//! A victim sleeps a millisecond at a time while others keep the runtime busy. How late does it
+//! wake?
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -25,13 +26,13 @@ pub(crate) const JOBS: u64 = 1000;
 /// Tells the others that the victim has seen enough.
 type Over = Rc<Cell<bool>>;
 
-/// Nobody else is there: what the runtime's timers do at best.
+/// No competing work: the best the runtime's timers can do.
 pub(crate) fn alone<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, |_| ())
 }
 
-/// A task computes and yields in turn, by the runtime's way to let everything else run; now and then it rests, for
-/// runtimes that have no such way.
+/// A task computes and yields in turn, by the runtime's way to let everything else run; now and
+/// then it rests, for runtimes that have no such way.
 pub(crate) fn hog<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, move |over| {
         rt.detach(async move {

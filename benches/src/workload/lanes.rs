@@ -35,8 +35,8 @@ impl Lane for Microtasks {
     }
 }
 
-/// What does a closure cost that is queued and runs? Each batch of `at_once` is queued by the last of the batch before;
-/// a batch of immediates is a turn of the loop.
+/// What does a closure cost that is queued and runs? Each batch of `at_once` is queued by the last
+/// of the batch before; a batch of immediates is a turn of the loop.
 pub(crate) fn closures<L: Lane>(at_once: u64, n: u64) -> Reading {
     Phaseloop::default().run(async move {
         let meter = Meter::start();

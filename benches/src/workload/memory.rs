@@ -16,7 +16,7 @@ pub(crate) fn idle_task<R: Runtime>(rt: R, n: u64) -> Reading {
         for _ in 0..n {
             rt.detach(std::future::pending());
         }
-        // Everybody is polled once before this task has its turn again.
+        // Every task is polled once before this one runs again.
         rt.spawn(async {}).await;
         meter.stop()
     })
@@ -52,7 +52,7 @@ pub(crate) fn idle_connection<R: Sockets>(rt: R, n: u64) -> Reading {
                 let _ = rt.first_byte(&mut stream).await;
             });
         }
-        // Everybody waits by now.
+        // Every task waits by now.
         rt.sleep(Duration::from_millis(20)).await;
         meter.stop()
     })

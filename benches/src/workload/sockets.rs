@@ -1,5 +1,5 @@
-//! Sockets: echo over TCP and UDP. The other end is a process that the driver starts once it reads the
-//! address.
+//! Sockets: echo over TCP and UDP. The other end is a process that the driver starts once it reads
+//! the address.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -11,7 +11,8 @@ use crate::meter::{Meter, Reading};
 use crate::runtime::phaseloop::Phaseloop;
 use crate::runtime::{Runtime, Sockets};
 
-/// What one read asks for: more than a message has, so that a read says by itself that nothing is left.
+/// What one read asks for: more than a message has, so that a read says by itself that nothing is
+/// left.
 pub(crate) const BUFFER: usize = 64 * 1024;
 
 /// Longer than any datagram of the workloads.
@@ -20,7 +21,8 @@ pub(crate) const DATAGRAM: usize = 2048;
 /// Datagrams that one call receives or sends at most.
 pub(crate) const DATAGRAMS_PER_CALL: usize = 64;
 
-/// Room for all connections of a workload that are not accepted yet: none is dropped and tried again a second later.
+/// Room for all connections of a workload that are not accepted yet: none is dropped and tried
+/// again a second later.
 const BACKLOG: i32 = 4096;
 
 /// A listener whose address is told to the driver.
@@ -42,8 +44,8 @@ pub(crate) fn announced_datagrams() -> UdpSocket {
 fn announce(address: io::Result<SocketAddr>) {
     let mut stdout = io::stdout().lock();
     let address = address.expect("it is bound");
-    writeln!(stdout, "address {address}").expect("somebody reads");
-    stdout.flush().expect("somebody reads");
+    writeln!(stdout, "address {address}").expect("the driver reads standard output");
+    stdout.flush().expect("the driver reads standard output");
 }
 
 /// What does it cost to read a message and to write it back, on each of so many connections?
@@ -71,12 +73,12 @@ pub(crate) fn udp_echo<R: Sockets>(rt: R) -> Reading {
         let socket = rt.datagrams(socket);
         let meter = Meter::start();
         let echoed = rt.echo_datagrams(socket).await;
-        echoed.expect("nobody closes it");
+        echoed.expect("the socket stays open");
         meter.stop()
     })
 }
 
-/// The same with many datagrams a call, which only phaseloop offers.
+/// An echo with many datagrams in one call, which only phaseloop offers.
 pub(crate) fn udp_batched() -> Reading {
     let socket = announced_datagrams();
     let rt = Phaseloop::default();

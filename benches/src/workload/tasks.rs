@@ -46,7 +46,7 @@ fn wake_self(mut polls: u64) -> impl Future<Output = ()> {
     })
 }
 
-/// What does the runtime's own way to let others run cost, with nobody else there?
+/// The cost of the runtime's own yield, with no other task.
 pub(crate) fn yield_now<R: Runtime>(rt: R, n: u64) -> Reading {
     rt.run(async move {
         let meter = Meter::start();
@@ -57,8 +57,8 @@ pub(crate) fn yield_now<R: Runtime>(rt: R, n: u64) -> Reading {
     })
 }
 
-/// What does it cost to hand a value over to another task and to sleep until one comes back? One operation is one
-/// hand-over, half of the way there and back.
+/// What does it cost to hand a value over to another task and to sleep until one comes back? One
+/// operation is one hand-over, half of the way there and back.
 pub(crate) fn ping_pong<R: Runtime>(rt: R, n: u64) -> Reading {
     rt.run(async move {
         let meter = Meter::start();
@@ -112,8 +112,8 @@ impl Slot {
 
 /// How long is it from a wake on another thread to the answer, when the loop sleeps?
 ///
-/// Time is wall time, from the call of the waker to the answer's arrival. The other thread waits before each call until
-/// the loop sleeps.
+/// Time is wall time, from the call of the waker to the answer's arrival. The other thread waits
+/// before each call until the loop sleeps.
 pub(crate) fn cross_thread_wake<R: Runtime>(rt: R, n: u64, slowdown: u32) -> Reading {
     rt.run(async move {
         let meter = Meter::start();
@@ -158,7 +158,11 @@ struct Bell {
 impl Bell {
     fn ring(&self) {
         self.rung.store(true, Ordering::Release);
-        let listener = self.listener.lock().expect("nobody panics under it").take();
+        let listener = self
+            .listener
+            .lock()
+            .expect("no holder of the lock panics")
+            .take();
         if let Some(listener) = listener {
             listener.wake();
         }
@@ -166,7 +170,7 @@ impl Bell {
 
     fn wait(&self) -> impl Future<Output = ()> {
         poll_fn(|cx| {
-            let mut listener = self.listener.lock().expect("nobody panics under it");
+            let mut listener = self.listener.lock().expect("no holder of the lock panics");
             if self.rung.swap(false, Ordering::Acquire) {
                 return Poll::Ready(());
             }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::meter::{Meter, Reading};
 use crate::runtime::Runtime;
 
-/// Sleeps polled in one poll of a task: fewer than tokio allows before its sleeps refuse to be armed.
+/// Sleeps polled in one poll of a task: fewer than tokio allows before its sleeps refuse to be
+/// armed.
 pub(super) const POLLED_AT_ONCE: u64 = 64;
 
 /// How far apart the first and the last deadline of one batch of sleeps are.
@@ -67,8 +68,8 @@ fn poll_once<T>(polled: Poll<T>) -> Poll<()> {
     Poll::Ready(())
 }
 
-/// What does a sleep cost from the spawn of its task to the end of it, when `live` of them are armed at once and fire
-/// within ten milliseconds?
+/// What does a sleep cost from the spawn of its task to the end of it, when `live` of them are
+/// armed at once and fire within ten milliseconds?
 ///
 /// All are armed before the first is due. `slowdown` says how much longer than usual that takes.
 pub(crate) fn timer_fire<R: Runtime>(rt: R, live: u64, n: u64, slowdown: u32) -> Reading {
@@ -131,7 +132,8 @@ impl Random {
         Duration::from_nanos((scaled >> 64) as u64)
     }
 
-    /// An hour and up to four seconds: within the range of one of tokio's wheels, as deadlines usually are.
+    /// An hour and up to four seconds: within the range of one of tokio's wheels, as deadlines
+    /// usually are.
     fn far_away(&mut self) -> Duration {
         Duration::from_secs(3600) + self.below(Duration::from_secs(4))
     }

@@ -12,7 +12,8 @@ const ROW: f64 = 22.0;
 const LABELS: f64 = 112.0;
 const VALUES: f64 = 118.0;
 
-/// One bar a runtime, from zero; the line across its end goes from the least to the most of all rounds.
+/// One bar a runtime, from zero; the line across its end goes from the least to the most of all
+/// rounds.
 pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
     let most = rows
         .iter()
@@ -97,7 +98,8 @@ const SHORTEST: f64 = 1000.0;
 /// Latencies in nanoseconds by share of the operations.
 type Curve<'a> = (&'a str, &'a [(f64, f64)]);
 
-/// Latency by share of the operations, both axes logarithmic: to the right the rare, upwards the late.
+/// Latency by share of the operations, both axes logarithmic: to the right the rare, upwards the
+/// late.
 pub(super) fn curves(width: f64, mut lines: Vec<Curve<'_>>) -> String {
     let axes = Axes::around(width, &lines);
     let mut svg = format!(r#"<svg viewBox="0 0 {width} {CURVE_HEIGHT}" role="img">"#);
@@ -122,7 +124,8 @@ pub(super) fn curves(width: f64, mut lines: Vec<Curve<'_>>) -> String {
     svg
 }
 
-/// Heights for names whose lines end at these heights, sorted from the top: near them, in order, none over another.
+/// Heights for names whose lines end at these heights, sorted from the top: near them, in order,
+/// none over another.
 fn places(wanted: &[f64]) -> Vec<f64> {
     const LINE: f64 = 14.0;
     let mut places: Vec<f64> = Vec::new();

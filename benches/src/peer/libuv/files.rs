@@ -1,4 +1,5 @@
-//! A small file read whole: open, stat, read, close, each a job of the pool, as a program on libuv does it.
+//! A small file read whole: open, stat, read, close, each a job of the pool, as a program on libuv
+//! does it.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -54,7 +55,8 @@ pub(super) fn read_files(uv: *mut uv_loop_t, in_flight: u64, n: u64) -> Reading 
 ///
 /// The reader is valid and has no request under way.
 unsafe fn open(uv: *mut uv_loop_t, reader: *mut Reader) {
-    // SAFETY: the path stays in the reader until the request is done, since only `opened` takes it away.
+    // SAFETY: the path stays in the reader until the request is done, since only `opened` takes it
+    // away.
     unsafe {
         let request = &raw mut (*reader).request;
         let paths = &(*reader).paths;
@@ -72,7 +74,8 @@ unsafe fn open(uv: *mut uv_loop_t, reader: *mut Reader) {
     }
 }
 
-// SAFETY of the four: each is called once, when its request is done; `data` is the reader, which outlives the run.
+// SAFETY of the four: each is called once, when its request is done; `data` is the reader, which
+// outlives the run.
 
 extern "C" fn opened(request: *mut uv_fs_t) {
     // SAFETY: see above.

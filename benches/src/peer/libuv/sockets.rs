@@ -51,8 +51,8 @@ impl Server {
     }
 }
 
-// SAFETY of the callbacks: `data` of every handle is the server, which outlives the run; connections are boxed, and freed
-// by the callback of their close.
+// SAFETY of the callbacks: `data` of every handle is the server, which outlives the run;
+// connections are boxed, and freed by the callback of their close.
 
 extern "C" fn connected(listener: *mut uv_stream_t, status: i32) {
     check(status);
@@ -136,7 +136,8 @@ pub(super) fn idle_connection(uv: *mut uv_loop_t, n: u64) -> Reading {
 pub(super) fn udp_echo(uv: *mut uv_loop_t) -> Reading {
     let socket: UdpSocket = announced_datagrams();
     let mut buffer = vec![0_u8; BUFFER];
-    // SAFETY: a handle of zeroes is overwritten by its initialization; handle and buffer outlive the run.
+    // SAFETY: a handle of zeroes is overwritten by its initialization; handle and buffer outlive
+    // the run.
     unsafe {
         let mut handle: uv_udp_t = std::mem::zeroed();
         check(uv_udp_init(uv, &raw mut handle));

@@ -16,7 +16,7 @@ const FIRE_WITHIN: u64 = 10;
 
 type Timers = Vec<Box<MaybeUninit<uv_timer_t>>>;
 
-/// The same numbers in every run.
+/// A fixed seed, so that every run uses equal numbers.
 struct Random(u64);
 
 impl Random {

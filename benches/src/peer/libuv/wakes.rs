@@ -15,7 +15,8 @@ use libuv_sys2::{
 use super::{check, run_loop};
 use crate::meter::{Meter, Reading, Stopwatch};
 
-/// A turn with one callback in the check phase; an idle handle keeps the loop from waiting, as Node does it.
+/// A turn with one callback in the check phase; an idle handle keeps the loop from waiting, as Node
+/// does it.
 pub(super) fn check_turns(uv: *mut uv_loop_t, n: u64) -> Reading {
     struct Turns {
         left: u64,
@@ -61,7 +62,8 @@ pub(super) fn loops(n: u64) -> Reading {
 
     let meter = Meter::start();
     for _ in 0..n {
-        // SAFETY: loop and handle of zeroes are overwritten by their initialization; both outlive the run.
+        // SAFETY: loop and handle of zeroes are overwritten by their initialization; both outlive
+        // the run.
         unsafe {
             let mut uv: uv_loop_t = std::mem::zeroed();
             let mut handle: uv_idle_t = std::mem::zeroed();
@@ -84,7 +86,8 @@ struct Bell {
 /// As the workload of the same name, through `uv_async_send`.
 pub(super) fn cross_thread_wake(uv: *mut uv_loop_t, n: u64, slowdown: u32) -> Reading {
     struct Handle(*mut uv_async_t);
-    // SAFETY: the only call made with it elsewhere is `uv_async_send`, which may come from any thread.
+    // SAFETY: the only call made with it elsewhere is `uv_async_send`, which may come from any
+    // thread.
     unsafe impl Send for Handle {}
 
     extern "C" fn rung(handle: *mut uv_async_t) {
@@ -130,7 +133,7 @@ pub(super) fn cross_thread_wake(uv: *mut uv_loop_t, n: u64, slowdown: u32) -> Re
         answered: AtomicBool::new(false),
         left: n,
     });
-    // SAFETY: the handle is initialized, and nobody reads `data` before the thread is unparked.
+    // SAFETY: the handle is initialized, and `data` is not read before the thread is unparked.
     unsafe { (*handle.as_mut_ptr()).data = (&raw mut *bell).cast() };
     caller.thread().unpark();
     run_loop(uv);
