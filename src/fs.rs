@@ -21,9 +21,9 @@
 mod copy;
 mod dir;
 mod file;
-mod job;
+pub(crate) mod job;
 mod open_options;
-mod ops;
+pub(crate) mod ops;
 #[cfg(unix)]
 mod positional;
 mod temp;

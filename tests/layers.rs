@@ -37,6 +37,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "io.rs",
             "net.rs",
             "node.rs",
+            "node/fs.rs",
             "node/net.rs",
             "node/process.rs",
             "tokio_io.rs",

@@ -37,7 +37,7 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
 }
 
 /// Runs an operation as one job of the pool.
-pub(super) async fn run<T: Send + 'static>(
+pub(crate) async fn run<T: Send + 'static>(
     operation: &'static str,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -45,7 +45,7 @@ pub(super) async fn run<T: Send + 'static>(
 }
 
 /// Runs an operation on a path. An error names the operation and the path.
-pub(super) async fn on_path<T: Send + 'static>(
+pub(crate) async fn on_path<T: Send + 'static>(
     operation: &'static str,
     path: &Path,
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,

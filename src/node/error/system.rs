@@ -135,6 +135,10 @@ pub(super) fn syscall_of(operation: &'static str) -> &'static str {
         // Whole files are opened first.
         "read" | "read_to_string" | "write" | "append" => "open",
         "read_at" => "read",
+        "write_at" => "write",
+        "set_len" => "ftruncate",
+        "sync_all" => "fsync",
+        "sync_data" => "fdatasync",
         "metadata" => "stat",
         "symlink_metadata" => "lstat",
         "remove_file" => "unlink",

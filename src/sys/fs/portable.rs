@@ -80,3 +80,25 @@ pub(crate) fn create_private(_: &mut OpenOptions) {}
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().create(path)
 }
+
+/// Makes a directory. The folder decides who may use it.
+pub(crate) fn create_dir(path: &Path, _mode: u32) -> io::Result<()> {
+    DirBuilder::new().create(path)
+}
+
+/// Permissions and synchronous writes are Unix's.
+pub(crate) fn set_mode(_: &mut OpenOptions, _mode: u32, _is_synchronous: bool) {}
+
+/// Reads at an offset, and moves the position.
+pub(crate) fn read_at(mut file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    use std::io::{Read, Seek};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read(buffer)
+}
+
+/// Writes at an offset, and moves the position.
+pub(crate) fn write_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    use std::io::{Seek, Write};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.write(bytes)
+}

@@ -156,6 +156,29 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
+/// Makes a directory with these permissions, as far as the mask of the process lets them.
+pub(crate) fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)
+}
+
+/// The permissions of a file that is made, and whether its writes wait for the disk.
+pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
+    options.mode(mode);
+    if is_synchronous {
+        options.custom_flags(libc::O_SYNC);
+    }
+}
+
+/// Reads at an offset; the position stays.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    FileExt::read_at(file, buffer, offset)
+}
+
+/// Writes at an offset; the position stays.
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    FileExt::write_at(file, bytes, offset)
+}
+
 /// Checks permissions of this process: `R_OK`, `W_OK` and `X_OK`, in this order.
 pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Result<()> {
     use rustix::fs::Access;

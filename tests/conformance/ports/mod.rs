@@ -17,6 +17,7 @@ mod combined;
 mod errors;
 mod events;
 mod exit;
+mod files;
 mod immediates;
 mod io;
 mod lanes;
@@ -55,6 +56,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     messages::PORTS,
     streams::PORTS,
     processes::PORTS,
+    files::PORTS,
     surface::PORTS,
     combined::PORTS,
     order::PORTS,

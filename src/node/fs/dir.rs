@@ -1,0 +1,360 @@
+//! Directories: making, reading, removing.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::FileType;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+
+use super::options::{MkdirOptions, ReaddirOptions, RmOptions};
+use super::promise_of;
+use crate::error::{OsError, os_error};
+use crate::fs::{self, job};
+use crate::node::callbacks::in_callbacks;
+use crate::node::error::Error;
+use crate::node::promise::Promise;
+use crate::sys::{self, errno};
+use crate::time;
+
+/// What is in a directory: a name, where it is, and of which type. Node's `Dirent`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dirent {
+    name: OsString,
+    parent: PathBuf,
+    file_type: FileType,
+}
+
+impl Dirent {
+    fn new(parent: &Path, entry: &fs::DirEntry) -> Self {
+        Self {
+            name: entry.file_name().to_owned(),
+            parent: parent.to_owned(),
+            file_type: entry.file_type(),
+        }
+    }
+
+    /// The name alone. JavaScript: `dirent.name`.
+    #[must_use]
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// The directory it is in, as the caller has named it. JavaScript: `dirent.parentPath`.
+    #[must_use]
+    pub fn parent_path(&self) -> &Path {
+        &self.parent
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.parent.join(&self.name)
+    }
+
+    /// The type, for what is not asked below.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        self.file_type
+    }
+
+    /// Whether it is a file. JavaScript: `dirent.isFile()`.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.file_type.is_file()
+    }
+
+    /// Whether it is a directory. JavaScript: `dirent.isDirectory()`.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.file_type.is_dir()
+    }
+
+    /// Whether it is a symbolic link. JavaScript: `dirent.isSymbolicLink()`.
+    #[must_use]
+    pub fn is_symbolic_link(&self) -> bool {
+        self.file_type.is_symlink()
+    }
+}
+
+impl fmt::Debug for Dirent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dirent").field(&self.path()).finish()
+    }
+}
+
+/// Reads a directory, and those in it if that is asked for: level by level, as Node's callback form.
+pub(super) async fn read(path: PathBuf, options: ReaddirOptions) -> io::Result<Vec<Dirent>> {
+    let mut found = Vec::new();
+    let mut left = VecDeque::from([path]);
+    while let Some(path) = left.pop_front() {
+        for entry in fs::scan_dir(&path).await? {
+            let entry = Dirent::new(&path, &entry);
+            if options.recursive && entry.is_directory() {
+                left.push_back(entry.path());
+            }
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+/// Makes a directory. Returns the topmost one that was made, if those above it were to be made as well.
+pub(super) async fn make(path: PathBuf, options: MkdirOptions) -> io::Result<Option<PathBuf>> {
+    job::on_path("create_dir", &path, move |path| {
+        if options.recursive {
+            make_all(path, options.mode)
+        } else {
+            sys::fs::create_dir(path, options.mode).map(|()| None)
+        }
+    })
+    .await
+}
+
+fn make_all(path: &Path, mode: u32) -> io::Result<Option<PathBuf>> {
+    let mut missing = Vec::new();
+    let mut current = path;
+    // Upwards, to the first one that can be made or is there.
+    let first = loop {
+        match make_one(current, mode) {
+            Ok(is_new) => break is_new.then_some(current),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let Some(parent) = current.parent().filter(|parent| *parent != Path::new(""))
+                else {
+                    return Err(error);
+                };
+                missing.push(current);
+                current = parent;
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    // Without the `.` and the double separators that the caller may have written.
+    let topmost = first.or(missing.last().copied());
+    let topmost = topmost.map(|path| path.components().collect());
+    for path in missing.into_iter().rev() {
+        make_one(path, mode)?;
+    }
+    Ok(topmost)
+}
+
+/// `false`: there is one.
+fn make_one(path: &Path, mode: u32) -> io::Result<bool> {
+    match sys::fs::create_dir(path, mode) {
+        Ok(()) => Ok(true),
+        // Some systems say that it may not be made before they say that it is there.
+        Err(error) if error.kind() != io::ErrorKind::NotFound && path.is_dir() => {
+            drop(error);
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a file, or a directory with everything in it.
+pub(super) async fn remove(path: PathBuf, options: RmOptions) -> Result<(), Error> {
+    let metadata = match fs::symlink_metadata(&path).await {
+        Err(error) if options.force && error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    if metadata.is_dir() && !options.recursive {
+        let text = format!(
+            "Path is a directory: rm returned EISDIR (is a directory) {}",
+            path.display()
+        );
+        return Err(Error::with_code("ERR_FS_EISDIR", text));
+    }
+    let mut retries = 0;
+    loop {
+        let removed = if metadata.is_dir() {
+            fs::remove_dir_all(&path).await
+        } else {
+            fs::remove_file(&path).await
+        };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_busy(&error) && options.recursive && retries < options.max_retries => {
+                retries += 1;
+                let pause = u64::from(options.retry_delay.as_millis()) * u64::from(retries);
+                time::sleep(std::time::Duration::from_millis(pause)).await;
+            }
+            removed => return Ok(removed?),
+        }
+    }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    let codes = ["EBUSY", "EMFILE", "ENFILE", "ENOTEMPTY", "EPERM"];
+    let code = os_error(error).and_then(errno::name);
+    code.is_some_and(|code| codes.contains(&code))
+}
+
+/// Opens a directory, to read it entry by entry.
+pub(super) async fn open(path: PathBuf) -> io::Result<Dir> {
+    let entries = fs::read_dir(&path).await.map_err(|error| {
+        let number = os_error(&error).map(io::Error::from_raw_os_error);
+        OsError::wrap(number.unwrap_or(error), "opendir", path.clone())
+    })?;
+    Ok(Dir {
+        inner: Rc::new(Inner {
+            path,
+            entries: RefCell::new(State::Open(Box::new(entries))),
+        }),
+    })
+}
+
+/// A directory that is open. A clone is the same one. Made by [`opendir`](super::opendir).
+///
+/// JavaScript: `for await (const dirent of await fs.promises.opendir('.'))`; here it is a
+/// [stream](Stream) of entries, in the order in which the system has them.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs, run};
+///
+/// run(async {
+///     let dir = fs::promises::opendir("src").await.unwrap();
+///     while let Some(entry) = dir.read().await.unwrap() {
+///         println!("{}", entry.name().to_string_lossy());
+///     }
+///     dir.close().await.unwrap();
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Dir {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    entries: RefCell<State>,
+}
+
+enum State {
+    Open(Box<fs::ReadDir>),
+    /// A read has it.
+    Busy,
+    Closed,
+}
+
+impl Dir {
+    /// The path it was opened by. JavaScript: `dir.path`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The next entry; `None` at the end. JavaScript: `await dir.read()`.
+    ///
+    /// # Errors
+    ///
+    /// Rejected with `ERR_DIR_CLOSED` after the close, with `ERR_DIR_CONCURRENT_OPERATION` while another read waits, and
+    /// with any OS error of `readdir`.
+    #[must_use]
+    pub fn read(&self) -> Promise<Option<Dirent>> {
+        promise_of(|callback| self.read_with(callback))
+    }
+
+    /// The next entry, to a callback in the poll phase. JavaScript: `dir.read((err, dirent) => ..)`.
+    pub fn read_with(&self, callback: impl FnOnce(Result<Option<Dirent>, Error>) + 'static) {
+        let dir = self.clone();
+        in_callbacks(async move { callback(dir.next_entry().await) });
+    }
+
+    async fn next_entry(&self) -> Result<Option<Dirent>, Error> {
+        let mut entries = self.take()?;
+        let next = entries.next_entry().await;
+        let mut state = self.inner.entries.borrow_mut();
+        if matches!(*state, State::Busy) {
+            *state = State::Open(entries);
+        }
+        drop(state);
+        let entry = next?;
+        Ok(entry.map(|entry| Dirent::new(&self.inner.path, &entry)))
+    }
+
+    fn take(&self) -> Result<Box<fs::ReadDir>, Error> {
+        let mut state = self.inner.entries.borrow_mut();
+        match std::mem::replace(&mut *state, State::Busy) {
+            State::Open(entries) => Ok(entries),
+            State::Busy => Err(Error::with_code(
+                "ERR_DIR_CONCURRENT_OPERATION",
+                "Cannot do synchronous work on directory handle with concurrent asynchronous operations",
+            )),
+            State::Closed => {
+                *state = State::Closed;
+                Err(closed())
+            }
+        }
+    }
+
+    /// Closes the directory. JavaScript: `await dir.close()`.
+    ///
+    /// # Errors
+    ///
+    /// Rejected with `ERR_DIR_CLOSED` if it was closed before.
+    #[must_use]
+    pub fn close(&self) -> Promise<()> {
+        promise_of(|callback| self.close_with(callback))
+    }
+
+    /// Closes the directory, and calls back in the poll phase. JavaScript: `dir.close((err) => ..)`.
+    pub fn close_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        let state = self.inner.entries.replace(State::Closed);
+        in_callbacks(async move {
+            callback(match state {
+                State::Closed => Err(closed()),
+                open => {
+                    let closed = job::run("closedir", || Ok(())).await;
+                    drop(open);
+                    closed.map_err(Error::from)
+                }
+            });
+        });
+    }
+}
+
+fn closed() -> Error {
+    Error::with_code("ERR_DIR_CLOSED", "Directory handle was closed")
+}
+
+/// Its entries. The end closes the directory.
+///
+/// # Cancel safety
+///
+/// Giving up a wait for the next entry loses nothing.
+impl Stream for Dir {
+    type Item = Result<Dirent, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut state = self.inner.entries.borrow_mut();
+        let State::Open(entries) = &mut *state else {
+            return Poll::Ready(match *state {
+                State::Closed => None,
+                _ => Some(Err(closed())),
+            });
+        };
+        let next = Pin::new(&mut **entries).poll_next(cx);
+        if let Poll::Ready(None) = next {
+            *state = State::Closed;
+        }
+        drop(state);
+        next.map(|entry| {
+            let path = &self.inner.path;
+            entry.map(|entry| Ok(Dirent::new(path, &entry?)))
+        })
+    }
+}
+
+impl fmt::Debug for Dir {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dir").field(&self.inner.path).finish()
+    }
+}

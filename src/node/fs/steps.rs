@@ -1,0 +1,182 @@
+//! What operations on files are made of: each a job of the pool, as in Node.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::flags::{Flags, Opened};
+use super::options::{ReadFileOptions, WriteFileOptions};
+use crate::error::OsError;
+use crate::error::os::About;
+use crate::fs::job;
+use crate::fs::ops::retry;
+use crate::node::abort::AbortSignal;
+use crate::node::error::Error;
+use crate::sys;
+
+/// How much of a file is read at once.
+const READ_SIZE: usize = 512 * 1024;
+
+/// One job with a file; its error names the operation, but no path, as Node's errors of open files.
+pub(super) async fn with_file<T: Send + 'static>(
+    operation: &'static str,
+    file: &Opened,
+    work: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let file = file.clone();
+    job::run(operation, move || {
+        work(&file).map_err(|error| OsError::wrap(error, operation, About::default()))
+    })
+    .await
+}
+
+/// Reads once, at an offset or at the position.
+pub(super) async fn read(file: &Opened, size: usize, offset: Option<u64>) -> io::Result<Vec<u8>> {
+    with_file("read_at", file, move |mut file| {
+        let mut bytes = vec![0; size];
+        let count = retry(|| match offset {
+            Some(offset) => sys::fs::read_at(file, &mut bytes, offset),
+            None => file.read(&mut bytes),
+        })?;
+        bytes.truncate(count);
+        Ok(bytes)
+    })
+    .await
+}
+
+/// Writes once, at an offset or at the position, says how much, and gives the bytes back.
+pub(super) async fn write(
+    file: &Opened,
+    bytes: Vec<u8>,
+    offset: Option<u64>,
+) -> io::Result<(usize, Vec<u8>)> {
+    with_file("write_at", file, move |mut file| {
+        let count = retry(|| match offset {
+            Some(offset) => sys::fs::write_at(file, &bytes, offset),
+            None => file.write(&bytes),
+        })?;
+        Ok((count, bytes))
+    })
+    .await
+}
+
+/// Closes the file; one that a job still uses, when that ends.
+pub(super) async fn close(file: Opened) -> io::Result<()> {
+    job::run("close", move || match Arc::into_inner(file) {
+        Some(file) => {
+            sys::fs::close(file).map_err(|error| OsError::wrap(error, "close", About::default()))
+        }
+        None => Ok(()),
+    })
+    .await
+}
+
+/// The error of an operation that a signal has stopped.
+fn check(signal: Option<&AbortSignal>) -> Result<(), Error> {
+    match signal.and_then(AbortSignal::reason) {
+        Some(reason) => Err(Error::aborted_by(reason)),
+        None => Ok(()),
+    }
+}
+
+/// Reads a file from its position to its end.
+pub(super) async fn read_rest(
+    file: &Opened,
+    signal: Option<&AbortSignal>,
+) -> Result<Vec<u8>, Error> {
+    let metadata = with_file("fstat", file, std::fs::File::metadata).await?;
+    let size = if metadata.is_file() {
+        usize::try_from(metadata.len()).unwrap_or(usize::MAX)
+    } else {
+        0
+    };
+    let mut contents = Vec::new();
+    loop {
+        check(signal)?;
+        let missing = size.saturating_sub(contents.len());
+        let wanted = if missing > 0 { missing } else { READ_SIZE };
+        let bytes = read(file, wanted.min(READ_SIZE), None).await?;
+        let count = bytes.len();
+        if contents.is_empty() {
+            contents = bytes;
+        } else {
+            contents.extend_from_slice(&bytes);
+        }
+        if count == 0 || contents.len() == size {
+            return Ok(contents);
+        }
+    }
+}
+
+/// Writes everything, at the position.
+pub(super) async fn write_all(
+    file: &Opened,
+    bytes: Vec<u8>,
+    signal: Option<&AbortSignal>,
+) -> Result<(), Error> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        check(signal)?;
+        let (count, mut bytes) = write(file, rest, None).await?;
+        bytes.drain(..count);
+        rest = bytes;
+    }
+    Ok(())
+}
+
+/// Opens a file, works with it, and closes it whatever comes of it.
+async fn with_opened<T, F>(
+    path: &Path,
+    flags: Flags,
+    mode: u32,
+    work: impl FnOnce(Opened) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let file = flags.open(path, mode).await?;
+    let result = work(file.clone()).await;
+    let closed = close(file).await;
+    let output = result?;
+    closed?;
+    Ok(output)
+}
+
+pub(super) async fn read_file(path: PathBuf, options: ReadFileOptions) -> Result<Vec<u8>, Error> {
+    let ReadFileOptions { flag, signal } = options;
+    check(signal.as_ref())?;
+    with_opened(&path, flag, 0o666, |file| async move {
+        read_rest(&file, signal.as_ref()).await
+    })
+    .await
+}
+
+pub(super) async fn write_file(
+    path: PathBuf,
+    contents: Vec<u8>,
+    options: WriteFileOptions,
+) -> Result<(), Error> {
+    let WriteFileOptions {
+        flag,
+        mode,
+        flush,
+        signal,
+    } = options;
+    check(signal.as_ref())?;
+    with_opened(&path, flag, mode, |file| async move {
+        write_all(&file, contents, signal.as_ref()).await?;
+        if flush {
+            with_file("sync_all", &file, std::fs::File::sync_all).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+pub(super) async fn truncate(path: PathBuf, length: u64) -> Result<(), Error> {
+    with_opened(&path, Flags::from("r+"), 0o666, |file| async move {
+        let cut = with_file("set_len", &file, move |file| file.set_len(length)).await;
+        cut.map_err(Error::from)
+    })
+    .await
+}

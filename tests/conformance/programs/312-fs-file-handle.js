@@ -1,0 +1,30 @@
+'use strict';
+// N93: file handles: positions, flags, what a closed one says.
+const fs = require('fs');
+const { log, tmp } = require('./_lib');
+const p = fs.promises;
+const said = (name) => (e) => log(name + '|' + e.code + '|' + e.message);
+const read = async (h, n, at) => { const b = Buffer.alloc(n); const { bytesRead } = await h.read(b, 0, n, at); return b.subarray(0, bytesRead); };
+(async () => {
+  await p.writeFile(tmp('f'), 'abcdef');
+  const h = await p.open(tmp('f'), 'r+');
+  log('read|' + await read(h, 2, null)); log('read|' + await read(h, 2, null)); log('read|' + await read(h, 2, 1)); log('read|' + await read(h, 9, null));
+  log('end|' + (await read(h, 9, null)).length);
+  log('wrote|' + (await h.write('XY', 1)).bytesWritten); log('wrote|' + (await h.write('!')).bytesWritten);
+  log('size|' + (await h.stat()).size);
+  await h.truncate(3); log('file|' + await p.readFile(tmp('f'), 'utf8'));
+  await h.chmod(0o640); log('mode|' + ((await p.stat(tmp('f'))).mode & 0o777).toString(8));
+  await h.sync(); await h.datasync();
+  await h.close(); await h.read(Buffer.alloc(1), 0, 1, 0).catch(said('closed')); await h.stat().catch(said('closed')); await h.close(); log('closed twice');
+  const r = await p.open(tmp('f'), 'r'); await r.write('x').catch(said('write')); await r.truncate(1).catch(said('cut')); log('all|' + await r.readFile()); await r.close();
+  const w = await p.open(tmp('f'), 'w'); await w.read(Buffer.alloc(1), 0, 1, 0).catch(said('read')); await w.writeFile('one'); await w.writeFile('two'); await w.close();
+  log('file|' + await p.readFile(tmp('f'), 'latin1'));
+  for (const flag of ['a', 'a+', 'ax', 'w+', 'wx', 'r+', 'as', 'rs+']) await p.writeFile(tmp('f'), flag, { flag }).then(() => log('ok|' + flag), (e) => log(e.code + '|' + flag));
+  log('file|' + await p.readFile(tmp('f'), 'utf8'));
+  for (const flag of ['ax', 'wx', 'ax+', 'wx+', 'a', 'r+']) await p.writeFile(tmp('n' + flag), flag, { flag, mode: 0o600 }).then(() => log('ok|' + flag + '|' + (fs.statSync(tmp('n' + flag)).mode & 0o777).toString(8)), (e) => log(e.code + '|' + flag));
+  let bad; try { fs.open(tmp('f'), 'zz', () => {}); } catch (e) { bad = e; } said('bad')(bad);
+  await p.appendFile(tmp('f'), '+'); await p.copyFile(tmp('f'), tmp('g')); await p.copyFile(tmp('f'), tmp('g'), fs.constants.COPYFILE_EXCL).catch((e) => log('copy|' + e.code));
+  await p.link(tmp('g'), tmp('h')); await p.symlink('h', tmp('l')); log('link|' + await p.readlink(tmp('l')) + '|' + (await p.lstat(tmp('l'))).isSymbolicLink() + '|' + (await p.stat(tmp('l'))).nlink);
+  await p.access(tmp('l'), fs.constants.R_OK | fs.constants.W_OK); await p.chmod(tmp('h'), 0); log('mode|' + ((await p.stat(tmp('g'))).mode & 0o777));
+  fs.open(tmp('f'), 'r', (e, fd) => fs.read(fd, Buffer.alloc(2), 0, 2, 0, (e, n, b) => { log('cb|' + b); fs.close(fd, (e) => log('cb|' + e)); }));
+})();
