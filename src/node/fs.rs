@@ -71,7 +71,7 @@ pub mod promises {
 }
 
 operations! {
-    /// Reads a whole file, in several steps (N91). JavaScript: `fs.readFile(path, callback)`.
+    /// Reads a whole file, in several jobs of the pool, one after the other. JavaScript: `fs.readFile(path, callback)`.
     ///
     /// # Errors
     ///
