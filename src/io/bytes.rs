@@ -103,8 +103,7 @@ impl<T: AsSource> Source<T> {
         can_write: bool,
         site: Site,
     ) -> io::Result<Self> {
-        let mut source = Self::new_at(handle, source, site)?;
-        source.short_means_drained = true;
+        let source = Self::new_at(handle, source, site)?;
         source.state.writes_are_requests.set(true);
         if can_write {
             source.state.add_ready(Ready::WRITE);
@@ -112,8 +111,23 @@ impl<T: AsSource> Source<T> {
         Ok(source)
     }
 
-    /// The poll function of reads and writes of up to `asked` bytes: less than that means that the system has no more to
-    /// give or no more room, so the next attempt waits for an event without trying.
+    /// Says that a read or write that moves less than it was asked to has emptied or filled the stream, so that the next
+    /// attempt waits for an event without trying. That saves a system call.
+    ///
+    /// It is true of TCP, where a read ends early at urgent data only, of which an event tells. It is not of most others,
+    /// which end a read although there is more, of which no event tells:
+    ///
+    /// - Unix streams, behind bytes that carried descriptors, and between two senders when the receiver asks for credentials;
+    /// - pipes, behind a packet (`O_DIRECT`), which the writer alone decides on;
+    /// - terminals, behind a line;
+    /// - datagrams, messages and records.
+    #[cfg(feature = "net")]
+    pub(crate) fn with_short_as_drained(mut self, is_drained: bool) -> Self {
+        self.short_means_drained = is_drained;
+        self
+    }
+
+    /// The poll function of reads and writes of up to `asked` bytes.
     #[inline(always)]
     pub(crate) fn poll_bytes(
         &self,
@@ -161,19 +175,22 @@ impl<T: AsSource> Source<T> {
             .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
-    /// A short read or write leaves nothing to do until the next event. The end, or an error, stays; the stream is not
+    /// A short read or write may leave nothing to do until the next event. The end, or an error, stays; the stream is not
     /// active then, also before the callback that tells of it is over (R134, R136).
     #[inline]
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
             Ok(0) | Err(_) => self.count_waits(),
-            Ok(count) if *count < asked && self.short_means_drained => {
+            Ok(count) if *count < asked.min(MOST_PER_CALL) && self.short_means_drained => {
                 self.state.clear_after_partial(direction);
             }
             Ok(_) => {}
         }
     }
 }
+
+/// How many bytes one call moves at most, whatever it is asked for: two gigabytes less a page on Linux.
+const MOST_PER_CALL: usize = 0x7fff_f000;
 
 /// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.
 const BUFFERS_PER_CALL: usize = 1024;

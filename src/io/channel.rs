@@ -33,10 +33,8 @@ impl Channel {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         let direct = Unblocked::new(descriptor, kind)
             .and_then(|unblocked| Source::new_stream(&handle, unblocked, true, site));
-        if let Ok(mut source) = direct {
-            // A terminal returns a line at a time, a socket may return a datagram, and a named pipe that was opened again
-            // after its last writer had gone does not report the end: only an attempt tells.
-            source.short_means_drained = false;
+        if let Ok(source) = direct {
+            // A named pipe that was opened again after its last writer had gone does not report the end: only an attempt tells.
             source.state.add_ready(Ready::READ);
             return Ok(Self::Direct(source));
         }

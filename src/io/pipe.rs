@@ -60,10 +60,7 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// Puts a descriptor that does not block on the running loop.
 #[track_caller]
 fn register(end: OwnedFd, site: Site) -> io::Result<Source<File>> {
-    let is_pipe = descriptor::is_pipe(&end)?;
-    let mut source = Source::new_stream(&LoopHandle::current(), File::from(end), true, site)?;
-    source.short_means_drained = is_pipe;
-    Ok(source)
+    Source::new_stream(&LoopHandle::current(), File::from(end), true, site)
 }
 
 /// Puts a descriptor that was open before on the running loop. Also returns whether it blocked.
@@ -113,8 +110,8 @@ fn end(source: &mut Source<File>) {
 /// process.
 ///
 /// Besides pipes it takes everything that is read as one and can be watched: named pipes, terminals and other character
-/// devices. Not for pipes in packet mode (`O_DIRECT`), whose reads end at every packet: read these with a [`Source`].
-/// [`stdin`](super::stdin) is for what may be a file, too.
+/// devices. A pipe in packet mode (`O_DIRECT`) gives a packet a read. [`stdin`](super::stdin) is for what may be a file,
+/// too.
 ///
 /// # Cancel safety
 ///

@@ -62,7 +62,8 @@ pub struct Source<T: AsSource> {
     pub(super) state: Rc<SourceState>,
     /// `None` when the source was closed and the handle left, and on the way out.
     pub(super) registration: Option<Registration<T>>,
-    /// Whether a read or write that moved less than it was asked to has emptied or filled the stream.
+    /// Whether a read or write that moved less than it was asked to has emptied or filled the stream; see
+    /// [`with_short_as_drained`](Self::with_short_as_drained).
     pub(super) short_means_drained: bool,
 }
 

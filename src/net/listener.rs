@@ -78,6 +78,8 @@ const FAILURES_IN_A_ROW: u32 = 16;
 /// ```
 pub struct TcpListener {
     source: Source<net::TcpListener>,
+    /// Not if it came with a descriptor of something else.
+    is_tcp: bool,
     accepted: Accepted,
 }
 
@@ -123,6 +125,7 @@ impl TcpListener {
     ) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
+            is_tcp: sys::socket::is_tcp(&listener),
             source: Source::new_at(handle, listener, site)?,
             accepted: Accepted::default(),
         })
@@ -170,7 +173,10 @@ impl TcpListener {
         let handle = self.event_loop();
         let (stream, peer) =
             accept_one(&self.source, &self.accepted, site, sys::socket::accept).await?;
-        Ok((TcpStream::register(&handle, stream, site)?, peer))
+        Ok((
+            TcpStream::register(&handle, stream, self.is_tcp, site)?,
+            peer,
+        ))
     }
 
     /// The connections as a stream that never ends. They count as [made](Handle::created_at) by the line of this call.

@@ -115,7 +115,9 @@ impl TcpStream {
         };
         // A socket that is not connected yet is writable only when the next event says so.
         let source = Source::new_stream(&handle, socket.into(), at_once, site)?;
-        let stream = Self { source };
+        let stream = Self {
+            source: source.with_short_as_drained(true),
+        };
         if !at_once {
             stream.source.writable().await?;
             if let Some(error) = stream.take_error()? {
@@ -125,13 +127,17 @@ impl TcpStream {
         Ok(stream)
     }
 
+    /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner says so.
     pub(super) fn register(
         handle: &LoopHandle,
         stream: net::TcpStream,
+        is_tcp: bool,
         site: Site,
     ) -> io::Result<Self> {
         let source = Source::new_stream(handle, stream, true, site)?;
-        Ok(Self { source })
+        Ok(Self {
+            source: source.with_short_as_drained(is_tcp),
+        })
     }
 
     /// Puts a connected stream of the standard library on the running loop. It is made non-blocking.
@@ -146,7 +152,8 @@ impl TcpStream {
     #[track_caller]
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), stream, Location::caller())
+        let is_tcp = sys::socket::is_tcp(&stream);
+        Self::register(&LoopHandle::current(), stream, is_tcp, Location::caller())
     }
 
     /// Takes the stream off the loop. It stays non-blocking.

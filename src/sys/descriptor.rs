@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::OFlags;
 
 /// Creates a non-blocking, close-on-exec pipe: its reading end, its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -48,11 +48,4 @@ pub(crate) fn access(descriptor: impl AsFd) -> io::Result<Access> {
 /// process, see the change.
 pub(crate) fn set_nonblocking(descriptor: impl AsFd, nonblocking: bool) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(descriptor, nonblocking)?)
-}
-
-/// Whether it is a pipe: then a read that returns less than it was asked for has taken all there
-/// is, unlike with terminals, which return a line at a time.
-pub(crate) fn is_pipe(descriptor: impl AsFd) -> io::Result<bool> {
-    let mode = rustix::fs::fstat(descriptor)?.st_mode;
-    Ok(FileType::from_raw_mode(mode) == FileType::Fifo)
 }

@@ -100,6 +100,18 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAdd
     }
 }
 
+/// Whether the socket is of TCP itself. `false` as well where nothing depends on it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn is_tcp(socket: impl std::os::fd::AsFd) -> bool {
+    use rustix::net::{ipproto, sockopt::socket_protocol};
+    socket_protocol(socket) == Ok(Some(ipproto::TCP))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn is_tcp<S>(_: S) -> bool {
+    false
+}
+
 /// Lets several sockets be bound to one address.
 pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     #[cfg(unix)]
