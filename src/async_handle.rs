@@ -117,20 +117,13 @@ impl AsyncHandle {
     /// Stops the handle for good, at once, also if it was sent already, and has it reported in the closing phase; see
     /// [`Close`].
     pub fn close(&self) -> Close {
-        self.core.close(|| self.shut())
+        self.core.close()
     }
 
     /// For the callback: has it called once more in this poll phase, after a drain and before the handles after it.
     #[cfg(feature = "node")]
     pub(crate) fn call_again(&self) {
         self.state.again.set(true);
-    }
-
-    fn shut(&self) {
-        let core = self.core.handle.core();
-        core.asyncs.remove(&self.state);
-        core.set_active(&self.core.header, false);
-        self.state.callback.clear();
     }
 }
 
@@ -144,7 +137,7 @@ impl sealed::Sealed for AsyncHandle {
 
 impl Drop for AsyncHandle {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

@@ -11,6 +11,7 @@
 //! batch from the structure of its name in `event_loop/` and hands each member to `dispatch`, which alone runs
 //! user code and drains the lanes.
 
+pub(crate) mod any_handle;
 pub(crate) mod asyncs;
 pub(crate) mod builder;
 pub(crate) mod callback;

@@ -156,6 +156,7 @@ pub use blocking::{QueuedWork, spawn_blocking, spawn_blocking_as};
 pub use error::Error;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use error::{OsError, os_error};
+pub use event_loop::any_handle::AnyHandle;
 pub use event_loop::builder::Builder;
 pub use event_loop::handle::LoopHandle;
 pub use event_loop::handles::{Close, Handle, HandleInfo};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::callback::CallbackSlot;
+use super::core::Core;
 use super::handles::{Header, Owner};
 
 /// What an async handle and the loop share.
@@ -30,6 +31,11 @@ pub(crate) struct Sent {
 impl Owner for AsyncState {
     fn callback(&self) -> Option<&CallbackSlot> {
         Some(&self.callback)
+    }
+
+    fn shut(&self, core: &Core) {
+        core.asyncs.remove(self);
+        self.callback.clear();
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct ChildState {
     is_announced: Cell<bool>,
     /// Nobody has a handle to it any more.
     is_orphan: Cell<bool>,
+    /// The handle was closed: the end is announced to none.
+    is_closed: Cell<bool>,
     watched: RefCell<Option<Watched>>,
     waiters: RefCell<VecDeque<(u64, Waker)>>,
     next_waiter: Cell<u64>,
@@ -69,9 +71,16 @@ impl ChildState {
         self.end.get().filter(|_| self.is_announced.get())
     }
 
+    /// Whether the handle was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.get()
+    }
+
     /// The handle is gone; the loop, or if that is gone too a thread, waits for the child from now on.
     pub(crate) fn abandon(&self, core: &Core) {
-        self.is_orphan.set(true);
+        if self.is_orphan.replace(true) {
+            return;
+        }
         // The loop hands on itself those that it still has.
         let is_ours = !core
             .late
@@ -150,6 +159,17 @@ impl Owner for ChildState {
     fn wakers(&self) -> Vec<*const ()> {
         let waiters = self.waiters.borrow();
         waiters.iter().map(|(_, waker)| waker.data()).collect()
+    }
+
+    /// The child runs on, and is waited for in the background.
+    fn shut(&self, core: &Core) {
+        self.abandon(core);
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        self.is_closed.set(true);
+        let waiters = self.waiters.take();
+        waiters.into_iter().map(|(_, waker)| waker).collect()
     }
 }
 
@@ -245,6 +265,7 @@ impl Core {
             end: Cell::new(None),
             is_announced: Cell::new(false),
             is_orphan: Cell::new(false),
+            is_closed: Cell::new(false),
             watched: RefCell::new(None),
             waiters: RefCell::default(),
             next_waiter: Cell::new(0),

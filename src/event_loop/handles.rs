@@ -16,7 +16,9 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
+use super::any_handle::AnyHandle;
 use super::callback::CallbackSlot;
+use super::core::Core;
 use super::handle::LoopHandle;
 use crate::error::Error;
 use crate::kinds::{Kind, Site};
@@ -52,6 +54,14 @@ pub(crate) trait Owner {
     /// Whether something that came for it before the close is still on its way.
     fn is_still_due(&self) -> bool {
         false
+    }
+
+    /// Stops the handle for good. Its drop does, and its close.
+    fn shut(&self, core: &Core);
+
+    /// The handle was closed. Takes those out who wait for it: the closing phase wakes them, and they find it closed.
+    fn take_waiters(&self) -> Vec<Waker> {
+        Vec::new()
     }
 }
 
@@ -185,6 +195,13 @@ impl Header {
         self.owner().is_some_and(|owner| owner.is_still_due())
     }
 
+    fn shut(&self, core: &Core) {
+        if let Some(owner) = self.owner() {
+            owner.shut(core);
+        }
+        core.set_active(self, false);
+    }
+
     /// What the wakers of those who wait point to.
     pub(super) fn wakers(&self) -> Vec<*const ()> {
         self.owner().map_or_else(Vec::new, |owner| owner.wakers())
@@ -275,22 +292,47 @@ impl HandleCore {
         }
     }
 
-    /// What the drop of a public handle does: `shut` stops it, then it is off the loop's books.
-    pub(crate) fn release(&self, shut: impl FnOnce()) {
-        if self.is_owner && self.header.stage.get() != Stage::Closed {
-            shut();
-            self.handle.core().release(&self.header);
+    /// A handle as others see it.
+    pub(super) fn view_on(handle: LoopHandle, header: Rc<Header>) -> Self {
+        Self {
+            handle,
+            header,
+            is_owner: false,
         }
     }
 
-    /// Ends the handle: `shut` stops it at once, the closing phase reports it.
-    pub(crate) fn close(&self, shut: impl FnOnce()) -> Close {
+    /// What the drop of a public handle does: it is stopped, and off the loop's books.
+    pub(crate) fn release(&self) {
+        if self.is_owner && self.header.stage.get() != Stage::Closed {
+            let core = self.handle.core();
+            self.header.shut(core);
+            core.release(&self.header);
+        }
+    }
+
+    /// Ends the handle: it is stopped at once, the closing phase reports it.
+    pub(crate) fn close(&self) -> Close {
         if self.header.stage.get() == Stage::Open {
-            shut();
-            self.handle.core().begin_close(&self.header);
+            let core = self.handle.core();
+            // First: what the callback has captured may close the handle once more when it is dropped.
+            core.begin_close(&self.header);
+            self.header.shut(core);
+            self.tell_waiters();
         }
         Close {
             header: self.header.clone(),
+        }
+    }
+
+    fn tell_waiters(&self) {
+        let waiters = self.header.owner().map(|owner| owner.take_waiters());
+        for waker in waiters.into_iter().flatten() {
+            if self.header.stage.get() == Stage::Closing {
+                self.header.tell_of_close(OnClose::Wake(waker));
+            } else {
+                // The loop is gone, and will report nothing.
+                waker.wake();
+            }
         }
     }
 
@@ -357,6 +399,12 @@ pub trait Handle: sealed::Sealed {
     /// The loop the handle belongs to.
     fn event_loop(&self) -> LoopHandle {
         self.handle_core().handle.clone()
+    }
+
+    /// A view of the handle that can be kept apart from it, to look at it or to close it from elsewhere.
+    fn any(&self) -> AnyHandle {
+        let core = self.handle_core();
+        AnyHandle::new(core.handle.clone(), core.header.clone())
     }
 }
 

@@ -11,21 +11,25 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::callback::CallbackSlot;
+use super::core::Core;
 use super::handles::{Header, Owner};
+use crate::kinds::Phase;
 
 /// A hook that the phase calls: its flags, its callback.
 pub(crate) struct HookState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
+    phase: Phase,
     /// The hook's node while it is started.
     node: Cell<Option<u32>>,
 }
 
 impl HookState {
-    pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
+    pub(crate) fn new(header: Rc<Header>, phase: Phase) -> Rc<Self> {
         let state = Rc::new(Self {
             header,
             callback: CallbackSlot::new(None),
+            phase,
             node: Cell::new(None),
         });
         let owner = Rc::downgrade(&state);
@@ -37,6 +41,11 @@ impl HookState {
 impl Owner for HookState {
     fn callback(&self) -> Option<&CallbackSlot> {
         Some(&self.callback)
+    }
+
+    fn shut(&self, core: &Core) {
+        core.hooks(self.phase).stop(self);
+        self.callback.clear();
     }
 }
 

@@ -61,6 +61,11 @@ impl Owner for Listener {
     fn is_still_due(&self) -> bool {
         self.entries.get() > 0
     }
+
+    fn shut(&self, core: &Core) {
+        core.late.parts().signals.stop(self);
+        self.callback.clear();
+    }
 }
 
 /// A listener, with the place it had at the time of the catch.

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::core::Core;
-use super::handles::Header;
+use super::handles::{Header, Owner};
 use crate::kinds::Kind;
-use crate::sys::poller::{MAX_KEY, Ready};
+use crate::sys::poller::{MAX_KEY, RawSource, Ready};
 use crate::sys::slots::Slots;
 
 /// Half of the key is the slot, the other half the generation.
@@ -60,6 +60,8 @@ impl Direction {
 pub(crate) struct SourceState {
     pub(crate) header: Rc<Header>,
     pub(crate) key: usize,
+    /// While it is registered, on behalf of the source.
+    registered: Cell<Option<RawSource>>,
     /// Set by events. A direction stays ready until an attempt finds that it is not.
     ready: Cell<Ready>,
     read: Waiters,
@@ -75,6 +77,19 @@ pub(crate) struct SourceState {
 }
 
 impl SourceState {
+    /// From now on [`shut`](Owner::shut) takes the source out of the poller.
+    pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource) {
+        self.registered.set(Some(source));
+        let owner = Rc::downgrade(self);
+        self.header.belongs_to(owner);
+    }
+
+    /// Whether the source has left the loop.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.get()
+    }
+
     #[inline]
     pub(crate) fn is_ready(&self, direction: Direction) -> bool {
         self.ready.get().intersects(direction.ready())
@@ -191,6 +206,24 @@ impl SourceState {
         if self.request_counted.replace(false) {
             core.count(Kind::Io, false);
         }
+    }
+}
+
+impl Owner for SourceState {
+    fn shut(&self, core: &Core) {
+        core.sources.remove(self);
+        self.end_waits(core);
+        self.ready.set(Ready::default());
+        if let Some(source) = self.registered.take() {
+            core.poller.remove(source);
+        }
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        let waits = self.waits().into_iter();
+        waits
+            .flat_map(|(direction, _)| self.waiters(direction).take_all())
+            .collect()
     }
 }
 
@@ -327,6 +360,12 @@ impl Waiters {
         wakers
     }
 
+    /// Takes all out.
+    fn take_all(&self) -> Vec<Waker> {
+        let futures = std::iter::from_fn(|| self.next_before(self.limit()));
+        self.take_slot().into_iter().chain(futures).collect()
+    }
+
     /// The number that the next future gets: one with a lower number waits already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
@@ -374,6 +413,7 @@ impl Sources {
         let state = Rc::new(SourceState {
             header,
             key,
+            registered: Cell::new(None),
             ready: Cell::default(),
             read: Waiters::default(),
             write: Waiters::default(),

@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use super::callback::CallbackSlot;
 use super::clock::NEVER;
+use super::core::Core;
 use super::handles::{Header, Owner};
 use super::heap::{Removed, TimerHeap, TimerKey};
 use crate::kinds::Site;
@@ -46,6 +47,11 @@ impl TimerState {
 impl Owner for TimerState {
     fn callback(&self) -> Option<&CallbackSlot> {
         Some(&self.callback)
+    }
+
+    fn shut(&self, core: &Core) {
+        core.disarm_timer(self);
+        self.callback.clear();
     }
 }
 

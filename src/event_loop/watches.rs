@@ -40,6 +40,14 @@ impl Owner for Watch {
     fn wakers(&self) -> Vec<*const ()> {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
+
+    fn shut(&self, core: &Core) {
+        core.late.parts().watches.stop(self);
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        Vec::from_iter(self.waker.take())
+    }
 }
 
 impl Watch {

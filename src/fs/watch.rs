@@ -179,13 +179,7 @@ impl Watcher {
     /// Stops watching at once and discards unreceived events. The close completes in the closing
     /// phase; see [`Close`].
     pub fn close(&self) -> Close {
-        self.core.close(|| self.shut())
-    }
-
-    fn shut(&self) {
-        let core = self.core.handle.core();
-        core.late.parts().watches.stop(&self.watch);
-        core.set_active(&self.core.header, false);
+        self.core.close()
     }
 }
 
@@ -207,7 +201,7 @@ impl sealed::Sealed for Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

@@ -5,6 +5,7 @@
 //!                                 └── change ──> event ──────^
 //! ```
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs::Metadata;
 use std::future::{Future, poll_fn};
@@ -12,7 +13,8 @@ use std::io;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -20,8 +22,9 @@ use futures_core::Stream;
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::event_loop::clock::nanoseconds;
+use crate::event_loop::core::Core;
 use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::handles::{Close, Handle, HandleCore, Owner, sealed};
 use crate::event_loop::jobs::Purpose;
 use crate::kinds::{Kind, Site};
 use crate::pool::Class;
@@ -96,6 +99,7 @@ pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<Poll
 /// Dropping the future of [`recv`](Self::recv) loses no event.
 pub struct PollWatcher {
     core: HandleCore,
+    receiver: Rc<Receiver>,
     path: PathBuf,
     /// In nanoseconds; never zero.
     interval: u64,
@@ -103,6 +107,20 @@ pub struct PollWatcher {
     seen: Seen,
     /// The metadata of the last successful check.
     previous: Option<Metadata>,
+}
+
+/// Who waits for the next event: a close ends the wait.
+#[derive(Default)]
+struct Receiver {
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Owner for Receiver {
+    fn shut(&self, _: &Core) {}
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        Vec::from_iter(self.waker.take())
+    }
 }
 
 enum State {
@@ -149,8 +167,12 @@ impl PollWatcher {
         let state = State::Looking(now, look(handle, &path, site)?);
         let core = handle.open(Kind::Watch, site);
         handle.core().set_active(&core.header, true);
+        let receiver = Rc::<Receiver>::default();
+        let owner = Rc::downgrade(&receiver);
+        core.header.belongs_to(owner);
         Ok(Self {
             core,
+            receiver,
             path,
             interval: match nanoseconds(interval) {
                 0 => SHORTEST,
@@ -176,7 +198,9 @@ impl PollWatcher {
     /// Polls for the next event; the function behind [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
         let handle = self.core.handle.clone();
-        while !handle.is_closed() {
+        let before = self.receiver.waker.replace(Some(cx.waker().clone()));
+        drop(before);
+        while !handle.is_closed() && !self.is_closing() {
             let (since, found) = match &mut self.state {
                 State::Closed => break,
                 State::Looking(since, work) => (*since, ready!(Pin::new(work).poll(cx))),
@@ -230,12 +254,7 @@ impl PollWatcher {
     /// phase; see [`Close`].
     pub fn close(&mut self) -> Close {
         self.state = State::Closed;
-        self.core.close(|| self.shut())
-    }
-
-    fn shut(&self) {
-        let core = self.core.handle.core();
-        core.set_active(&self.core.header, false);
+        self.core.close()
     }
 }
 
@@ -270,7 +289,7 @@ impl sealed::Sealed for PollWatcher {
 
 impl Drop for PollWatcher {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

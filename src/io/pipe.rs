@@ -94,9 +94,7 @@ fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
 
 /// Closes the source and leaves the handle: every attempt fails from now on, without waiting.
 fn end(source: &mut Source<File>) {
-    let registration = source.registration.take();
-    source.shut();
-    drop(registration);
+    source.end();
     let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
     source
         .state

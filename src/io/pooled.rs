@@ -19,11 +19,12 @@ use std::task::{Context, Poll, ready};
 use super::source::Source;
 use crate::blocking::Work;
 use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, HandleCore, sealed};
+use crate::event_loop::handles::{Close, HandleCore, Stage, sealed};
 use crate::event_loop::jobs::Purpose;
 use crate::event_loop::sources::Direction;
 use crate::kinds::{Kind, Site};
 use crate::pool::Class;
+use crate::sys::errno::cancelled;
 use crate::sys::stdio::{self, Wanted};
 
 /// The most that one job moves; as much as libuv suggests for a read.
@@ -91,7 +92,7 @@ struct Unwatched {
 
 impl Drop for Unwatched {
     fn drop(&mut self) {
-        self.core.release(|| ());
+        self.core.release();
     }
 }
 
@@ -238,6 +239,9 @@ impl Pooled {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Work<T>> {
         let core = self.handle_core();
+        if core.header.stage.get() != Stage::Open {
+            return Err(cancelled());
+        }
         let purpose = Purpose::new(Class::Fs, operation).at(core.header.site());
         Work::submit(&core.handle, purpose, job)
     }
@@ -252,7 +256,7 @@ impl Pooled {
     pub(super) fn close(self) -> Close {
         match self.handle {
             PooledHandle::Watched(source) => source.close(),
-            PooledHandle::Unwatched(unwatched) => unwatched.core.close(|| ()),
+            PooledHandle::Unwatched(unwatched) => unwatched.core.close(),
         }
     }
 }

@@ -15,9 +15,10 @@ use std::task::{Context, Poll, Waker, ready};
 
 use crate::error::Error;
 use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::handles::{Close, Handle, HandleCore, Owner, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
 use crate::kinds::{Kind, Site};
+use crate::sys::errno::cancelled;
 use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
@@ -28,7 +29,8 @@ use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 /// non-blocking; [`Source::new`] does not make it so.
 ///
 /// Those who wait are woken in the poll phase, a callback each. The source is *active*, and keeps the loop alive unless
-/// unref'd, while somebody waits. Dropping it takes it out of the loop, then closes it, and wakes nobody.
+/// unref'd, while somebody waits. Dropping it takes it out of the loop, then closes it. While a future waits, a view
+/// ([`Handle::any`]) can close it: the future ends with an error, on Unix `ECANCELED`.
 ///
 /// The descriptor is the source's until then. Nothing tells the loop that somebody has closed it behind its back: attempts
 /// fail from then on, but who waits does so for ever, and the number may come to stand for another file. It is the same
@@ -89,12 +91,15 @@ impl<T: AsSource> Source<T> {
         let loop_core = handle.core();
         let state = loop_core.sources.insert(core.header.clone());
         match Registration::new(loop_core.poller.clone(), source, state.key) {
-            Ok(registration) => Ok(Self {
-                core,
-                state,
-                registration: Some(registration),
-                short_means_drained: false,
-            }),
+            Ok(registration) => {
+                state.belongs_to_source(registration.raw());
+                Ok(Self {
+                    core,
+                    state,
+                    registration: Some(registration),
+                    short_means_drained: false,
+                })
+            }
             Err((_source, error)) => {
                 loop_core.sources.remove(&state);
                 loop_core.release(&core.header);
@@ -112,17 +117,18 @@ impl<T: AsSource> Source<T> {
     /// Takes the source out of the loop and gives it back.
     #[must_use]
     pub fn into_inner(mut self) -> T {
-        let registration = self.registration.take();
-        registration.expect(CLOSED).into_inner()
+        let registration = self.registration.take().expect(CLOSED);
+        self.core.release();
+        registration.leave()
     }
 
     /// Closes the source at once and has that reported in the closing phase; see [`Close`].
     pub fn close(mut self) -> Close {
-        let registration = self.registration.take();
-        self.core.close(|| {
-            self.shut();
-            drop(registration);
-        })
+        // No future is left on a source that its owner gives away: there is none to wake.
+        drop(self.state.take_waiters());
+        let close = self.core.close();
+        self.leave();
+        close
     }
 
     /// Waits until the source is readable, at its end, or in error.
@@ -316,6 +322,9 @@ impl<T: AsSource> Source<T> {
     /// Somebody waits now: the source is active, and where events come once only they are asked for again.
     #[inline(always)]
     fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
+        if self.state.is_gone() {
+            return Poll::Ready(cancelled());
+        }
         self.state.count_wait(self.core.handle.core(), direction);
         if !NEEDS_REARM {
             return Poll::Pending;
@@ -371,10 +380,15 @@ impl<T: AsSource> Source<T> {
         self.state.count_waits(self.core.handle.core());
     }
 
-    pub(super) fn shut(&self) {
-        let core = self.core.handle.core();
-        core.sources.remove(&self.state);
-        self.state.end_waits(core);
+    /// Takes the source out of the loop and closes it; the handle is left.
+    pub(super) fn end(&mut self) {
+        self.state.shut(self.core.handle.core());
+        self.leave();
+    }
+
+    /// Drops the source, which is out of the poller.
+    fn leave(&mut self) {
+        drop(self.registration.take().map(Registration::leave));
     }
 }
 
@@ -392,7 +406,8 @@ impl<T: AsSource> sealed::Sealed for Source<T> {
 
 impl<T: AsSource> Drop for Source<T> {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
+        self.leave();
     }
 }
 

@@ -103,7 +103,7 @@ impl<P: HookPhase> Hook<P> {
     pub fn new(handle: &LoopHandle) -> Self {
         let core = handle.open(P::KIND, Location::caller());
         Self {
-            state: HookState::new(core.header.clone()),
+            state: HookState::new(core.header.clone(), P::PHASE),
             core,
             phase: PhantomData,
         }
@@ -142,12 +142,7 @@ impl<P: HookPhase> Hook<P> {
 
     /// Stops the hook for good, at once, and has it reported in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
-        self.core.close(|| self.shut())
-    }
-
-    fn shut(&self) {
-        self.stop();
-        self.state.callback.clear();
+        self.core.close()
     }
 
     fn hooks(&self) -> &Hooks {
@@ -177,7 +172,7 @@ impl<P: HookPhase> sealed::Sealed for Hook<P> {
 
 impl<P: HookPhase> Drop for Hook<P> {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

@@ -17,6 +17,7 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Handle, HandleCore, sealed};
 use crate::io::{PipeReader, PipeWriter};
 use crate::signal::SignalKind;
+use crate::sys::errno::cancelled;
 
 /// The end of a pipe that the child reads from.
 pub type ChildStdin = PipeWriter;
@@ -180,7 +181,7 @@ impl Drop for Child {
             // It has ended already, or is not ours to end any more.
             let _ = self.kill();
         }
-        self.core.release(|| {});
+        self.core.release();
         self.state.abandon(self.core.handle.core());
     }
 }
@@ -219,6 +220,9 @@ impl Future for Exited {
         if let Some(end) = self.state.announced_end() {
             self.waiting = None;
             return Poll::Ready(end.result());
+        }
+        if self.state.is_closed() {
+            return Poll::Ready(Err(cancelled()));
         }
         if self.handle.is_closed() {
             return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));

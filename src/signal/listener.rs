@@ -125,12 +125,7 @@ impl Signal {
 
     /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
-        self.core.close(|| self.shut())
-    }
-
-    fn shut(&self) {
-        self.stop();
-        self.state.callback.clear();
+        self.core.close()
     }
 }
 
@@ -144,7 +139,7 @@ impl sealed::Sealed for Signal {
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Signals as a stream.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -14,6 +14,7 @@ use futures_core::Stream;
 
 use super::SignalKind;
 use crate::error::Error;
+use crate::event_loop::core::Core;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Handle, HandleCore, Owner, sealed};
 use crate::event_loop::signals::Listener;
@@ -26,7 +27,6 @@ use crate::kinds::{Kind, Site};
 pub struct Signals {
     core: HandleCore,
     queue: Rc<Queue>,
-    listeners: Vec<Rc<Listener>>,
 }
 
 /// What was caught and not yet received, and who waits for it.
@@ -34,6 +34,9 @@ pub struct Signals {
 struct Queue {
     caught: RefCell<VecDeque<SignalKind>>,
     waker: RefCell<Option<Waker>>,
+    /// One for each signal.
+    listeners: RefCell<Vec<Rc<Listener>>>,
+    is_closed: Cell<bool>,
 }
 
 impl Queue {
@@ -54,6 +57,17 @@ impl Queue {
 impl Owner for Queue {
     fn wakers(&self) -> Vec<*const ()> {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
+    }
+
+    fn shut(&self, core: &Core) {
+        self.is_closed.set(true);
+        for listener in self.listeners.take() {
+            core.late.parts().signals.stop(&listener);
+        }
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        Vec::from_iter(self.waker.take())
     }
 }
 
@@ -100,32 +114,33 @@ impl Signals {
         let owner = Rc::downgrade(&queue);
         core.header.belongs_to(owner);
         // Complete from here on: its drop stops those that were started.
-        let mut signals = Self {
-            core,
-            queue,
-            listeners: Vec::new(),
-        };
+        let signals = Self { core, queue };
         for kind in kinds {
             signals.listen(kind)?;
         }
         Ok(signals)
     }
 
-    fn listen(&mut self, kind: SignalKind) -> io::Result<()> {
+    fn listen(&self, kind: SignalKind) -> io::Result<()> {
         let core = self.core.handle.core();
         let listener = Listener::new(self.core.header.clone());
-        let queue = self.queue.clone();
-        let none = listener.callback.set(Box::new(move || queue.push(kind)));
+        // Weak: the queue has the listeners.
+        let queue = Rc::downgrade(&self.queue);
+        let none = listener.callback.set(Box::new(move || {
+            if let Some(queue) = queue.upgrade() {
+                queue.push(kind);
+            }
+        }));
         debug_assert!(none.is_none());
         let signals = &core.late.parts().signals;
         let started = signals.start(&core.poller, &listener, kind.as_raw(), false);
         started.map_err(|error| kind.explain(error))?;
         core.set_active(&self.core.header, true);
-        self.listeners.push(listener);
+        self.queue.listeners.borrow_mut().push(listener);
         Ok(())
     }
 
-    /// The next signal that was caught. `None` when the loop is gone.
+    /// The next signal that was caught. `None` when the stream was closed, or the loop is gone.
     ///
     /// # Cancel safety
     ///
@@ -144,20 +159,13 @@ impl Signals {
         if let Some(kind) = self.try_recv() {
             return Poll::Ready(Some(kind));
         }
-        if self.core.handle.is_closed() {
+        if self.queue.is_closed.get() || self.core.handle.is_closed() {
             return Poll::Ready(None);
         }
         let before = self.queue.waker.replace(Some(cx.waker().clone()));
         // Outside of the borrow: the drop of a waker may be anybody's code.
         drop(before);
         Poll::Pending
-    }
-
-    fn shut(&self) {
-        let core = self.core.handle.core();
-        for listener in &self.listeners {
-            core.late.parts().signals.stop(listener);
-        }
     }
 }
 
@@ -179,13 +187,14 @@ impl sealed::Sealed for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 
 impl fmt::Debug for Signals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = self.listeners.iter().filter_map(|state| state.number());
+        let listeners = self.queue.listeners.borrow();
+        let kinds = listeners.iter().filter_map(|state| state.number());
         f.debug_struct("Signals")
             .field(
                 "kinds",

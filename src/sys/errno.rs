@@ -1,5 +1,7 @@
 //! The names of the system's error numbers.
 
+use std::io;
+
 /// The name of an error number, such as `ENOENT`. `None` for one without a name here, and where the system has no such names.
 #[cfg(unix)]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
@@ -23,6 +25,17 @@ pub(crate) fn name(number: i32) -> Option<&'static str> {
 #[cfg(not(unix))]
 pub(crate) fn name(_number: i32) -> Option<&'static str> {
     None
+}
+
+/// The error of an operation whose handle was closed before it had ended.
+#[cfg(unix)]
+pub(crate) fn cancelled() -> io::Error {
+    io::Error::from_raw_os_error(libc::ECANCELED)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn cancelled() -> io::Error {
+    io::Error::other("the handle was closed before the operation had ended")
 }
 
 #[cfg(all(test, unix))]

@@ -172,7 +172,7 @@ impl Timer {
 
     /// Stops the timer for good, at once, and has it reported in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
-        self.core.close(|| self.shut())
+        self.core.close()
     }
 
     /// Why there is no callback to start the timer with, if there is none.
@@ -191,11 +191,6 @@ impl Timer {
             .arm_timer(&self.state, nanoseconds(timeout));
     }
 
-    fn shut(&self) {
-        self.stop();
-        self.state.callback.clear();
-    }
-
     fn loop_core(&self) -> &Core {
         self.core.handle.core()
     }
@@ -211,7 +206,7 @@ impl sealed::Sealed for Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        self.core.release(|| self.shut());
+        self.core.release();
     }
 }
 

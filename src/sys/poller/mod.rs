@@ -66,6 +66,50 @@ pub(crate) struct Event {
     pub(crate) ready: Ready,
 }
 
+/// A registered source without the owner of its descriptor, who keeps it open as long as it is registered.
+#[cfg(unix)]
+#[derive(Clone, Copy)]
+pub(crate) struct RawSource(std::os::fd::RawFd);
+#[cfg(windows)]
+#[derive(Clone, Copy)]
+pub(crate) struct RawSource(std::os::windows::io::RawSocket);
+
+impl RawSource {
+    #[cfg(unix)]
+    fn of(source: &impl AsSource) -> Self {
+        Self(std::os::fd::AsRawFd::as_raw_fd(&source.source()))
+    }
+
+    #[cfg(windows)]
+    fn of(source: &impl AsSource) -> Self {
+        Self(std::os::windows::io::AsRawSocket::as_raw_socket(
+            &source.source(),
+        ))
+    }
+
+    /// Calls `f` with the source.
+    #[cfg(unix)]
+    fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
+        // SAFETY: open, as it is registered.
+        f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
+    }
+
+    /// Calls `f` with the source.
+    #[cfg(windows)]
+    fn with<R>(self, f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R) -> R {
+        // SAFETY: open, as it is registered.
+        f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
+    }
+}
+
+impl Poller {
+    /// Deregisters a source on behalf of its [`Registration`], which has to [`leave`](Registration::leave) then.
+    pub(crate) fn remove(&self, source: RawSource) {
+        // As in `Registration::deregister`.
+        let _ = source.with(|source| self.delete(source));
+    }
+}
+
 /// What a source is ready for: a set, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ready(u8);
@@ -119,8 +163,8 @@ impl<T: AsSource> Registration<T> {
     /// The system's: `AlreadyExists` for a source that is registered already, `PermissionDenied` for one
     /// that cannot be polled (a regular file), out of memory. The source comes back with the error.
     pub(crate) fn new(poller: Rc<Poller>, source: T, key: usize) -> Result<Self, (T, io::Error)> {
-        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it, and both ways out of
-        // it deregister it first.
+        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it, its drop
+        // deregisters it first, and `leave` is for one that was.
         match unsafe { poller.add(&source, key) } {
             Ok(()) => Ok(Self {
                 source: ManuallyDrop::new(source),
@@ -141,9 +185,14 @@ impl<T: AsSource> Registration<T> {
         self.poller.rearm(self.get(), self.key, readable, writable)
     }
 
-    pub(crate) fn into_inner(self) -> T {
+    /// The source, for who deregisters it by [`Poller::remove`] before this is gone.
+    pub(crate) fn raw(&self) -> RawSource {
+        RawSource::of(self.get())
+    }
+
+    /// The way out for a source that [`Poller::remove`] has deregistered.
+    pub(crate) fn leave(self) -> T {
         let mut this = ManuallyDrop::new(self);
-        this.deregister();
         // SAFETY: `this` is not dropped: each of its fields is taken, or dropped, here and once.
         unsafe {
             std::ptr::drop_in_place(&raw mut this.poller);
@@ -161,7 +210,7 @@ impl<T: AsSource> Registration<T> {
 impl<T: AsSource> Drop for Registration<T> {
     fn drop(&mut self) {
         self.deregister();
-        // SAFETY: not used afterwards; `into_inner`, which takes it, keeps this from being called.
+        // SAFETY: not used afterwards; `leave`, which takes it, keeps this from being called.
         unsafe { ManuallyDrop::drop(&mut self.source) };
     }
 }

@@ -1,0 +1,123 @@
+//! Handles of whatever kind, to look at and to close: libuv's `uv_walk`.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::handle::LoopHandle;
+use super::handles::{Close, Handle, HandleCore, HandleInfo, Header, Stage, sealed};
+use crate::kinds::Kind;
+
+/// A view of a handle, of whatever kind: what [`LoopHandle::walk`] visits, and [`Handle::any`] makes.
+///
+/// It does not own the handle: dropping it changes nothing, and a handle that is dropped is gone though views of it are
+/// left. Two views are equal if they are of the same handle.
+///
+/// # Closing from elsewhere
+///
+/// [`close`](Self::close) works while the owner of the handle, or a future on it, waits. The future is woken in the closing
+/// phase and ends: reads, writes and waits of all kinds with an error, on Unix `ECANCELED`; streams of events with `None`.
+/// The descriptor of a socket, pipe or source leaves the loop at once and is closed when its owner drops it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{Handle, net::UdpSocket, spawn};
+///
+/// phaseloop::block_on(async {
+///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+///     let view = socket.any();
+///     let receiver = spawn(async move { socket.recv_from(&mut [0; 64]).await });
+///     phaseloop::task::yield_now().await;
+///     view.close().await;
+///     assert!(receiver.await.unwrap().is_err());
+///     Ok::<(), std::io::Error>(())
+/// }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct AnyHandle {
+    core: Rc<HandleCore>,
+}
+
+impl AnyHandle {
+    pub(super) fn new(handle: LoopHandle, header: Rc<Header>) -> Self {
+        Self {
+            core: Rc::new(HandleCore::view_on(handle, header)),
+        }
+    }
+
+    /// What the handle is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.core.header.kind
+    }
+
+    /// What [`LoopHandle::handles`] says of it.
+    #[must_use]
+    pub fn info(&self) -> HandleInfo {
+        self.core.header.info()
+    }
+
+    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
+    ///
+    /// Of a [`Child`](crate::process::Child) this closes the handle: the child runs on, and is waited for in the background.
+    pub fn close(&self) -> Close {
+        self.core.close()
+    }
+}
+
+impl Handle for AnyHandle {}
+
+impl sealed::Sealed for AnyHandle {
+    fn handle_core(&self) -> &HandleCore {
+        &self.core
+    }
+}
+
+impl PartialEq for AnyHandle {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.core.header, &other.core.header)
+    }
+}
+
+impl Eq for AnyHandle {}
+
+impl fmt::Debug for AnyHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AnyHandle({})", self.info())
+    }
+}
+
+impl LoopHandle {
+    /// Visits the loop's handles in the order in which they were made, those that are not started or are closing included.
+    /// libuv's `uv_walk`.
+    ///
+    /// The visitor may do anything. Handles that it makes are not visited in this walk, nor are those that were dropped
+    /// before their turn.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode, time::Timer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut event_loop = EventLoop::new()?;
+    /// let handle = event_loop.handle();
+    /// let timer = Timer::new(&handle);
+    /// timer.start(Duration::from_secs(3600), Duration::ZERO, |_| unreachable!())?;
+    /// let _sent = AsyncHandle::new(&handle, |_| ())?;
+    /// handle.walk(|each| each.close().then(|| println!("closed")));
+    /// assert!(timer.is_closing());
+    /// assert!(!event_loop.run(RunMode::Default)?);
+    /// assert_eq!(handle.handles(), []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn walk(&self, mut visit: impl FnMut(&AnyHandle)) {
+        for header in self.core().handles.headers() {
+            if header.stage.get() != Stage::Closed {
+                visit(&AnyHandle::new(self.clone(), header));
+            }
+        }
+    }
+}
