@@ -16,6 +16,8 @@
 //! |---|---|
 //! | `on`, `once`, `prependListener`, `prependOnceListener` | [`on`](EventEmitter::on), [`once`](EventEmitter::once), [`prepend`](EventEmitter::prepend), [`prepend_once`](EventEmitter::prepend_once) |
 //! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] that `on` has returned: closures have no identity |
+//! | `on(name, function () { this… })` | [`on_this`](Emitter::on_this), whose listener can also take itself off |
+//! | `class X extends EventEmitter` | [`Emitter`] |
 //! | `emit(name, a, b)` | [`emit`](EventEmitter::emit): several arguments are a tuple or a struct |
 //! | `'error'` without a listener throws | `emit` [throws](super::throw) that error, [`try_emit`](EventEmitter::try_emit) returns it |
 //! | `events.errorMonitor` | [`Event::monitor`] |
@@ -28,18 +30,20 @@
 //! in a `Cell` or `RefCell`.
 
 mod awaited;
+mod emitter;
 mod event;
 mod listeners;
 
+use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::awaited::{Events, Once, on, once};
+pub use self::emitter::{Emitter, Listening};
 use self::event::Key;
 pub use self::event::{Event, ListenerId};
-use self::listeners::{Listener, Listeners, Slot};
+use self::listeners::{Calls, Listener, Listeners, Slot};
 use super::error::Error;
 use super::process;
 use super::reason::Reason;
@@ -57,9 +61,6 @@ pub const ERROR: Event<Error> = Event::error();
 
 /// How many listeners an event may have before the emitter warns, unless told otherwise.
 pub const DEFAULT_MAX_LISTENERS: usize = 10;
-
-/// The next listener's number. One count for all emitters: an id is good for no other emitter than its own.
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 /// What a type that emits does when listeners come and go: a readable stream begins to flow.
 pub(super) trait Watch {
@@ -158,7 +159,17 @@ impl EventEmitter {
         event: Event<A>,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        let id = self.add(event, Box::new(listener), None, false);
+        self.on_as(ListenerId::new(event), event, listener)
+    }
+
+    /// Adds a listener under a name it may know.
+    fn on_as<A: ?Sized + 'static>(
+        &self,
+        id: ListenerId,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.add(id, event, Calls::Always(Box::new(listener)), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -167,10 +178,10 @@ impl EventEmitter {
     pub fn once<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
-        listener: impl Fn(&A) + 'static,
+        listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
-        let fired = Some(Cell::new(false));
-        let id = self.add(event, Box::new(listener), fired, false);
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::once(listener), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -181,35 +192,36 @@ impl EventEmitter {
         event: Event<A>,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.add(event, Box::new(listener), None, true)
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::Always(Box::new(listener)), true);
+        id
     }
 
     /// Adds a listener before the others that is called once.
     pub fn prepend_once<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
-        listener: impl Fn(&A) + 'static,
+        listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
-        let fired = Some(Cell::new(false));
-        self.add(event, Box::new(listener), fired, true)
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::once(listener), true);
+        id
     }
 
     fn add<A: ?Sized + 'static>(
         &self,
+        id: ListenerId,
         event: Event<A>,
-        call: Box<dyn Fn(&A)>,
-        fired: Option<Cell<bool>>,
+        calls: Calls<A>,
         first: bool,
-    ) -> ListenerId {
+    ) {
         let key = event.key();
         if self.listener_count(NEW_LISTENER) > 0 {
             self.emit(NEW_LISTENER, key.name);
         }
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let listener = Rc::new(Listener {
-            number,
-            fired,
-            call,
+            number: id.number,
+            calls,
         });
         let too_many = {
             let mut slots = self.inner.slots.borrow_mut();
@@ -236,7 +248,6 @@ impl EventEmitter {
         if let Some(count) = too_many {
             self.warn(key.name, count);
         }
-        ListenerId { key, number }
     }
 
     /// Takes a listener off. [`REMOVE_LISTENER`] is emitted afterwards (N115). An emit that runs still calls it (N113).
@@ -330,7 +341,7 @@ impl EventEmitter {
     // Emitting.
 
     /// Calls the listeners of an event, one after the other, inside this call; no lane is drained between them (N10).
-    /// `false`: there were none.
+    /// `false`: there were none. The arguments are a value or a reference: `emit(DATA, 7)`, `emit(DATA, &7)`.
     ///
     /// The listeners are those of this moment: one that is added meanwhile waits for the next emit, one that is removed
     /// meanwhile is called (N113).
@@ -340,7 +351,7 @@ impl EventEmitter {
     /// With the panic of a listener; the listeners after it are not called (N114). [`ERROR`], and other events made by
     /// [`Event::error`], [throw](super::throw) the error itself when there is no listener.
     #[track_caller]
-    pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
+    pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
         match self.try_emit(event, arguments) {
             Ok(heard) => heard,
             Err(unheard) => unheard.reason.raise(),
@@ -359,8 +370,9 @@ impl EventEmitter {
     pub fn try_emit<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
-        arguments: &A,
+        arguments: impl Borrow<A>,
     ) -> Result<bool, UnheardError> {
+        let arguments = arguments.borrow();
         let Some(unheard) = event.unheard else {
             return Ok(self.call_all(event, arguments));
         };
@@ -378,16 +390,18 @@ impl EventEmitter {
             return false;
         };
         for listener in listeners.iter() {
-            if let Some(fired) = &listener.fired {
-                if fired.replace(true) {
-                    continue;
+            match &listener.calls {
+                Calls::Always(call) => call(arguments),
+                Calls::Once(call) => {
+                    // A nested emit may have been first.
+                    let Some(call) = call.take() else { continue };
+                    self.off(ListenerId {
+                        key: event.key(),
+                        number: listener.number,
+                    });
+                    call(arguments);
                 }
-                self.off(ListenerId {
-                    key: event.key(),
-                    number: listener.number,
-                });
             }
-            (listener.call)(arguments);
         }
         true
     }
@@ -467,42 +481,6 @@ impl WeakEmitter {
 impl fmt::Debug for WeakEmitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WeakEmitter")
-    }
-}
-
-/// Types that emit events: sockets, streams, servers. Brings the methods of [`EventEmitter`] that one needs every day;
-/// the others are behind [`emitter`](Self::emitter).
-pub trait Emitter {
-    /// The emitter itself.
-    fn emitter(&self) -> &EventEmitter;
-
-    /// Adds a listener; see [`EventEmitter::on`].
-    fn on<A: ?Sized + 'static>(
-        &self,
-        event: Event<A>,
-        listener: impl Fn(&A) + 'static,
-    ) -> ListenerId {
-        self.emitter().on(event, listener)
-    }
-
-    /// Adds a listener that is called once; see [`EventEmitter::once`].
-    fn once<A: ?Sized + 'static>(
-        &self,
-        event: Event<A>,
-        listener: impl Fn(&A) + 'static,
-    ) -> ListenerId {
-        self.emitter().once(event, listener)
-    }
-
-    /// Takes a listener off; see [`EventEmitter::off`].
-    fn off(&self, id: ListenerId) -> bool {
-        self.emitter().off(id)
-    }
-}
-
-impl Emitter for EventEmitter {
-    fn emitter(&self) -> &EventEmitter {
-        self
     }
 }
 

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::error::Error;
 use super::super::reason::Reason;
@@ -114,4 +115,17 @@ pub(super) struct Key {
 pub struct ListenerId {
     pub(super) key: Key,
     pub(super) number: u64,
+}
+
+/// The next listener's number. One count for all emitters: an id is good for no other emitter than its own.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+impl ListenerId {
+    /// The name of a listener to come.
+    pub(super) fn new<A: ?Sized + 'static>(event: Event<A>) -> Self {
+        Self {
+            key: event.key(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+        }
+    }
 }

@@ -9,9 +9,22 @@ use super::event::Key;
 /// One listener of an event.
 pub(super) struct Listener<A: ?Sized> {
     pub(super) number: u64,
-    /// For `once`: whether it was called. A nested emit may have been first.
-    pub(super) fired: Option<Cell<bool>>,
-    pub(super) call: Box<dyn Fn(&A)>,
+    pub(super) calls: Calls<A>,
+}
+
+/// What a listener calls, and how often.
+pub(super) enum Calls<A: ?Sized> {
+    Always(Box<dyn Fn(&A)>),
+    /// Empty once it was called.
+    Once(Cell<Option<OnceCall<A>>>),
+}
+
+type OnceCall<A> = Box<dyn FnOnce(&A)>;
+
+impl<A: ?Sized> Calls<A> {
+    pub(super) fn once(call: impl FnOnce(&A) + 'static) -> Self {
+        Self::Once(Cell::new(Some(Box::new(call))))
+    }
 }
 
 /// The listeners of one event. Shared with the emits that run: a change meanwhile makes a copy (N113).
