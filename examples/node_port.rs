@@ -108,7 +108,7 @@ mod program {
                     let saved = store.clone();
                     fs::write_file(&file, store.lines(), move |result| {
                         result.expect("the directory for temporary files can be written");
-                        saved.emitter.emit(SAVED, &());
+                        saved.emitter.emit(SAVED, ());
                     });
                 };
                 set_timeout(10, save)

@@ -143,7 +143,7 @@ fn emitters_whose_listeners_hold_emitters_are_dropped() {
     const NEWS: Event<()> = Event::new("news");
     let last = (0..LINKS).fold(EventEmitter::new(), |inner, _| {
         let outer = EventEmitter::new();
-        outer.on(NEWS, move |()| assert!(!inner.emit(NEWS, &())));
+        outer.on(NEWS, move |()| assert!(!inner.emit(NEWS, ())));
         outer
     });
     drop(last);

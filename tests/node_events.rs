@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use futures::{FutureExt, StreamExt};
-use phaseloop::node::events::{self, ERROR, Event, EventEmitter, NEW_LISTENER, REMOVE_LISTENER};
+use phaseloop::node::events::{
+    self, ERROR, Emitter, Event, EventEmitter, NEW_LISTENER, REMOVE_LISTENER,
+};
 use phaseloop::node::{self, AbortController, AbortSignal, Error, Promise, process};
 use phaseloop::time::sleep;
 use phaseloop::{next_tick, queue_microtask, set_immediate, spawn, spawn_blocking};
@@ -47,10 +49,86 @@ fn n110_listeners_are_called_in_order_inside_the_emit() {
     let (emitter, log) = (EventEmitter::new(), Log::default());
     emitter.on(X, log.listener("a"));
     emitter.on(X, log.listener("b"));
-    assert!(emitter.emit(X, &()));
+    assert!(emitter.emit(X, ()));
     log.say("after");
     assert_eq!(log.take(), "a b after");
-    assert!(!emitter.emit(NUMBER, &1), "nobody listens to that");
+    assert!(!emitter.emit(NUMBER, 1), "nobody listens to that");
+}
+
+#[test]
+fn the_arguments_of_an_emit_are_a_value_or_a_reference() {
+    const TEXT: Event<str> = Event::new("text");
+    let (emitter, log) = (EventEmitter::new(), Log::default());
+    let (text, number) = (log.clone(), log.clone());
+    emitter.on(TEXT, move |what| text.say(what));
+    emitter.on(NUMBER, move |n| number.say(n));
+    emitter.emit(TEXT, "a");
+    emitter.emit(TEXT, "b".to_owned());
+    emitter.emit(NUMBER, 1);
+    emitter.emit(NUMBER, 2);
+    assert_eq!(log.take(), "a b 1 2");
+}
+
+#[test]
+fn a_listener_can_take_itself_off() {
+    let (emitter, log) = (EventEmitter::new(), Log::default());
+    let said = log.clone();
+    emitter.on_this(NUMBER, move |this, n| {
+        said.say(n);
+        if *n == 2 {
+            assert!(this.stop_listening());
+            assert!(!this.stop_listening(), "it is off");
+            this.emit(NUMBER, 9);
+        }
+    });
+    emitter.on(NUMBER, log.listener("other"));
+    (1..=3).for_each(|n| assert!(emitter.emit(NUMBER, n)));
+    assert_eq!(log.take(), "1 other 2 other other other");
+}
+
+/// A type of a program's own, in place of a class that extends `EventEmitter`.
+#[derive(Clone, Default)]
+struct Door(EventEmitter, Rc<Cell<u32>>);
+
+impl Emitter for Door {
+    fn emitter(&self) -> &EventEmitter {
+        &self.0
+    }
+}
+
+#[test]
+fn what_emits_has_the_methods_of_its_emitter() {
+    let (door, log) = (Door::default(), Log::default());
+    let said = log.clone();
+    door.on_this(NUMBER, move |door, n| {
+        door.1.set(door.1.get() + n);
+        said.say("last");
+    });
+    door.prepend(NUMBER, log.listener("first"));
+    let owned = (log.clone(), "once".to_owned());
+    // The closure moves what it owns: it is called once.
+    door.prepend_once(NUMBER, move |_| {
+        let (log, what) = owned;
+        log.say(what);
+    });
+    door.once_this(NUMBER, |door, n| door.1.set(door.1.get() + 10 * n));
+    assert_eq!(door.listener_count(NUMBER), 4);
+    assert!(door.emit(NUMBER, 1) && door.emit(NUMBER, 1));
+    assert_eq!(log.take(), "once first last first last");
+    assert_eq!(door.1.get(), 12);
+    door.remove_all(NUMBER);
+    assert!(!door.emit(NUMBER, 1));
+}
+
+#[test]
+fn a_listener_that_is_given_its_emitter_does_not_keep_it() {
+    let held = Rc::new(());
+    let emitter = EventEmitter::new();
+    let (kept, once) = (held.clone(), held.clone());
+    emitter.on_this(X, move |_, ()| drop(kept.clone()));
+    emitter.once_this(X, move |_, ()| drop(once));
+    drop(emitter);
+    assert_eq!(Rc::strong_count(&held), 1);
 }
 
 #[test]
@@ -60,10 +138,10 @@ fn n111_a_once_listener_is_off_before_it_is_called() {
     emitter.once(X, move |()| {
         let emitter = inner.upgrade().unwrap();
         said.say(emitter.listener_count(X));
-        assert!(!emitter.emit(X, &()), "it does not call itself");
+        assert!(!emitter.emit(X, ()), "it does not call itself");
     });
-    assert!(emitter.emit(X, &()));
-    assert!(!emitter.emit(X, &()));
+    assert!(emitter.emit(X, ()));
+    assert!(!emitter.emit(X, ()));
     assert_eq!(log.take(), "0");
 }
 
@@ -75,11 +153,11 @@ fn n111_a_once_listener_in_two_nested_emits_is_called_once() {
         depth.set(depth.get() + 1);
         said.say(depth.get());
         if depth.get() == 1 {
-            inner.upgrade().unwrap().emit(X, &());
+            inner.upgrade().unwrap().emit(X, ());
         }
     });
     emitter.once(X, log.listener("once"));
-    emitter.emit(X, &());
+    emitter.emit(X, ());
     assert_eq!(log.take(), "1 2 once");
 }
 
@@ -89,8 +167,8 @@ fn n112_prepended_listeners_come_first() {
     emitter.on(X, log.listener("a"));
     emitter.prepend(X, log.listener("b"));
     emitter.prepend_once(X, log.listener("c"));
-    emitter.emit(X, &());
-    emitter.emit(X, &());
+    emitter.emit(X, ());
+    emitter.emit(X, ());
     assert_eq!(log.take(), "c b a b a");
 }
 
@@ -108,9 +186,9 @@ fn n113_an_emit_works_on_the_listeners_of_its_beginning() {
         }
     });
     last.set(Some(emitter.on(X, log.listener("removed"))));
-    emitter.emit(X, &());
+    emitter.emit(X, ());
     log.say("|");
-    emitter.emit(X, &());
+    emitter.emit(X, ());
     assert_eq!(log.take(), "a removed | a added");
 }
 
@@ -127,7 +205,7 @@ fn n113_an_emitter_may_be_emptied_and_dropped_while_it_emits() {
     emitter.on(X, log.listener("still called"));
     let weak = emitter.downgrade();
     slot.replace(Some(emitter.clone()));
-    emitter.emit(X, &());
+    emitter.emit(X, ());
     assert_eq!(log.take(), "still called");
     drop(emitter);
     assert!(weak.upgrade().is_none());
@@ -147,7 +225,7 @@ fn n010_an_emit_drains_no_lane() {
     emitter.on(X, move |()| second.log("b"));
     let after = trace.clone();
     handle.set_immediate(move || {
-        emitter.emit(X, &());
+        emitter.emit(X, ());
         after.log("emitted");
     });
     finish(&mut event_loop);
@@ -195,7 +273,7 @@ fn a_listener_that_is_dropped_may_use_the_emitter() {
     struct Noisy(EventEmitter);
     impl Drop for Noisy {
         fn drop(&mut self) {
-            self.0.emit(X, &());
+            self.0.emit(X, ());
             self.0.on(NUMBER, |_| ());
         }
     }
@@ -225,7 +303,7 @@ fn n115_new_listener_comes_before_the_addition_and_remove_listener_after_the_rem
     });
     let f = emitter.on(X, log.listener("f"));
     emitter.once(X, log.listener("g"));
-    emitter.emit(X, &());
+    emitter.emit(X, ());
     emitter.off(f);
     assert_eq!(log.take(), "+removeListener0 +x0 +x1 f -x1 g -x0");
 }
@@ -283,15 +361,15 @@ fn n114_an_error_without_a_listener_is_thrown_itself_or_returned() {
     assert!(error.is_some_and(|error| same.is(error)), "{reason:?}");
     let text = panic_of(|| emitter.emit(ERROR, &same));
     assert_eq!(text, "boom", "a plain panic where no program runs");
-    let unheard = emitter.try_emit(ERROR, &Error::new("two")).unwrap_err();
+    let unheard = emitter.try_emit(ERROR, Error::new("two")).unwrap_err();
     assert_eq!(unheard.message(), "two");
     emitter.on(ERROR, |_| ());
-    assert_eq!(emitter.try_emit(ERROR, &Error::new("three")), Ok(true));
+    assert_eq!(emitter.try_emit(ERROR, Error::new("three")), Ok(true));
     const TYPED: Event<io::Error> = Event::error();
-    let text = panic_of(|| emitter.emit(TYPED, &io::Error::other("four")));
+    let text = panic_of(|| emitter.emit(TYPED, io::Error::other("four")));
     assert_eq!(text, "four");
     const TEXT: Event<String> = Event::error();
-    let text = panic_of(|| emitter.emit(TEXT, &"five".to_owned()));
+    let text = panic_of(|| emitter.emit(TEXT, "five".to_owned()));
     assert_eq!(text, "Unhandled error. ('five')");
 }
 
@@ -302,9 +380,9 @@ fn n114_a_listener_that_panics_ends_the_emit_and_nothing_else() {
     let panics = Cell::new(true);
     emitter.on(X, move |()| assert!(!panics.take(), "in the listener"));
     emitter.on(X, log.listener("b"));
-    assert_eq!(panic_of(|| emitter.emit(X, &())), "in the listener");
+    assert_eq!(panic_of(|| emitter.emit(X, ())), "in the listener");
     assert_eq!(log.take(), "a");
-    assert!(emitter.emit(X, &()));
+    assert!(emitter.emit(X, ()));
     assert_eq!(log.take(), "a b", "the emitter works as before");
 }
 
@@ -312,9 +390,9 @@ fn n114_a_listener_that_panics_ends_the_emit_and_nothing_else() {
 fn n116_monitors_see_an_error_first_and_do_not_hear_it() {
     let (emitter, log) = (EventEmitter::new(), Log::default());
     emitter.on(ERROR.monitor(), log.listener("monitor"));
-    assert!(emitter.try_emit(ERROR, &Error::new("..")).is_err());
+    assert!(emitter.try_emit(ERROR, Error::new("..")).is_err());
     emitter.on(ERROR, log.listener("heard"));
-    assert!(emitter.emit(ERROR, &Error::new("..")));
+    assert!(emitter.emit(ERROR, Error::new("..")));
     assert_eq!(log.take(), "monitor monitor heard");
 }
 
@@ -358,7 +436,7 @@ fn n117_an_awaited_event_resumes_two_microtasks_after_the_emit() {
     let log = trace.clone();
     handle.set_immediate(move || {
         next_tick(log.call("tick"));
-        emitter.emit(NUMBER, &7);
+        emitter.emit(NUMBER, 7);
         log.log("emitted");
         chain(&log, 1, 3);
     });
@@ -376,7 +454,7 @@ fn n117_an_error_rejects_unless_it_is_what_is_awaited() {
     drop(handle.spawn(async move { log.log(error.await.unwrap().name()) }));
     let log = trace.clone();
     handle.set_immediate(move || {
-        emitter.emit(ERROR, &Error::new("bad"));
+        emitter.emit(ERROR, Error::new("bad"));
         log.log("emitted");
         assert!(emitter.event_names().is_empty(), "all listeners are off");
     });
@@ -394,8 +472,8 @@ fn an_awaited_event_that_is_given_up_leaves_no_listener() {
     assert!(emitter.event_names().is_empty());
     // Without a loop there is no lane: ready at once.
     let awaited = events::once(&emitter, NUMBER);
-    emitter.emit(NUMBER, &1);
-    emitter.emit(NUMBER, &2);
+    emitter.emit(NUMBER, 1);
+    emitter.emit(NUMBER, 2);
     assert_eq!(awaited.now_or_never().unwrap().unwrap(), 1);
 }
 
@@ -404,10 +482,10 @@ fn a_stream_of_events_keeps_what_comes_and_ends_with_an_error() {
     let emitter = EventEmitter::new();
     let mut stream = events::on(&emitter, NUMBER);
     assert!(stream.next().now_or_never().is_none());
-    emitter.emit(NUMBER, &1);
-    emitter.emit(NUMBER, &2);
-    emitter.emit(ERROR, &Error::new("bad"));
-    emitter.emit(NUMBER, &3);
+    emitter.emit(NUMBER, 1);
+    emitter.emit(NUMBER, 2);
+    emitter.emit(ERROR, Error::new("bad"));
+    emitter.emit(NUMBER, 3);
     let items: Vec<_> = (&mut stream)
         .map(|item| item.map_err(|error| error.to_string()))
         .collect()
@@ -430,10 +508,10 @@ fn a_stream_of_events_wakes_its_task_with_the_emit() {
     }));
     let log = trace.clone();
     handle.set_immediate(move || {
-        emitter.emit(NUMBER, &1);
-        emitter.emit(NUMBER, &2);
+        emitter.emit(NUMBER, 1);
+        emitter.emit(NUMBER, 2);
         chain(&log, 1, 2);
-        set_immediate(move || assert!(emitter.emit(NUMBER, &3)));
+        set_immediate(move || assert!(emitter.emit(NUMBER, 3)));
     });
     finish(&mut event_loop);
     assert_eq!(trace.take(), "1 2 c1 c2 3");
@@ -649,13 +727,13 @@ fn a_waker_that_emits_when_it_is_cloned_is_heard() {
         let emitter = EventEmitter::new();
         let this = emitter.clone();
         let mut next = events::once(&emitter, NUMBER);
-        let waker = on_clone(move || assert!(this.emit(NUMBER, &1)));
+        let waker = on_clone(move || assert!(this.emit(NUMBER, 1)));
         let polled = next.poll_unpin(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         assert_eq!(next.await.unwrap(), 1);
         let this = emitter.clone();
         let mut all = events::on(&emitter, NUMBER);
-        let waker = on_clone(move || assert!(this.emit(NUMBER, &2)));
+        let waker = on_clone(move || assert!(this.emit(NUMBER, 2)));
         let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
         assert!(matches!(polled, Poll::Ready(Some(Ok(2)))));
     });

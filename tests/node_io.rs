@@ -36,12 +36,35 @@ const ANY: (&str, u16) = ("127.0.0.1", 0);
 /// A server that sends back what it gets, and ends with its clients.
 fn echo() -> Server {
     net::create_server(|socket| {
-        let this = socket.clone();
-        socket.on_data(move |bytes| {
-            this.write(bytes.clone());
-        });
+        socket.on_data_this(|socket, bytes| _ = socket.write(bytes));
         socket.on(ERROR, |_| ());
     })
+}
+
+#[test]
+fn listeners_that_are_given_their_server_and_sockets_keep_neither() {
+    let held = Rc::new(());
+    let [on_server, on_client, at_listen, at_connect] = [(); 4].map(|()| held.clone());
+    let exit = run(async move {
+        let server = echo();
+        server.on_this(net::CONNECTION, move |server, _| {
+            server.close();
+            drop(on_server.clone());
+        });
+        server.listen_this(ANY, move |server| {
+            let client = net::connect_with(server.address().unwrap(), move |client| {
+                client.write("through");
+                drop(at_connect);
+            });
+            client.on_data_this(move |client, bytes| {
+                assert_eq!(bytes, b"through");
+                drop(on_client.clone());
+                client.end();
+            });
+            drop(at_listen);
+        });
+    });
+    assert_eq!((exit.code(), Rc::strong_count(&held)), (0, 1));
 }
 
 /// Runs a program with a client of the echo server.

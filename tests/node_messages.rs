@@ -26,13 +26,32 @@ fn channel<T: 'static>(event_loop: &phaseloop::EventLoop) -> MessageChannel<T> {
 
 /// Logs messages; closes the port after `last`.
 fn log_until(trace: &Trace, port: &MessagePort<u32>, label: &'static str, last: u32) {
-    let (trace, this) = (trace.clone(), port.clone());
-    port.on_message(move |n| {
+    let trace = trace.clone();
+    port.on_message_this(move |port, n| {
         trace.log(format_args!("{label}{n}"));
         if *n == last {
-            this.close();
+            port.close();
         }
     });
+}
+
+#[test]
+fn a_listener_of_a_worker_is_given_the_worker_and_can_take_itself_off() {
+    let calls = Rc::new(Cell::new(0));
+    let count = calls.clone();
+    node::run(async move {
+        let worker = Worker::<(), u32>::new(|parent| async move {
+            (1..=3).for_each(|n| parent.post_message(n));
+        });
+        worker.unwrap().on_message_this(move |worker, n| {
+            assert!(worker.exit_code().is_none());
+            count.set(count.get() + 1);
+            if *n == 2 {
+                worker.stop_listening();
+            }
+        });
+    });
+    assert_eq!(calls.get(), 2);
 }
 
 #[test]

@@ -392,7 +392,7 @@ fn a_panic_that_a_listener_hears_is_not_reported() {
             queue_microtask(|| panic!("in a microtask"));
             drop(call(async { panic!("in an async function") }));
             drop(Promise::<()>::new(|_| panic!("in an executor")));
-            EventEmitter::new().emit(ERROR, &Error::new("in the main program"));
+            EventEmitter::new().emit(ERROR, Error::new("in the main program"));
         });
         assert_eq!(exit.code(), 0);
     });
@@ -415,7 +415,7 @@ fn a_panic_that_no_listener_hears_is_reported() {
         let exit = node::run(async { panic!("in a program without listeners") });
         assert_eq!(exit.code(), 1);
         let exit = node::run(async {
-            EventEmitter::new().emit(ERROR, &Error::new("an unheard error"));
+            EventEmitter::new().emit(ERROR, Error::new("an unheard error"));
         });
         assert_eq!(exit.code(), 1);
     });

@@ -169,9 +169,10 @@ impl ChildProcess {
 
     fn failed(error: Error) -> Self {
         let this = Self::new(None, None, None, None);
-        let emitter = this.inner.emitter.clone();
+        // It has no program that would hold it until its end.
+        let kept = Kept(this.clone());
         next_tick(move || {
-            emitter.emit(ERROR, &error);
+            kept.0.inner.emitter.emit(ERROR, &error);
         });
         this
     }
@@ -214,7 +215,7 @@ impl ChildProcess {
         }
         let emitter = this.inner.emitter.clone();
         next_tick(move || {
-            emitter.emit(SPAWN, &());
+            emitter.emit(SPAWN, ());
         });
         let kept = Kept(this.clone());
         in_callbacks(async move {
@@ -247,7 +248,7 @@ impl ChildProcess {
         if let Some(stdin) = self.stdin() {
             stdin.destroy(None);
         }
-        self.inner.emitter.emit(EXIT, &exit);
+        self.inner.emitter.emit(EXIT, exit);
         let this = self.clone();
         // What nobody reads is let go of, so that the pipes end.
         next_tick(move || {
@@ -263,7 +264,7 @@ impl ChildProcess {
     fn closed_one(&self) {
         self.inner.open.set(self.inner.open.get() - 1);
         if self.inner.open.get() == 0 {
-            self.inner.emitter.emit(CLOSE, &());
+            self.inner.emitter.emit(CLOSE, ());
             self.inner.emitter.clear();
             let waker = self.inner.closed.take();
             if let Some(waker) = waker {

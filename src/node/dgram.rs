@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::abort::AbortController;
 use super::callbacks::{in_callbacks, is_ready, run_as_callback};
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
+use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
@@ -136,7 +136,17 @@ impl Socket {
     ///
     /// As [`bind`](Self::bind).
     #[track_caller]
-    pub fn bind_with(&self, address: SocketAddr, callback: impl Fn() + 'static) {
+    pub fn bind_with(&self, address: SocketAddr, callback: impl FnOnce() + 'static) {
+        self.bind_this(address, move |_| callback());
+    }
+
+    /// Binds the socket, and calls `callback` with it when it is bound; otherwise as [`bind_with`](Self::bind_with).
+    ///
+    /// # Panics
+    ///
+    /// As [`bind`](Self::bind).
+    #[track_caller]
+    pub fn bind_this(&self, address: SocketAddr, callback: impl FnOnce(&Self) + 'static) {
         self.begin_binding();
         let listeners: Rc<Cell<Option<[ListenerId; 2]>>> = Rc::default();
         let remove = {
@@ -151,9 +161,9 @@ impl Socket {
         };
         let failed = remove.clone();
         let on_error = self.on(ERROR, move |_| failed());
-        let on_listening = self.on(LISTENING, move |()| {
+        let on_listening = self.once_this(LISTENING, move |socket, ()| {
             remove();
-            callback();
+            callback(socket);
         });
         listeners.set(Some([on_error, on_listening]));
         self.bind_later(address, Location::caller());
@@ -180,7 +190,7 @@ impl Socket {
             match this.bind_now(address, site) {
                 Ok(()) => {
                     this.inner.state.set(State::Bound);
-                    this.inner.emitter.emit(LISTENING, &());
+                    this.inner.emitter.emit(LISTENING, ());
                 }
                 Err(error) => {
                     this.inner.state.set(State::Unbound);
@@ -252,6 +262,14 @@ impl Socket {
     /// Adds a listener for datagrams.
     pub fn on_message(&self, listener: impl Fn(&Datagram) + 'static) -> ListenerId {
         self.on(MESSAGE, listener)
+    }
+
+    /// Adds a listener for datagrams that is given the socket first; see [`Emitter::on_this`].
+    pub fn on_message_this(
+        &self,
+        listener: impl Fn(&Listening<Self>, &Datagram) + 'static,
+    ) -> ListenerId {
+        self.on_this(MESSAGE, listener)
     }
 
     /// Sends a datagram, by a tick. A socket that is not bound is bound to any port first. As in Node, it is not told
@@ -401,7 +419,7 @@ impl Socket {
             bound.controller.abort();
         }
         next_tick(move || {
-            this.inner.emitter.emit(CLOSE, &());
+            this.inner.emitter.emit(CLOSE, ());
             this.inner.emitter.clear();
         });
     }
@@ -429,6 +447,12 @@ impl Default for Socket {
 impl Emitter for Socket {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
+    }
+
+    /// Weak: the loop holds it while it can emit.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Rc::downgrade(&self.inner);
+        Box::new(move || this.upgrade().map(|inner| Self { inner }))
     }
 }
 

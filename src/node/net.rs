@@ -27,4 +27,4 @@ mod local;
 
 pub use self::address::Address;
 pub use self::server::{CONNECTION, LISTENING, Server, create_server};
-pub use self::socket::{CONNECT, READY, Socket, TIMEOUT, connect};
+pub use self::socket::{CONNECT, READY, Socket, TIMEOUT, connect, connect_with};

@@ -218,8 +218,8 @@ impl Opened {
                         .as_ref()
                         .and_then(WeakEmitter::upgrade);
                     if let Some(emitter) = emitter {
-                        emitter.emit(OPEN, &());
-                        emitter.emit(READY, &());
+                        emitter.emit(OPEN, ());
+                        emitter.emit(READY, ());
                     }
                 }
                 Err(error) => done.fail(error),

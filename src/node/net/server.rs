@@ -124,7 +124,7 @@ impl Server {
                 next_tick(move || {
                     // It may have been closed meanwhile.
                     if server.is_listening() {
-                        server.inner.emitter.emit(LISTENING, &());
+                        server.inner.emitter.emit(LISTENING, ());
                     }
                 });
             }
@@ -136,14 +136,39 @@ impl Server {
         }
     }
 
-    /// The same, and calls `callback` when it listens.
+    /// Listens, and calls `callback` when it does.
     ///
     /// # Panics
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen_with(&self, address: impl Into<Address>, callback: impl Fn() + 'static) {
+    pub fn listen_with(&self, address: impl Into<Address>, callback: impl FnOnce() + 'static) {
         self.once(LISTENING, move |()| callback());
+        self.listen(address);
+    }
+
+    /// Listens, and calls `callback` with the server when it does.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{net, run};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         println!("listening on {}", server.address().unwrap());
+    ///         server.close();
+    ///     });
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
+        self.once_this(LISTENING, move |server, ()| callback(server));
         self.listen(address);
     }
 
@@ -184,8 +209,8 @@ impl Server {
         self.inner.close_if_drained();
     }
 
-    /// The same, and calls `callback` when it is closed.
-    pub fn close_with(&self, callback: impl Fn() + 'static) {
+    /// Accepts no more, and calls `callback` when it is closed.
+    pub fn close_with(&self, callback: impl FnOnce() + 'static) {
         self.once(CLOSE, move |()| callback());
         self.close();
     }
@@ -241,7 +266,7 @@ impl Inner {
         if self.listening.borrow().is_none() && self.connections.get() == 0 {
             let server = self.clone();
             next_tick(move || {
-                server.emitter.emit(CLOSE, &());
+                server.emitter.emit(CLOSE, ());
             });
         }
     }
@@ -256,6 +281,12 @@ impl Default for Server {
 impl Emitter for Server {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
+    }
+
+    /// Weak: a server keeps its listeners after its close, since it may listen again. While it emits, it is there.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Rc::downgrade(&self.inner);
+        Box::new(move || this.upgrade().map(|inner| Self { inner }))
     }
 }
 

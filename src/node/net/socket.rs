@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::super::callbacks::in_callbacks;
 use super::super::delay::Delay;
 use super::super::error::Error;
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId};
+use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::super::stream::{Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
 use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
@@ -51,15 +51,13 @@ const READ_SIZE: usize = 64 * 1024;
 ///
 /// run(async {
 ///     let server = net::create_server(|socket| {
-///         let echo = socket.clone();
-///         socket.on_data(move |bytes| echo.end_chunk(bytes));
+///         socket.on_data_this(|socket, bytes| socket.end_chunk(bytes));
 ///     });
-///     let listening = server.clone();
-///     server.listen_with(("127.0.0.1", 0), move || {
-///         let client = net::connect(listening.address().unwrap());
-///         client.write(b"hello".to_vec());
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let client = net::connect(server.address().unwrap());
+///         client.write("hello");
 ///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///         let server = listening.clone();
+///         let server = server.clone();
 ///         client.on(CLOSE, move |()| server.close());
 ///     });
 /// });
@@ -67,6 +65,37 @@ const READ_SIZE: usize = 64 * 1024;
 #[track_caller]
 pub fn connect(address: impl Into<Address>) -> Socket {
     let socket = Socket::new();
+    socket.connect(address);
+    socket
+}
+
+/// Connects a new socket, and calls `callback` with it when it is connected.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{net, run};
+///
+/// run(async {
+///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let client = net::connect_with(server.address().unwrap(), |client| client.end());
+///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///         server.close();
+///     });
+/// });
+/// ```
+#[track_caller]
+pub fn connect_with(
+    address: impl Into<Address>,
+    callback: impl FnOnce(&Socket) + 'static,
+) -> Socket {
+    let socket = Socket::new();
+    socket.once_this(CONNECT, move |socket, ()| callback(socket));
     socket.connect(address);
     socket
 }
@@ -158,8 +187,8 @@ impl Socket {
                 Ok(connection) => {
                     socket.inner.open(connection);
                     socket.inner.is_active();
-                    socket.emitter().emit(CONNECT, &());
-                    socket.emitter().emit(READY, &());
+                    socket.emitter().emit(CONNECT, ());
+                    socket.emitter().emit(READY, ());
                     if !socket.readable().is_paused() {
                         socket.readable().read_size(0);
                     }
@@ -194,6 +223,14 @@ impl Socket {
     /// Adds a listener for what comes; see [`Readable::on_data`].
     pub fn on_data(&self, listener: impl Fn(&Vec<u8>) + 'static) -> ListenerId {
         self.readable().on_data(listener)
+    }
+
+    /// Adds a listener for what comes that is given the socket first; see [`Emitter::on_this`].
+    pub fn on_data_this(
+        &self,
+        listener: impl Fn(&Listening<Self>, &Vec<u8>) + 'static,
+    ) -> ListenerId {
+        self.on_this(Readable::<Vec<u8>>::DATA, listener)
     }
 
     /// Writes; see [`Writable::write`]. Before the socket is connected, it waits for that.
@@ -260,7 +297,7 @@ impl Socket {
         let inner = Rc::downgrade(&self.inner);
         let timeout = set_timeout_mut(delay, move |_| {
             if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
-                duplex.emitter().emit(TIMEOUT, &());
+                duplex.emitter().emit(TIMEOUT, ());
             }
         });
         timeout.unref();
@@ -352,12 +389,7 @@ impl Inner {
         if self.is_open() {
             return f();
         }
-        let f = Cell::new(Some(f));
-        emitter.once(CONNECT, move |()| {
-            if let Some(f) = f.take() {
-                f();
-            }
-        });
+        emitter.once(CONNECT, move |()| f());
     }
 
     /// Reads until there is enough, one chunk a turn unless the system has more than fits.

@@ -348,7 +348,7 @@ impl Base {
             }
         }
         let _release = Release(self);
-        self.emitter.emit(CLOSE, &());
+        self.emitter.emit(CLOSE, ());
     }
 
     /// Lets go of what may hold the stream, once it is closed and no pipe needs it any more.

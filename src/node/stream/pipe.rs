@@ -61,7 +61,7 @@ impl<T: Clone + 'static> Readable<T> {
         if is_last {
             self.pause();
         }
-        sink.emitter().emit(UNPIPE, &self.id());
+        sink.emitter().emit(UNPIPE, self.id());
         self.state().base.release();
     }
 }
@@ -164,7 +164,7 @@ impl<T: Clone + 'static> Pipe<T> {
             pipe.unpipe();
         });
         self.on_finish.set(Some(listener));
-        sink.emit(PIPE, &self.source.id());
+        sink.emit(PIPE, self.source.id());
         if self.sink.need_drain() {
             self.pause();
         } else if self.source.flowing() != Some(true) {

@@ -13,7 +13,7 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 use super::super::error::Error;
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
+use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use super::super::string_decoder::Encoding;
 use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, StreamId};
 use super::chunk::{ByteChunk, Mode};
@@ -265,6 +265,11 @@ impl<T: 'static> Readable<T> {
     /// Adds a listener for chunks, and starts the flow unless the stream was paused.
     pub fn on_data(&self, listener: impl Fn(&T) + 'static) -> ListenerId {
         self.state.base.emitter.on(Self::DATA, listener)
+    }
+
+    /// Adds a listener for `data` that is given the stream first; see [`Emitter::on_this`].
+    pub fn on_data_this(&self, listener: impl Fn(&Listening<Self>, &T) + 'static) -> ListenerId {
+        self.on_this(Self::DATA, listener)
     }
 
     /// Starts the flow, by a tick; chunks that nobody listens to are lost. Without effect while somebody listens to

@@ -273,7 +273,7 @@ impl<T: 'static> State<T> {
 
     fn emit_readable(&self) {
         if !self.is_over() && (self.length.get() > 0 || self.ended.get()) {
-            self.base.emitter.emit(READABLE, &());
+            self.base.emitter.emit(READABLE, ());
             self.emitted_readable.set(false);
         }
         let keeps_little = self.length.get() <= self.high_water_mark.get();
@@ -297,7 +297,7 @@ impl<T: 'static> State<T> {
             return;
         }
         self.end_emitted.set(true);
-        base.emitter.emit(END, &());
+        base.emitter.emit(END, ());
         let writable = base.writable();
         if let Some(writable) = writable.filter(|side| side.is_writable()) {
             if !base.allow_half_open.get() {
@@ -353,7 +353,7 @@ impl<T: 'static> State<T> {
                     state.read(Amount::Exactly(0));
                 }
                 state.resume_scheduled.set(false);
-                state.base.emitter.emit(RESUME, &());
+                state.base.emitter.emit(RESUME, ());
                 state.flow();
                 if state.is_flowing() && !state.reading.get() {
                     state.read(Amount::Exactly(0));
@@ -365,7 +365,7 @@ impl<T: 'static> State<T> {
     pub(super) fn pause(&self) {
         if self.flowing.get() != Some(false) {
             self.flowing.set(Some(false));
-            self.base.emitter.emit(PAUSE, &());
+            self.base.emitter.emit(PAUSE, ());
         }
         self.paused.set(Some(true));
     }

@@ -210,7 +210,7 @@ impl<T: 'static> State<T> {
             && self.length.get() == 0;
         if drains {
             self.need_drain.set(false);
-            self.base.emitter.emit(DRAIN, &());
+            self.base.emitter.emit(DRAIN, ());
         }
         self.callback_is_over();
         if let Some(callback) = callback {
@@ -363,7 +363,7 @@ impl<T: 'static> State<T> {
         let hook = self.final_hook.take();
         let Some(hook) = hook.filter(|_| !self.base.destroyed.get()) else {
             self.prefinished.set(true);
-            self.base.emitter.emit(PREFINISH, &());
+            self.base.emitter.emit(PREFINISH, ());
             return;
         };
         self.sync.set(true);
@@ -389,7 +389,7 @@ impl<T: 'static> State<T> {
             self.base.error_or_destroy(error, self.sync.get());
         } else if self.may_finish() {
             self.prefinished.set(true);
-            self.base.emitter.emit(PREFINISH, &());
+            self.base.emitter.emit(PREFINISH, ());
             self.pending_callbacks.set(self.pending_callbacks.get() + 1);
             self.tick(Self::finish);
         }
@@ -399,7 +399,7 @@ impl<T: 'static> State<T> {
         self.callback_is_over();
         self.finished.set(true);
         self.call_finished(&Ok(()));
-        self.base.emitter.emit(FINISH, &());
+        self.base.emitter.emit(FINISH, ());
         let read = self.base.readable().is_none_or(|side| side.end_emitted());
         if self.base.auto_destroy.get() && read {
             self.base.destroy(None);

@@ -12,7 +12,7 @@ use std::panic::Location;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Watch};
+use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::async_handle::{AsyncHandle, AsyncSender};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::Handle as _;
@@ -286,6 +286,26 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         self.port.emitter.on(Self::MESSAGE, listener)
     }
 
+    /// Adds a listener for messages that is given the port first; see [`Emitter::on_this`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{run, worker_threads::MessageChannel};
+    ///
+    /// run(async {
+    ///     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
+    ///     port2.on_message_this(|port, n| {
+    ///         assert_eq!(*n, 7);
+    ///         port.close();
+    ///     });
+    ///     port1.post_message(7);
+    /// });
+    /// ```
+    pub fn on_message_this(&self, listener: impl Fn(&Listening<Self>, &R) + 'static) -> ListenerId {
+        self.on_this(Self::MESSAGE, listener)
+    }
+
     /// Takes a message that waits, at once, without a callback. Node's `receiveMessageOnPort`.
     #[must_use]
     pub fn receive_message(&self) -> Option<R> {
@@ -411,7 +431,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
         let Some(port) = port else { return };
         handle.close().then(move || {
             port.ends.close();
-            port.emitter.emit(CLOSE, &());
+            port.emitter.emit(CLOSE, ());
             port.emitter.remove_all_events();
         });
     }
@@ -487,6 +507,12 @@ impl<S: 'static, R: 'static> Drop for Port<S, R> {
 impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
     fn emitter(&self) -> &EventEmitter {
         &self.port.emitter
+    }
+
+    /// Weak: the loop holds it while it can emit.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Rc::downgrade(&self.port);
+        Box::new(move || this.upgrade().map(|port| Self { port }))
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
-use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
+use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::super::reason::Reason;
 use super::super::run;
 use super::port::{DetachedPort, MessagePort, pair};
@@ -180,6 +180,34 @@ where
         id
     }
 
+    /// Adds a listener for the worker's messages that is given the worker first; see [`Emitter::on_this`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{run, worker_threads::Worker};
+    ///
+    /// run(async {
+    ///     let worker = Worker::new(|parent| async move {
+    ///         parent.on_message_this(|parent, n: &u32| parent.post_message(n * 2));
+    ///     })
+    ///     .unwrap();
+    ///     worker.on_message_this(|worker, n| {
+    ///         assert_eq!(*n, 42);
+    ///         worker.terminate();
+    ///     });
+    ///     worker.post_message(21);
+    /// });
+    /// ```
+    pub fn on_message_this(&self, listener: impl Fn(&Listening<Self>, &R) + 'static) -> ListenerId {
+        let port = &self.inner.port;
+        let id = port
+            .emitter()
+            .on_with(MessagePort::<S, R>::MESSAGE, self.weak_this(), listener);
+        port.unref();
+        id
+    }
+
     /// Stops the worker's loop after the turn that runs there; what it computes without a pause cannot be interrupted.
     /// [`EXIT`] follows, with the code 1. A worker whose program has not begun never begins: it emits no [`ONLINE`], and
     /// exits with the code 0.
@@ -217,7 +245,7 @@ impl<S: 'static, R: 'static> Inner<S, R> {
     fn hear(self: &Rc<Self>, news: &Control) {
         match news {
             Control::Online => {
-                self.emitter.emit(ONLINE, &());
+                self.emitter.emit(ONLINE, ());
             }
             Control::Error(failure) => {
                 let error = Error::named(failure.name, failure.code, failure.message.clone());
@@ -242,7 +270,7 @@ impl<S: 'static, R: 'static> Inner<S, R> {
             // Its last act was to tell us. Its panics were caught.
             let _ = thread.join();
         }
-        self.emitter.emit(EXIT, &code);
+        self.emitter.emit(EXIT, code);
         self.emitter.remove_all_events();
     }
 }
@@ -323,6 +351,12 @@ fn run_worker<S, R, M, F>(
 impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
+    }
+
+    /// Weak: the loop holds it while it can emit.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Rc::downgrade(&self.inner);
+        Box::new(move || this.upgrade().map(|inner| Self { inner }))
     }
 }
 

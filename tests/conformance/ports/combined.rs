@@ -350,7 +350,7 @@ async fn emitter_reentrant() {
     let this = e.clone();
     e.once(X, move |()| {
         log("once");
-        this.emit(X, &());
+        this.emit(X, ());
     });
     let (this, own) = (e.clone(), c.clone());
     e.on(X, move |()| {
@@ -362,15 +362,15 @@ async fn emitter_reentrant() {
             }
             this.on(X, |()| log("late"));
             this.prepend(X, |()| log("early"));
-            this.emit(X, &());
+            this.emit(X, ());
             log("back");
         }
         depth.set(depth.get() - 1);
     });
     c.set(Some(e.on(X, |()| log("c"))));
-    log(e.emit(X, &()).to_string());
+    log(e.emit(X, ()).to_string());
     log(e.listener_count(X).to_string());
-    log(e.emit(X, &()).to_string());
+    log(e.emit(X, ()).to_string());
     // The listeners hold it.
     e.remove_all_events();
 }
@@ -565,20 +565,20 @@ async fn events_on() {
             }
         }
     });
-    e.emit(X, &1);
-    e.emit(X, &2);
+    e.emit(X, 1);
+    e.emit(X, 2);
     log("sync");
     let y = events::once(&e, Y);
     call(async move { log(format!("once-{}", y.await.unwrap())) });
     let this = e.clone();
     set_immediate(move || {
-        this.emit(X, &3);
+        this.emit(X, 3);
         this.emit(Y, "v");
         queue_microtask(say("micro"));
     });
     let last = move || {
-        e.emit(X, &4);
-        e.emit(ERROR, &Error::new("no"));
+        e.emit(X, 4);
+        e.emit(ERROR, Error::new("no"));
         log("emitted");
     };
     set_timeout(30, last);

@@ -35,13 +35,13 @@ async fn emitter_order() {
     let this = e.clone();
     e.once(X, move |()| {
         log(format!("once-{}", this.listener_count(X)));
-        this.emit(X, &());
+        this.emit(X, ());
     });
     e.prepend(X, says("first"));
     e.prepend_once(X, says("first-once"));
     log(format!("before-{}", e.listener_count(X)));
-    log(format!("ret-{}", e.emit(X, &())));
-    log(format!("none-{}", e.emit(Y, &())));
+    log(format!("ret-{}", e.emit(X, ())));
+    log(format!("none-{}", e.emit(Y, ())));
 }
 
 async fn emitter_snapshot() {
@@ -55,16 +55,16 @@ async fn emitter_snapshot() {
     });
     e.on(X, says("b"));
     c.set(Some(e.on(X, says("c"))));
-    e.emit(X, &());
+    e.emit(X, ());
     log("--");
     e.remove_all(X);
-    log(e.emit(X, &()).to_string());
+    log(e.emit(X, ()).to_string());
 }
 
 async fn emitter_error() {
     let e = EventEmitter::new();
     let emit = |message: &'static str| {
-        if let Err(x) = e.try_emit(ERROR, &Error::new(message)) {
+        if let Err(x) = e.try_emit(ERROR, Error::new(message)) {
             log(format!("thrown-{}", x.message()));
         }
     };
@@ -78,7 +78,7 @@ async fn emitter_error() {
         throw("in-listener");
     });
     e.on(X, says("not-reached"));
-    let thrown = catch_unwind(AssertUnwindSafe(|| e.emit(X, &())));
+    let thrown = catch_unwind(AssertUnwindSafe(|| e.emit(X, ())));
     if thrown.is_err() {
         log("thrown-in-listener");
     }
@@ -100,7 +100,7 @@ async fn emitter_meta_events() {
     });
     let f = e.on(X, says("f"));
     e.once(X, says("g"));
-    e.emit(X, &());
+    e.emit(X, ());
     e.off(f);
 }
 
@@ -112,7 +112,7 @@ async fn events_once() {
     e.on(X, says("listener"));
     set_immediate(move || {
         next_tick(say("tick"));
-        e.emit(X, &7);
+        e.emit(X, 7);
         log("emitted");
         let mut c = Promise::resolved(());
         for token in ["c1", "c2", "c3", "c4"] {
@@ -132,7 +132,7 @@ async fn events_once_error() {
     let error = events::once(&e, ERROR);
     call(async move { log(format!("resolved-{}", error.await.unwrap())) });
     set_immediate(move || {
-        e.emit(ERROR, &Error::new("bad"));
+        e.emit(ERROR, Error::new("bad"));
         log("emitted");
     });
 }

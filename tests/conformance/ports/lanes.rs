@@ -168,7 +168,7 @@ async fn no_drain_on_nested_calls() {
         next_tick(say("l2.tick"));
     });
     set_immediate(move || {
-        emitter.emit(X, &());
+        emitter.emit(X, ());
         log("emitted");
     });
 }

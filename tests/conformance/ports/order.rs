@@ -132,7 +132,7 @@ async fn unheard_error() {
     let steps: VecDeque<Box<dyn FnOnce(Error)>> = VecDeque::from([
         Box::new(move |coded: Error| emit(&coded)) as Box<dyn FnOnce(Error)>,
         Box::new(|_| {
-            EventEmitter::new().emit(TEXT, &"text");
+            EventEmitter::new().emit(TEXT, "text");
         }),
         Box::new(move |coded| {
             let emitter = EventEmitter::new();
