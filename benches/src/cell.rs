@@ -12,6 +12,7 @@ use crate::peer::{blocking, raw_epoll};
 #[cfg(feature = "monoio")]
 use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
+#[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
 use crate::runtime::tokio::Tokio;
 use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
@@ -104,6 +105,7 @@ impl Cell {
             "tokio" => self.all(|| Tokio::LocalSet),
             "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
             "tokio-threads" => tokio_threads::run(self.kind, self.n, self.slowdown),
+            #[cfg(feature = "smol")]
             "smol" => self.all(Smol::new),
             #[cfg(feature = "monoio")]
             "monoio" => self.tasks(|| Monoio).or_else(|| self.sockets(Monoio)),

@@ -6,6 +6,7 @@ use crate::runtime;
 #[cfg(feature = "monoio")]
 use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
+#[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
 use crate::runtime::tokio::Tokio;
 use crate::workload::sockets;
@@ -31,6 +32,7 @@ pub fn libuv() {
     peer::libuv::tcp_echo(1);
 }
 
+#[cfg(feature = "smol")]
 pub fn smol() {
     sockets::tcp_echo(Smol::new(), 1);
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "monoio")]
 pub(crate) mod monoio;
 pub(crate) mod phaseloop;
+#[cfg(feature = "smol")]
 pub(crate) mod smol;
 pub(crate) mod tokio;
 pub(crate) mod tokio_threads;

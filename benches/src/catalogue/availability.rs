@@ -10,7 +10,8 @@ impl Workload {
         let batched = matches!(self.kind, Kind::UdpBatched { .. });
         match runtime {
             "phaseloop" => true,
-            "tokio" | "tokio-local-rt" | "smol" => topic != Topic::Lanes && !batched,
+            "tokio" | "tokio-local-rt" => topic != Topic::Lanes && !batched,
+            "smol" => cfg!(feature = "smol") && topic != Topic::Lanes && !batched,
             "tokio-threads" => self.exists_on_tokio_threads(),
             "monoio" => {
                 let lacks = matches!(self.kind, Kind::Http { .. } | Kind::CompletionStorm);

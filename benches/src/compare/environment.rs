@@ -45,12 +45,12 @@ impl Environment {
         fact("allocator", Some("the C library".to_owned()));
         fact("phaseloop", version("phaseloop"));
         fact("tokio", version("tokio"));
-        fact(
-            "smol",
-            version("async-executor")
-                .zip(version("async-io"))
-                .map(|(executor, io)| format!("async-executor {executor}, async-io {io}")),
-        );
+        if cfg!(feature = "smol") {
+            let versions = version("async-executor").zip(version("async-io"));
+            let text = versions
+                .map(|(executor, io)| format!("async-executor {executor}, async-io {io}"));
+            fact("smol", text);
+        }
         if cfg!(feature = "monoio") {
             fact("monoio", version("monoio"));
         }
