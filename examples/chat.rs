@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 
-use futures::StreamExt;
 use futures::channel::mpsc;
-use futures::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;
+use phaseloop::stream::StreamExt;
 
 /// How many lines wait for a client at most.
 const WAITING: usize = 1000;

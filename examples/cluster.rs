@@ -13,7 +13,7 @@ mod cluster {
     use std::net;
     use std::os::fd::AsFd;
 
-    use futures::{AsyncReadExt, AsyncWriteExt};
+    use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     use phaseloop::net::{TcpListener, TcpStream};
     use phaseloop::process::{Channel, Child, Command};
     use phaseloop::signal::ctrl_c;

@@ -11,7 +11,8 @@ mod server {
     use std::io;
     use std::time::Duration;
 
-    use futures::{AsyncReadExt, AsyncWriteExt, FutureExt, select};
+    use futures::{FutureExt, select};
+    use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     use phaseloop::net::{TcpListener, TcpStream};
     use phaseloop::signal::{SignalKind, Signals};
     use phaseloop::task::JoinSet;

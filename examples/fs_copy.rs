@@ -12,8 +12,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use futures::{AsyncBufReadExt, AsyncWriteExt};
 use phaseloop::fs::{self, File};
+use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();

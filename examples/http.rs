@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-use futures::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use phaseloop::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;
 

@@ -20,7 +20,7 @@ mod unix {
     use std::io::{self, IsTerminal};
 
     use futures::future::{Either, select};
-    use futures::{AsyncReadExt, AsyncWriteExt};
+    use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     use phaseloop::tty::{Mode, Tty};
 
     const CTRL_C: u8 = 3;

@@ -12,9 +12,9 @@ fn main() -> std::io::Result<()> {
     use std::time::Instant;
 
     use futures::future::join;
-    use futures::io::{AsyncBufReadExt, AsyncRead, BufReader};
-    use futures::stream::StreamExt;
+    use phaseloop::io::{AsyncBufReadExt, AsyncRead, BufReader};
     use phaseloop::process::{Command, Stdio};
+    use phaseloop::stream::StreamExt;
 
     const DEMO: [&str; 3] = [
         "sh",

@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures::{AsyncReadExt, AsyncSeekExt};
 use phaseloop::fs::{self, File, WatchKind};
+use phaseloop::io::{AsyncReadExt, AsyncSeekExt};
 use phaseloop::time::sleep;
 
 fn main() -> io::Result<()> {

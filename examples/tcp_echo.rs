@@ -7,7 +7,7 @@
 
 use std::io;
 
-use futures::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;
 

@@ -9,7 +9,7 @@ fn main() -> std::io::Result<()> {
     use std::net;
     use std::os::fd::AsFd;
 
-    use futures::{AsyncReadExt, AsyncWriteExt};
+    use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     use phaseloop::net::{TcpListener, TcpStream, UnixStream};
 
     phaseloop::block_on(async {

@@ -8,10 +8,10 @@
 use std::io;
 use std::time::Duration;
 
-use futures::AsyncReadExt;
 use futures::channel::{mpsc, oneshot};
-use futures::stream::StreamExt;
+use phaseloop::io::AsyncReadExt;
 use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::stream::StreamExt;
 use phaseloop::time::sleep;
 use phaseloop::{LoopHandle, Remote, task};
 

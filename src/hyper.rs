@@ -40,7 +40,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use futures_io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 use hyper::rt::{self, ReadBufCursor};
 
 use crate::sys::home::HomeBound;

@@ -60,7 +60,8 @@
 //! - [`task`]: join handles, [`JoinSet`](task::JoinSet), yielding, names.
 //! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and advance.
 //! - [`phase`]: hooks that run in every turn, futures that wait for a phase.
-//! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop.
+//! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop. [`io`] and
+//!   [`stream`] also hold the traits of the `futures` crate that read, write and iterate.
 //! - [`pool`]: the thread pool behind [`spawn_blocking`].
 //! - [`node`]: Node's modules in Node's order, with a [guide](node::guide) for ports.
 //! - [`hyper`]: the runtime traits of hyper, for services that need not be `Send`.
@@ -127,6 +128,7 @@ mod async_handle;
 mod blocking;
 pub mod io;
 pub mod phase;
+pub mod stream;
 pub mod task;
 pub mod time;
 

@@ -9,7 +9,7 @@
 //! # Examples
 //!
 //! ```
-//! use futures::{AsyncReadExt, AsyncWriteExt};
+//! use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 //! use phaseloop::{net::{TcpListener, TcpStream}, spawn};
 //!
 //! # fn main() -> std::io::Result<()> {
@@ -18,7 +18,7 @@
 //!     let address = listener.local_addr()?;
 //!     let server = spawn(async move {
 //!         let (stream, _peer) = listener.accept().await?;
-//!         futures::io::copy(&stream, &mut &stream).await
+//!         phaseloop::io::copy(&stream, &mut &stream).await
 //!     });
 //!     let mut client = TcpStream::connect(address).await?;
 //!     client.write_all(b"hello").await?;

@@ -19,7 +19,7 @@
 //! # Examples
 //!
 //! ```
-//! use futures::AsyncReadExt;
+//! use phaseloop::io::AsyncReadExt;
 //! use phaseloop::process::{Command, Stdio};
 //!
 //! # fn main() -> std::io::Result<()> {

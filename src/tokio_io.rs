@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_io::AsyncWrite as _;
+use futures::io::AsyncWrite as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net;
@@ -17,7 +17,7 @@ macro_rules! impl_tokio_read {
                 cx: &mut Context<'_>,
                 buffer: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                let read = ready!(futures_io::AsyncRead::poll_read(
+                let read = ready!(futures::io::AsyncRead::poll_read(
                     self,
                     cx,
                     buffer.initialize_unfilled()
@@ -37,11 +37,11 @@ macro_rules! impl_tokio_write {
                 cx: &mut Context<'_>,
                 buffer: &[u8],
             ) -> Poll<io::Result<usize>> {
-                futures_io::AsyncWrite::poll_write(self, cx, buffer)
+                futures::io::AsyncWrite::poll_write(self, cx, buffer)
             }
 
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                futures_io::AsyncWrite::poll_flush(self, cx)
+                futures::io::AsyncWrite::poll_flush(self, cx)
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -53,7 +53,7 @@ macro_rules! impl_tokio_write {
                 cx: &mut Context<'_>,
                 buffers: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                futures_io::AsyncWrite::poll_write_vectored(self, cx, buffers)
+                futures::io::AsyncWrite::poll_write_vectored(self, cx, buffers)
             }
 
             fn is_write_vectored(&self) -> bool {

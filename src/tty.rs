@@ -7,7 +7,7 @@
 //! # Examples
 //!
 //! ```no_run
-//! use futures::AsyncReadExt;
+//! use phaseloop::io::AsyncReadExt;
 //! use phaseloop::tty::{Mode, Tty};
 //!
 //! # fn main() -> std::io::Result<()> {
@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::StdioKind;
@@ -43,8 +43,8 @@ pub use crate::sys::terminal::Mode;
 
 /// A terminal on the loop.
 ///
-/// `Tty` and `&Tty` implement [`AsyncRead`](futures_io::AsyncRead) and
-/// [`AsyncWrite`](futures_io::AsyncWrite), and never block the loop. In [`Mode::Normal`] a read
+/// `Tty` and `&Tty` implement [`AsyncRead`](crate::io::AsyncRead) and
+/// [`AsyncWrite`](crate::io::AsyncWrite), and never block the loop. In [`Mode::Normal`] a read
 /// returns a line, in the other modes the bytes of the keys pressed. The terminal is opened a
 /// second time, so that other processes do not see it in non-blocking mode. Where that is not
 /// possible, as with another user's terminal, a pool thread reads once the terminal is readable.

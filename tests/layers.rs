@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["executor", "pool"],
     &["probe"],
     &["event_loop"],
-    &["async_handle", "blocking", "phase", "time"],
+    &["async_handle", "blocking", "phase", "stream", "time"],
     &["io"],
     &["task"],
     &["fs", "net", "os", "signal"],

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use super::job;
 use crate::blocking::Work;
@@ -34,7 +34,7 @@ const LARGEST_BATCH: usize = 1024;
 /// # Examples
 ///
 /// ```
-/// use futures::TryStreamExt;
+/// use phaseloop::stream::TryStreamExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {

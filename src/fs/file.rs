@@ -29,7 +29,7 @@ use crate::sys;
 /// **Reading.** On Linux, data in the page cache is read on the loop's thread, after the first read
 /// and up to 1 MiB before a poll phase runs. Other data is read by a job. A job reads more than was
 /// requested, and the amount grows while the file is read sequentially; the next piece is fetched
-/// while the last one is in use. [`AsyncBufRead`](futures_io::AsyncBufRead) exposes it without a
+/// while the last one is in use. [`AsyncBufRead`](crate::io::AsyncBufRead) exposes it without a
 /// copy. Files that cannot seek, such as pipes, are not read ahead.
 ///
 /// **Writing.** A write copies the bytes and returns; a job writes them, together with bytes that
@@ -52,7 +52,8 @@ use crate::sys;
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncBufReadExt, AsyncWriteExt, StreamExt};
+/// use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt};
+/// use phaseloop::stream::StreamExt;
 /// use phaseloop::fs::{self, File};
 ///
 /// # fn main() -> std::io::Result<()> {

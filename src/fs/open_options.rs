@@ -13,7 +13,7 @@ use super::job::on_path;
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+/// use phaseloop::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 /// use phaseloop::fs::{self, OpenOptions};
 /// use std::io::SeekFrom;
 ///

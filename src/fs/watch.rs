@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use crate::error::{Error as Refusal, OsError};
 use crate::event_loop::handle::LoopHandle;

@@ -9,14 +9,14 @@ use crate::event_loop::sources::Direction;
 use crate::kinds::Site;
 use crate::sys::poller::{AsSource, Ready};
 
-/// Implements `futures`' [`AsyncRead`](futures_io::AsyncRead) for a stream with a field `source`, and for references to it.
+/// Implements `futures`' [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for references to it.
 macro_rules! impl_async_read {
     ($stream:ty) => {
         $crate::io::bytes::impl_async_read!(@one $stream, |this| &*this);
         $crate::io::bytes::impl_async_read!(@one &$stream, |this| &**this);
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
-        impl futures_io::AsyncRead for $type {
+        impl futures::io::AsyncRead for $type {
             #[inline(always)]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
@@ -40,7 +40,7 @@ macro_rules! impl_async_read {
 }
 pub(crate) use impl_async_read;
 
-/// The same for [`AsyncWrite`](futures_io::AsyncWrite); the expressions close the stream, which is flushed, given as `&mut T`
+/// The same for [`AsyncWrite`](crate::io::AsyncWrite); the expressions close the stream, which is flushed, given as `&mut T`
 /// and as `&T`.
 macro_rules! impl_async_write {
     ($stream:ty, |$owned:ident| $close:expr, |$shared:ident| $close_shared:expr) => {
@@ -52,7 +52,7 @@ macro_rules! impl_async_write {
         );
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
-        impl futures_io::AsyncWrite for $type {
+        impl futures::io::AsyncWrite for $type {
             #[inline(always)]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,

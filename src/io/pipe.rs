@@ -27,7 +27,7 @@ use crate::sys::poller::Ready;
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
@@ -103,7 +103,7 @@ fn end(source: &mut Source<File>) {
 
 /// The end of a pipe to read from.
 ///
-/// Reads go through [`AsyncRead`](futures_io::AsyncRead), which is implemented for `PipeReader` and `&PipeReader`, or
+/// Reads go through [`AsyncRead`](crate::io::AsyncRead), which is implemented for `PipeReader` and `&PipeReader`, or
 /// through the `try_` methods, which never wait. The end of the stream comes when the last writer is closed, in whatever
 /// process.
 ///
@@ -137,7 +137,7 @@ impl PipeReader {
     /// # Examples
     ///
     /// ```
-    /// use futures::AsyncReadExt;
+    /// use phaseloop::io::AsyncReadExt;
     /// use phaseloop::io::PipeReader;
     /// use std::process::{Command, Stdio};
     ///
@@ -207,7 +207,7 @@ impl_async_read!(PipeReader);
 
 /// The end of a pipe to write to.
 ///
-/// Writes go through [`AsyncWrite`](futures_io::AsyncWrite), which is implemented for `PipeWriter` and `&PipeWriter`, or
+/// Writes go through [`AsyncWrite`](crate::io::AsyncWrite), which is implemented for `PipeWriter` and `&PipeWriter`, or
 /// through the `try_` methods, which never wait. Whether the other end is still there shows in the next write.
 ///
 /// The reader sees the end when the last writer is closed. Closing through `AsyncWrite` does that, as dropping does; later

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 
 /// A stream whose two directions can be used at once through `&T`.
 pub trait Duplex {
@@ -27,7 +27,7 @@ pub trait Duplex {
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
 /// # fn main() -> std::io::Result<()> {

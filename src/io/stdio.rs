@@ -33,7 +33,8 @@ fn leftover_of_stdin() -> Arc<Leftover> {
 /// # Examples
 ///
 /// ```no_run
-/// use futures::{AsyncBufReadExt, StreamExt, io::BufReader};
+/// use phaseloop::io::{AsyncBufReadExt, BufReader};
+/// use phaseloop::stream::StreamExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
@@ -68,7 +69,7 @@ pub fn stdin() -> io::Result<Stdin> {
 /// # Examples
 ///
 /// ```
-/// use futures::AsyncWriteExt;
+/// use phaseloop::io::AsyncWriteExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
@@ -107,7 +108,7 @@ pub fn stderr() -> io::Result<Stderr> {
 
 /// Standard input, made by [`stdin`].
 ///
-/// Reads go through [`AsyncRead`](futures_io::AsyncRead), also of `&Stdin`, and never block the loop. How they are done depends on what standard
+/// Reads go through [`AsyncRead`](crate::io::AsyncRead), also of `&Stdin`, and never block the loop. How they are done depends on what standard
 /// input [is](Self::kind). Its open file is usually shared with other processes, the shell among them; its mode is left
 /// as it is:
 ///
@@ -146,7 +147,7 @@ impl_async_read!(Stdin);
 
 /// Standard output, made by [`stdout`].
 ///
-/// Writes go through [`AsyncWrite`](futures_io::AsyncWrite), also of `&Stdout`, and never block the loop; they are done as the reads of [`Stdin`]
+/// Writes go through [`AsyncWrite`](crate::io::AsyncWrite), also of `&Stdout`, and never block the loop; they are done as the reads of [`Stdin`]
 /// are, and leave the mode of the descriptor as it is. There is no buffer: a write that returns has been written.
 /// One task at a time may wait through a handle; for more, make more handles.
 /// What [`print!`] has written to [`std::io::stdout`] and not yet flushed comes later.

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_core::Stream;
+use futures::Stream;
 use socket2::{Domain, Protocol, Type};
 
 use super::address::{ToAddresses, first_of};

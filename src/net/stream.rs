@@ -46,8 +46,8 @@ pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
 
 /// A TCP connection.
 ///
-/// Reads and writes go through the traits of `futures` ([`AsyncRead`](futures_io::AsyncRead),
-/// [`AsyncWrite`](futures_io::AsyncWrite)), which are implemented for `TcpStream` and `&TcpStream`, or through the `try_`
+/// Reads and writes go through the traits of `futures` ([`AsyncRead`](crate::io::AsyncRead),
+/// [`AsyncWrite`](crate::io::AsyncWrite)), which are implemented for `TcpStream` and `&TcpStream`, or through the `try_`
 /// methods, which never wait. One task at a time may wait to read through these traits, and one to write.
 ///
 /// Closing through `AsyncWrite` ends the writing direction and leaves the other open; dropping the stream closes it.

@@ -117,7 +117,7 @@ pub struct PeerCredentials {
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::UnixStream;
 ///
 /// # fn main() -> std::io::Result<()> {

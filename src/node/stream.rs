@@ -17,7 +17,7 @@
 //! A chunk is a value of any type. In byte mode it is a `Vec<u8>` or a `String`, is counted by its length, and what has
 //! piled up is read in one piece; in object mode it counts one.
 //!
-//! In plain Rust: [`futures::Stream`](futures_core::Stream), `AsyncRead`, `AsyncWrite` and [`io::copy`](crate::io::copy).
+//! In plain Rust: [`Stream`](crate::stream::Stream), `AsyncRead`, `AsyncWrite` and [`io::copy`](crate::io::copy).
 //!
 //! All of it needs a running loop: most of what streams do, they do by a tick. A stream that is closed lets go of its
 //! listeners and functions, which may hold the stream itself.

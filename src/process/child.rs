@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Output};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_io::AsyncRead;
+use futures::io::AsyncRead;
 
 use super::channel::Channel;
 use crate::error::Error;

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use super::super::error::Error;
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
@@ -199,7 +199,7 @@ impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
 /// # Examples
 ///
 /// ```
-/// use futures::StreamExt;
+/// use phaseloop::stream::StreamExt;
 /// use phaseloop::node::events::{Event, EventEmitter, on};
 ///
 /// const DATA: Event<u32> = Event::new("data");

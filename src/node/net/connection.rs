@@ -43,7 +43,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &mut [u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write(
@@ -51,7 +51,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn is_readable(&self) -> bool {

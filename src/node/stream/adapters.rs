@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_core::Stream;
-use futures_io::{AsyncRead, AsyncWrite};
+use futures::Stream;
+use futures::io::{AsyncRead, AsyncWrite};
 
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;

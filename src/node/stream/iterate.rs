@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use super::super::error::Error;
 use super::super::events::{Emitter as _, ListenerId};

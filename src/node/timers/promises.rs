@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use super::super::abort::{AbortListener, AbortSignal};
 use super::super::delay::Delay;
@@ -195,7 +195,7 @@ where
 /// # Examples
 ///
 /// ```
-/// use futures::StreamExt;
+/// use phaseloop::stream::StreamExt;
 /// use phaseloop::node::{run, timers::promises::set_interval};
 ///
 /// run(async {
