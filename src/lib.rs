@@ -113,6 +113,7 @@
 // What the layers may know of each other is checked by `tests/layers.rs`; each line knows those before it.
 mod error;
 mod kinds;
+mod raw;
 mod sys;
 
 mod executor;

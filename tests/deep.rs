@@ -9,7 +9,10 @@ use std::time::Duration;
 use phaseloop::node::events::{Event, EventEmitter};
 use phaseloop::node::stream::{Readable, Transform, finished};
 use phaseloop::node::{AbortController, AbortSignal, Deferred, Promise, call, run};
-use phaseloop::{EventLoop, RunMode, time::Timer};
+use phaseloop::task::{yield_now, yield_now_immediate};
+use phaseloop::{
+    EventLoop, JoinHandle, LoopHandle, RemoteJoinHandle, RunMode, block_on, spawn, time::Timer,
+};
 
 /// More than the stack of a test's thread has room for, if each takes 100 bytes of it.
 const LINKS: usize = 50_000;
@@ -163,4 +166,78 @@ fn timers_whose_callbacks_hold_timers_are_dropped() {
     });
     drop(last);
     event_loop.run(RunMode::Default).unwrap();
+}
+
+/// So many tasks that each hold the handle of another one.
+const TASKS: usize = 100_000;
+
+/// Enough for the loop, and for a bounded number of nested drops.
+const SMALL_STACK: usize = 512 << 10;
+
+fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(SMALL_STACK);
+    thread.spawn(f).unwrap().join().unwrap();
+}
+
+#[test]
+fn outputs_that_hold_the_handle_of_the_next_task_are_dropped() {
+    struct Output(
+        #[expect(dead_code, reason = "dropped")] Option<JoinHandle<Self>>,
+        Rc<Cell<usize>>,
+    );
+    impl Drop for Output {
+        fn drop(&mut self) {
+            self.1.set(self.1.get() + 1);
+        }
+    }
+
+    on_a_small_stack(|| {
+        block_on(async {
+            let dropped = Rc::<Cell<usize>>::default();
+            let mut first = None;
+            for _ in 0..TASKS {
+                let output = Output(first, dropped.clone());
+                first = Some(spawn(async { output }));
+                yield_now().await;
+            }
+            assert!(first.as_ref().unwrap().is_finished());
+            drop(first);
+            assert_eq!(dropped.get(), TASKS);
+        });
+    });
+}
+
+#[test]
+fn outputs_that_hold_the_remote_handle_of_the_next_task_are_dropped() {
+    struct Output(#[expect(dead_code, reason = "dropped")] Option<RemoteJoinHandle<Self>>);
+
+    on_a_small_stack(|| {
+        block_on(async {
+            let remote = LoopHandle::current().remote();
+            let mut first = None;
+            for _ in 0..10_000 {
+                let output = Output(first);
+                let task = remote.spawn(move || async { output }).unwrap();
+                while !task.is_finished() {
+                    yield_now_immediate().await;
+                }
+                first = Some(task);
+            }
+            drop(first);
+        });
+    });
+}
+
+#[test]
+fn tasks_that_await_each_other_are_dropped_with_their_loop() {
+    on_a_small_stack(|| {
+        block_on(async {
+            let mut last = spawn(std::future::pending::<()>());
+            for _ in 0..TASKS {
+                last = spawn(async { last.await.unwrap() });
+            }
+            yield_now().await;
+            assert!(!last.is_finished());
+        });
+    });
 }

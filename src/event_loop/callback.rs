@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::sys::nesting::drop_flat;
+use crate::raw::nesting::drop_flat;
 
 /// Holds a callback that is called again and again.
 ///

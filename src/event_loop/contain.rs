@@ -18,10 +18,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use super::core::Core;
+use super::dispatch::Drain;
 use super::queue::PhaseQueue;
-use crate::executor::lane::Drain;
 use crate::kinds::Phase;
-use crate::sys::task::Payload;
+use crate::raw::task::Payload;
 
 /// Sees a panic that nothing has caught. It may let it go on.
 pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;

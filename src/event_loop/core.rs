@@ -22,13 +22,13 @@ use super::root::Main;
 use super::sources::Sources;
 use super::timers::Timers;
 use crate::executor::join::JoinHandle;
-use crate::executor::lane::{Lane, Microtask};
+use crate::executor::lane::Lane;
 use crate::executor::registry::{Info, Registry};
-use crate::executor::spawn::{Message, Meta, Output, Runnable, Shared};
+use crate::executor::spawn::{Local, Message, Output, Runnable, Shared};
 use crate::kinds::{Kind, Phase};
 use crate::pool::Pool;
 use crate::probe::Probe;
-use crate::sys;
+use crate::raw::task;
 use crate::sys::poller::{Events, Poller};
 use crate::sys::scoped::ScopedCall;
 
@@ -45,12 +45,14 @@ pub(crate) struct Core {
 
     // Tasks.
     pub(crate) lane: Lane<Runnable>,
-    pub(crate) tasks: Registry,
+    pub(crate) tasks: Rc<Registry>,
     pub(crate) root: ScopedCall,
     /// What is known of the root future, while there is one.
     pub(super) main: Cell<Option<Main>>,
     /// The slot of the task that is being polled, or [`NO_TASK`], or [`MAIN`].
     pub(super) polled: Cell<u32>,
+    /// What was [polled](Self::polled) further up the stack, when tasks are polled inside their spawner.
+    pub(super) spawners: RefCell<Vec<u32>>,
 
     // Phases.
     pub(crate) clock: Clock,
@@ -114,15 +116,17 @@ impl HookedPhase {
 impl Core {
     pub(crate) fn new(options: Options, probe: Probe, paused: bool) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
-        let shared = Arc::new(Shared::new(poller.notifier(), options.unhandled_panic));
+        let tasks = Rc::new(Registry::new());
+        let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
         Ok(Rc::new(Self {
-            shared,
+            shared: Arc::new(shared),
             messages: RefCell::default(),
             lane: Lane::new(),
-            tasks: Registry::new(),
+            tasks,
             root: ScopedCall::new(),
             main: Cell::new(None),
             polled: Cell::new(NO_TASK),
+            spawners: RefCell::default(),
             clock: Clock::new(paused),
             timers: Timers::new(),
             timers_queue: PhaseQueue::new(),
@@ -197,7 +201,7 @@ impl Core {
             return JoinHandle::never_started();
         }
         let (runnable, output) = self.new_task(future, site, name);
-        self.lane.push_microtask(Microtask::Task(runnable));
+        self.lane.push_task(runnable);
         JoinHandle::new(output)
     }
 
@@ -231,14 +235,13 @@ impl Core {
         F::Output: 'static,
     {
         self.tasks.insert(name, |id, slot| {
-            let meta = Meta {
+            let local = Local {
                 shared: self.shared.clone(),
                 id,
                 site,
-                slot,
             };
-            let (runnable, task, output) = sys::task::spawn_local(meta, future);
-            (task, (runnable, output))
+            let (runnable, entry, output) = task::spawn_local(local, slot, future);
+            (entry, (runnable, output))
         })
     }
 
@@ -251,6 +254,11 @@ impl Core {
     /// The task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
+    }
+
+    /// Whether a task is being polled, also further up the stack.
+    pub(super) fn is_polled(&self, slot: u32) -> bool {
+        self.polled.get() == slot || self.spawners.borrow().contains(&slot)
     }
 
     // Handles.

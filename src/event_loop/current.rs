@@ -1,14 +1,15 @@
 //! Which loop runs on this thread: the only thread-local of the loop, and the one branch a wake takes.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::core::Core;
-use crate::executor::lane::Microtask;
-use crate::executor::spawn::{Message, Meta, Runnable, Shared};
+use crate::executor::spawn::{Local, Message, Runnable, Shared};
+use crate::raw::task::{self, Payload};
+use crate::sys::call::Call;
 use crate::sys::current::{self, Current};
-use crate::sys::task::{Metadata, Payload, WakerTable};
 
 thread_local! {
     /// The loop that runs, or is being set up or torn down, on this thread.
@@ -53,7 +54,13 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 
 /// Makes `core` the thread's loop while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
-    current::enter(&CURRENT, core, body)
+    current::enter(&CURRENT, core, tag(&core.shared), body)
+}
+
+/// By this a loop is told from others, on any thread.
+#[inline(always)]
+fn tag(shared: &Arc<Shared>) -> NonNull<()> {
+    NonNull::from(&**shared).cast()
 }
 
 /// Calls `f` with the thread's loop.
@@ -68,40 +75,35 @@ pub(crate) fn get() -> Option<Rc<Core>> {
 }
 
 /// Calls `f` with the thread's loop, if it is the one that `shared` belongs to.
-#[inline]
+#[inline(always)]
 fn at_home<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
-    current::with(&CURRENT, |core| {
-        f(core.filter(|core| Arc::ptr_eq(&core.shared, shared)))
-    })
+    current::with_tagged(&CURRENT, tag(shared), f)
 }
 
-impl Metadata for Meta {
-    #[inline]
-    fn waker_table() -> &'static WakerTable<Self> {
-        static TABLE: WakerTable<Meta> = WakerTable::new();
-        &TABLE
-    }
-
+impl task::Local for Local {
     /// Where every wake of a task ends up: on the loop's own thread in the microtask lane, from anywhere else in the inbox.
-    #[inline]
+    #[inline(always)]
     fn schedule(runnable: Runnable) {
-        // A pointer, not a borrow: the runnable itself moves on.
-        let shared = Arc::as_ptr(&runnable.metadata().shared);
-        current::with(&CURRENT, |core| match core {
-            Some(core) if Arc::as_ptr(&core.shared) == shared => {
-                core.lane.push_microtask(Microtask::Task(runnable));
-            }
-            _ => send_home(runnable),
+        let tag = tag(&runnable.local().shared);
+        let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
+            Some(core) => core.lane.try_push_task(runnable),
+            None => Err(runnable),
         });
+        if let Err(runnable) = pushed {
+            schedule_rarely(runnable);
+        }
     }
 
-    fn unseen(&self, payload: Payload) {
+    fn unseen(&self, slot: u32, payload: Payload) {
         at_home(&self.shared, |core| {
             if core.is_some_and(|core| core.containment.has_ended()) {
                 // Not a panic: the program was told to end, from inside this task.
                 return;
             }
-            let info = core.and_then(|core| core.tasks.info(self.slot));
+            let info = self
+                .shared
+                .with_registry(|tasks| tasks.info(slot))
+                .flatten();
             let stop = match info.filter(|info| info.id() == self.id) {
                 Some(info) => self.shared.unseen_panic(&info, payload),
                 None => self
@@ -113,14 +115,46 @@ impl Metadata for Meta {
             }
         });
     }
+
+    fn ended(&self, slot: u32) {
+        at_home(&self.shared, |core| {
+            let Some(core) = core else {
+                self.shared.with_registry(|tasks| tasks.remove(slot));
+                return;
+            };
+            core.tasks.remove(slot);
+            #[cfg(feature = "node")]
+            if core.containment.has_ended() {
+                core.end_lanes();
+            }
+        });
+    }
+
+    fn later(work: Box<dyn FnOnce()>) {
+        let work = Call::new(work);
+        with(|core| match core {
+            Some(core) => core.lane.push_call(work),
+            // Not in the middle of what calls this.
+            None => std::mem::forget(work),
+        });
+    }
 }
 
-/// A wake from elsewhere. Apart, to keep the usual way short.
+/// A wake from another thread, or outside of a run, or into a lane that has to grow. Apart, to keep the usual way short.
 #[cold]
-fn send_home(runnable: Runnable) {
-    let shared = runnable.metadata().shared.clone();
-    // Refused: the loop is gone, and all its tasks are closed.
-    let _ = shared.inbox.push(Message::Wake(runnable));
+#[inline(never)]
+fn schedule_rarely(runnable: Runnable) {
+    let shared = runnable.local().shared.clone();
+    let refused = at_home(&shared, |core| match core {
+        Some(core) => {
+            core.lane.push_task(runnable);
+            Ok(())
+        }
+        None => shared.inbox.push(Message::Wake(runnable)),
+    });
+    // The loop is gone, and with it all its tasks, but for one whose poll has dropped the loop. It leaks: this may be
+    // another thread, where its future must not be dropped.
+    std::mem::forget(refused);
 }
 
 /// The same for the future of `block_on`.

@@ -1,15 +1,27 @@
 //! The only caller of user code, and the only place where the lanes are drained. (Node's timers drain them between the
 //! callbacks of one list, through here.)
 
-use std::sync::Arc;
 use std::task::Waker;
 
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
-use crate::executor::lane::{Drain, Microtask};
-use crate::executor::spawn::{Held, Meta, Runnable};
+use crate::executor::lane::Microtask;
+use crate::executor::spawn::Runnable;
 use crate::kinds::Phase;
-use crate::sys::task::{self, Outcome};
+
+/// How far a drain has come. It begins with the ticks.
+#[derive(Default)]
+pub(super) struct Drain {
+    /// Past the ticks of this round: the microtasks go on to their end first.
+    in_microtasks: bool,
+}
+
+impl Drain {
+    /// Whether what was taken last was a microtask.
+    pub(super) fn is_in_microtasks(&self) -> bool {
+        self.in_microtasks
+    }
+}
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
@@ -36,54 +48,53 @@ impl Core {
         self.drain();
     }
 
-    /// Wakes somebody as a callback of a phase, then drains the lanes. `put` gets the waker before anything is polled.
-    ///
-    /// A task that finds the lanes empty would be the next to come out of them, so it does not go in.
+    /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put` gets the waker before anything
+    /// is polled.
     #[inline(always)]
     pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
         let _span = self.probe.callback(phase);
-        if self.can_skip_lanes() {
-            let is_ours = |task: &Meta| Arc::ptr_eq(&task.shared, &self.shared);
-            if let Some(task) = task::hold(&waker, is_ours) {
-                put(waker);
-                return self.run_before_lanes(|| self.run_held(task));
-            }
-        }
-        self.run_callback(|| {
+        self.run_wake(|| {
             waker.wake_by_ref();
             put(waker);
         });
     }
 
+    /// Wakes a waiter that is done with its waker then.
+    #[inline(never)]
+    pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
+        let _span = self.probe.callback(phase);
+        self.run_wake(|| waker.wake());
+    }
+
     /// Polls a task that was woken elsewhere as a callback of a phase, then drains the lanes.
     pub(super) fn dispatch_woken(&self, phase: Phase, runnable: Runnable) {
         let _span = self.probe.callback(phase);
-        if self.can_skip_lanes() {
-            self.run_before_lanes(|| self.run_task(runnable));
-        } else {
-            self.run_callback(|| self.lane.push_microtask(Microtask::Task(runnable)));
-        }
+        self.run_wake(|| self.lane.push_task(runnable));
     }
 
-    /// Wakes somebody for whom the waker is done with then.
-    #[inline(never)]
-    pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
-        self.dispatch_wake(phase, waker, drop);
-    }
-
-    /// Runs a task in the place of the first microtask, as the lanes are empty, then what it has put into them.
+    /// A callback that does not much but wake a task, then the drain.
     #[inline(always)]
-    fn run_before_lanes(&self, run: impl FnOnce()) {
-        run();
-        if !self.lane.is_empty() {
-            self.drain_rest();
+    fn run_wake(&self, wake: impl FnOnce()) {
+        if self.containment.is_on() {
+            return self.dispatch_contained(wake);
         }
+        wake();
+        self.drain_woken();
     }
 
-    /// Whether a task that is put into the lanes now is the first to come out.
-    #[inline]
-    fn can_skip_lanes(&self) -> bool {
-        self.lane.is_empty() && !self.containment.is_on()
+    /// The drain after a wake. Mostly it has to poll one task, which then needs none of the loops over the lanes.
+    #[inline(always)]
+    fn drain_woken(&self) {
+        match self.lane.pop_only_microtask() {
+            Some(microtask) => {
+                self.run_microtask(microtask);
+                self.polled.set(NO_TASK);
+                if !self.lane.is_empty() {
+                    self.drain_rest();
+                }
+            }
+            None => self.drain(),
+        }
     }
 
     pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
@@ -128,79 +139,112 @@ impl Core {
         }
     }
 
-    /// The drain after a task that did not go through the lanes.
+    /// The rest of a drain whose first entry, a microtask, was run already.
     #[inline(never)]
     fn drain_rest(&self) {
-        self.drain_lanes(&mut Drain::past_ticks(), self.options.lane_budget - 1);
+        let mut drain = Drain {
+            in_microtasks: true,
+        };
+        self.drain_lanes(&mut drain, self.options.lane_budget - 1);
     }
 
+    /// Runs what is in the lanes, as far as the budget goes. Outside of this and of [`run_task`](Self::run_task) no task is
+    /// [polled](Core::polled).
     #[inline]
     pub(super) fn drain_lanes(&self, drain: &mut Drain, mut budget: u64) {
         while budget > 0 {
-            match self.lane.next(drain) {
-                Some(Microtask::Task(runnable)) => self.run_task(runnable),
-                Some(Microtask::Call(call)) => call.call(),
-                None => return,
+            if drain.in_microtasks {
+                budget = self.run_microtasks(budget);
+                if budget == 0 {
+                    break;
+                }
+                drain.in_microtasks = false;
+                // Ticks that the microtasks have queued begin another round.
+                if !self.lane.has_ticks() {
+                    return;
+                }
             }
-            budget -= 1;
+            budget = self.run_ticks(budget);
+            drain.in_microtasks = true;
         }
         if !self.lane.is_empty() {
             self.budget_hits.set(self.budget_hits.get() + 1);
         }
     }
 
+    /// Returns what is left of the budget; zero only if it was used up.
+    #[inline(always)]
+    fn run_ticks(&self, mut budget: u64) -> u64 {
+        while budget > 0 {
+            let Some(tick) = self.lane.pop_tick() else {
+                break;
+            };
+            tick.call();
+            budget -= 1;
+        }
+        budget
+    }
+
+    /// As [`run_ticks`](Self::run_ticks).
+    #[inline(always)]
+    fn run_microtasks(&self, mut budget: u64) -> u64 {
+        while let Some(microtask) = self.lane.pop_microtask() {
+            self.run_microtask(microtask);
+            budget -= 1;
+            if budget == 0 {
+                break;
+            }
+        }
+        self.polled.set(NO_TASK);
+        if budget > 0 {
+            self.lane.shrink();
+        }
+        budget
+    }
+
     /// Runs the microtasks, and those that they queue. Ticks stay where they are: the program is over.
     #[cfg(feature = "node")]
     pub(crate) fn drain_microtasks(&self) {
-        while let Some(microtask) = self.lane.next_microtask() {
-            self.contain(|| match microtask {
-                Microtask::Task(runnable) => self.run_task(runnable),
-                Microtask::Call(call) => call.call(),
-            });
+        while let Some(microtask) = self.lane.pop_microtask() {
+            self.contain(|| self.run_microtask(microtask));
+        }
+        self.polled.set(NO_TASK);
+    }
+
+    #[inline(always)]
+    fn run_microtask(&self, microtask: Microtask<Runnable>) {
+        match microtask {
+            Microtask::Task(runnable) => self.run_task(runnable),
+            Microtask::Call(call) => {
+                self.polled.set(NO_TASK);
+                call.call();
+            }
         }
     }
 
+    /// Polls a task, or drops it if it was aborted. The caller sets [`polled`](Core::polled) back, once for many.
     #[inline(always)]
     fn run_task(&self, runnable: Runnable) {
-        let slot = runnable.metadata().slot;
-        let polled = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
-        let span = self.probe.poll(polled);
-        self.poll_task(slot, span, || runnable.run());
-    }
-
-    #[inline(always)]
-    fn run_held(&self, task: Held) {
-        let slot = task.metadata().slot;
-        let polled = || self.tasks.info(slot).filter(|_| !task.is_aborted());
-        let span = self.probe.poll(polled);
-        self.poll_task(slot, span, || task.run());
-    }
-
-    #[inline(always)]
-    fn poll_task<S>(&self, slot: u32, span: S, run: impl FnOnce() -> Outcome) {
+        let slot = runnable.slot();
         self.polled.set(slot);
-        let outcome = run();
+        let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
+        let span = self.probe.poll(info);
+        // Asked after the observer, which may abort the task.
+        if runnable.is_aborted() {
+            drop(runnable);
+        } else {
+            runnable.run();
+        }
         drop(span);
-        self.polled.set(NO_TASK);
-        if outcome == Outcome::Closed {
-            self.forget_task(slot);
-        }
-    }
-
-    #[inline(never)]
-    fn forget_task(&self, slot: u32) {
-        self.tasks.remove(slot);
-        // The task has taken the end of the program for a panic of its own.
-        if self.containment.has_ended() {
-            drop(self.lane.take_all());
-        }
     }
 
     /// Polls a task that was just spawned, inside its spawner (N19).
     #[cfg(feature = "node")]
     pub(super) fn run_nested(&self, runnable: Runnable) {
         let spawner = self.polled.get();
+        self.spawners.borrow_mut().push(spawner);
         self.run_task(runnable);
+        self.spawners.borrow_mut().pop();
         self.polled.set(spawner);
     }
 }

@@ -11,7 +11,6 @@ use super::handles::{HandleCore, HandleInfo};
 use super::remote::Remote;
 use crate::executor::Info;
 use crate::executor::join::JoinHandle;
-use crate::executor::lane::Microtask;
 use crate::kinds::{Kind, Site};
 use crate::sys::call::Call;
 
@@ -122,8 +121,7 @@ impl LoopHandle {
     /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         if !self.core.is_closed() {
-            let call = Microtask::Call(Call::new(microtask));
-            self.core.lane.push_microtask(call);
+            self.core.lane.push_call(Call::new(microtask));
         }
     }
 
@@ -135,8 +133,8 @@ impl LoopHandle {
     #[inline]
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
-        let call = Microtask::Call(Call::new(microtask));
-        let is_queued = current::with(|core| core.map(|core| core.lane.push_microtask(call)));
+        let call = Call::new(microtask);
+        let is_queued = current::with(|core| core.map(|core| core.lane.push_call(call)));
         if is_queued.is_none() {
             no_loop();
         }

@@ -10,6 +10,7 @@ use super::handle::LoopHandle;
 use crate::error::Error;
 use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::spawn::{Arrival, Message, Shared};
+use crate::raw::nesting::Flat;
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
@@ -129,7 +130,8 @@ impl std::fmt::Debug for Remote {
 
 /// What the loop and the thread that spawned share.
 struct State<T> {
-    output: Option<Result<T, JoinError>>,
+    /// May hold the handle of another task, and so on.
+    output: Option<Flat<Result<T, JoinError>>>,
     /// Who awaits the output.
     waiter: Option<Waker>,
     aborted: bool,
@@ -153,18 +155,18 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
 }
 
 /// The loop's end; reports "cancelled" if it goes before it has sent anything.
-struct Sender<T> {
+struct Sender<T: 'static> {
     state: Arc<Mutex<State<T>>>,
 }
 
-impl<T> Sender<T> {
+impl<T: 'static> Sender<T> {
     fn send(&self, output: Result<T, JoinError>) {
         let waiter = {
             let mut state = lock(&self.state);
             if state.output.is_some() {
                 return;
             }
-            state.output = Some(output);
+            state.output = Some(Flat::new(output));
             state.waiter.take()
         };
         if let Some(waiter) = waiter {
@@ -173,19 +175,19 @@ impl<T> Sender<T> {
     }
 }
 
-impl<T> Drop for Sender<T> {
+impl<T: 'static> Drop for Sender<T> {
     fn drop(&mut self) {
         self.send(Err(JoinError::cancelled()));
     }
 }
 
 /// The task beside the task: hands the output out and the abort in.
-struct Forward<T> {
+struct Forward<T: 'static> {
     task: JoinHandle<T>,
     sender: Sender<T>,
 }
 
-impl<T> Future for Forward<T> {
+impl<T: 'static> Future for Forward<T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -262,7 +264,7 @@ impl<T> Future for RemoteJoinHandle<T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let waker = cx.waker().clone();
         let mut state = lock(&self.state);
-        if let Some(output) = state.output.take() {
+        if let Some(output) = state.output.take().and_then(Flat::into_inner) {
             return Poll::Ready(output);
         }
         let before = state.waiter.replace(waker);

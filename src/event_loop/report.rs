@@ -1,6 +1,6 @@
 //! Why a loop does not end, in words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::handles::{Header, Stage};
 use super::jobs::Asker;
 use super::sources::Direction;
 use super::timers::Payload;
-use crate::executor::registry::Info;
+use crate::executor::registry::{Info, TaskState};
+use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase, Site};
-use crate::sys::task::TaskState;
 
 /// The phases that something can be queued for.
 const PHASES: [Phase; 6] = [
@@ -134,9 +134,11 @@ impl Core {
             let state = waits.of(main.waker, is_polled, false);
             lines.add(format!("the main future ({}): {state}", main.site));
         }
-        for (info, state) in &tasks {
-            let state = waits.of(state.waker, state.is_busy, state.is_scheduled);
-            lines.add_task(info, state);
+        let scheduled = self.scheduled_tasks();
+        for task in &tasks {
+            let is_scheduled = scheduled.contains(&task.slot);
+            let state = waits.of(task.waker, self.is_polled(task.slot), is_scheduled);
+            lines.add_task(&task.info, state);
         }
         Report {
             keepers,
@@ -147,7 +149,7 @@ impl Core {
     }
 
     /// Handles, sleeps and jobs.
-    fn all_that_waits(&self, tasks: &[(Info, TaskState)]) -> Vec<Waiting> {
+    fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
         let mut found = Vec::new();
         let now = self.clock.read();
         let mut due_timers = HashMap::new();
@@ -183,7 +185,10 @@ impl Core {
             ));
         }
         found.append(&mut sleeps);
-        let wakers: HashMap<_, _> = tasks.iter().map(|(info, s)| (info.id(), s.waker)).collect();
+        let wakers: HashMap<_, _> = tasks
+            .iter()
+            .map(|task| (task.info.id(), task.waker))
+            .collect();
         found.extend(self.jobs.list().iter().map(|job| Waiting {
             state: format!("{} (class {:?})", job.purpose.operation, job.purpose.class),
             keeps_alive: true,
@@ -220,11 +225,28 @@ impl Core {
         }
     }
 
+    /// The slots of the tasks that were woken and wait for their turn.
+    fn scheduled_tasks(&self) -> HashSet<u32> {
+        let mut slots = HashSet::new();
+        let mut add = |messages: &[Message]| {
+            slots.extend(messages.iter().filter_map(|message| match message {
+                Message::Wake(runnable) => Some(runnable.slot()),
+                _ => None,
+            }));
+        };
+        add(&self.messages.borrow());
+        self.shared.inbox.look(add);
+        self.lane.each_task(|runnable| {
+            slots.insert(runnable.slot());
+        });
+        slots
+    }
+
     /// The names of tasks, and of the root future, by what their wakers point to.
-    fn names(&self, tasks: &[(Info, TaskState)]) -> Names {
+    fn names(&self, tasks: &[TaskState]) -> Names {
         let mut names: Names = tasks
             .iter()
-            .map(|(info, state)| (state.waker, short_name(info)))
+            .map(|task| (task.waker, short_name(&task.info)))
             .collect();
         if let Some(main) = self.main.get() {
             names.insert(main.waker, "the main future".to_owned());
@@ -351,16 +373,16 @@ struct Waits {
 }
 
 impl Waits {
-    fn new(found: &[Waiting], tasks: &[(Info, TaskState)]) -> Self {
+    fn new(found: &[Waiting], tasks: &[TaskState]) -> Self {
         let mut waits = Self {
             by_waker: HashMap::new(),
         };
         for waiting in found {
             waits.add(&waiting.wakers, &waiting.name());
         }
-        for (info, state) in tasks {
-            if let Some(awaiter) = state.awaiter {
-                waits.add(&[awaiter], &short_name(info));
+        for task in tasks {
+            if let Some(awaiter) = task.awaiter {
+                waits.add(&[awaiter], &short_name(&task.info));
             }
         }
         waits

@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::core::{Core, MAIN};
 use super::{EventLoop, RunMode, current};
 use crate::error::Error;
-use crate::executor::lane::Microtask;
 use crate::executor::registry::Info;
 use crate::executor::spawn::Shared;
 use crate::kinds::{Kind, Site};
@@ -212,8 +211,7 @@ impl Core {
                 }
             });
         }
-        self.lane
-            .push_microtask(Microtask::Call(Call::new(poll_root)));
+        self.lane.push_call(Call::new(poll_root));
     }
 }
 

@@ -1,12 +1,15 @@
 //! The beginning and the end of a run, and the end of the loop.
 
 use std::fmt;
+#[cfg(feature = "node")]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use super::EventLoop;
 use super::core::Core;
 use super::current;
 use super::timers::Payload;
+use crate::executor::spawn::{Message, Runnable};
 
 impl Core {
     /// Calls `body` as the run of this loop on this thread.
@@ -33,12 +36,9 @@ impl Core {
     /// Drops all that is left, on the loop's own thread.
     fn shut_down(&self) {
         self.closed.set(true);
-        // Afterwards no waker can schedule anything.
-        for task in self.tasks.drain() {
-            task.cancel();
-        }
+        let messages = self.drop_tasks();
         drop(self.shared.inbox.close());
-        drop(self.messages.take());
+        drop(messages);
 
         #[cfg(feature = "node")]
         if let Some(upper) = self.upper.get() {
@@ -76,10 +76,59 @@ impl Core {
         ] {
             drop(queue.drain());
         }
-        drop(self.lane.take_all());
+        drop(self.lane.take_calls());
         // What the drops have counted once more is of no consequence: nothing will happen here.
         self.liveness.clear();
         self.jobs.clear();
+    }
+}
+
+impl Core {
+    /// Drops the futures of all tasks. Afterwards no waker can schedule anything. Returns the messages that were not wakes.
+    ///
+    /// A task can be dropped while it is scheduled, by its runnable. Each is scheduled here, unless it was: its runnable is
+    /// then in the lane, among the messages, or about to be sent by another thread, which is waited for.
+    fn drop_tasks(&self) -> Vec<Message> {
+        let mut others = Vec::new();
+        while self.has_idle_tasks() {
+            self.tasks.wake_all();
+            let mut messages = self.messages.take();
+            messages.reverse();
+            let mut sent = Vec::new();
+            self.shared.inbox.take(&mut sent);
+            let mut woken = self.lane.take_tasks();
+            for message in messages.into_iter().chain(sent) {
+                match message {
+                    Message::Wake(runnable) => woken.push(runnable),
+                    other => others.push(other),
+                }
+            }
+            if woken.is_empty() {
+                std::thread::yield_now();
+            }
+            woken.sort_by_key(Runnable::slot);
+            for runnable in woken {
+                drop(runnable);
+            }
+        }
+        self.shared.forget_registry();
+        others.extend(self.messages.take());
+        others
+    }
+
+    /// Whether there are tasks that are not being polled. Those that are cannot be dropped.
+    fn has_idle_tasks(&self) -> bool {
+        self.tasks.any(|slot| !self.is_polled(slot))
+    }
+
+    /// The program has ended: nothing that waits in the lanes runs any more.
+    #[cfg(feature = "node")]
+    pub(super) fn end_lanes(&self) {
+        // Called at the end of a task, which must not unwind.
+        let tasks = self.lane.take_tasks();
+        let calls = self.lane.take_calls();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
+        std::mem::forget(dropped);
     }
 }
 

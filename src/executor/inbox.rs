@@ -133,6 +133,12 @@ impl<T, N: Notify> Inbox<T, N> {
         std::mem::swap(&mut queue.items, empty);
     }
 
+    /// Calls `f` with the queued items. `f` runs no user code.
+    pub(crate) fn look(&self, f: impl FnOnce(&[T])) {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        f(&queue.items);
+    }
+
     /// Refuses everything from now on and returns what was queued.
     pub(crate) fn close(&self) -> Vec<T> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::registry::Id;
-use super::spawn::{Output, TaskRef};
-use crate::sys::task::Payload;
+use super::spawn::{Output, Shared};
+use crate::raw::task::Payload;
 
 /// Awaits the output of a spawned task.
 ///
@@ -65,16 +67,22 @@ impl<T> JoinHandle<T> {
     ///
     /// A task that has finished already keeps its output. Aborting twice is the same as once.
     pub fn abort(&self) {
-        if let Some(abort) = self.abort_handle() {
-            abort.abort();
+        if let Some(output) = &self.output {
+            let task = output.local();
+            task.shared.abort(output.slot(), task.id);
         }
     }
 
     /// A handle that only aborts, to be kept elsewhere. `None` if the task never started because its loop was gone.
     #[must_use]
     pub fn abort_handle(&self) -> Option<AbortHandle> {
-        let task = self.output.as_ref()?.task();
-        Some(AbortHandle { task })
+        let output = self.output.as_ref()?;
+        Some(AbortHandle {
+            shared: output.local().shared.clone(),
+            slot: output.slot(),
+            id: output.local().id,
+            _local: PhantomData,
+        })
     }
 
     /// Whether the task has returned, panicked or been dropped.
@@ -86,7 +94,7 @@ impl<T> JoinHandle<T> {
     /// The task's number. `None` if it never started because its loop was gone.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
-        self.output.as_ref().map(|output| output.metadata().id)
+        self.output.as_ref().map(|output| output.local().id)
     }
 }
 
@@ -119,19 +127,23 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// Ends a task without waiting for it. Made by [`JoinHandle::abort_handle`].
 #[derive(Clone)]
 pub struct AbortHandle {
-    task: TaskRef,
+    shared: Arc<Shared>,
+    slot: u32,
+    id: Id,
+    /// Neither `Send` nor `Sync`: tasks are aborted on the thread of their loop.
+    _local: PhantomData<*const ()>,
 }
 
 impl AbortHandle {
     /// Ends the task, as [`JoinHandle::abort`] does. Without effect once it is over.
     pub fn abort(&self) {
-        self.task.abort();
+        self.shared.abort(self.slot, self.id);
     }
 
     /// The task's number.
     #[must_use]
     pub fn id(&self) -> Id {
-        self.task.metadata().id
+        self.id
     }
 }
 

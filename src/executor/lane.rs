@@ -5,12 +5,10 @@
 //!         └────── while ticks remain ──────┘   the drain ends when both are empty
 //! ```
 //!
-//! Pure data: [`Lane::next`] says what runs next, the caller runs it, and no borrow is held meanwhile.
+//! Pure data: the caller takes an entry out and runs it, and no borrow is held meanwhile.
 
-use std::collections::VecDeque;
-
+use crate::raw::ring::Ring;
 use crate::sys::call::Call;
-use crate::sys::queue::Queue;
 
 /// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for for ever.
 const LARGE: usize = 1 << 16;
@@ -25,36 +23,18 @@ pub(crate) enum Microtask<R> {
 
 /// Both lanes of one loop; `R` is what polls a task.
 pub(crate) struct Lane<R> {
-    ticks: Queue<Call>,
-    microtasks: Queue<Microtask<R>>,
-}
-
-/// How far a drain has come. It begins with the ticks.
-#[derive(Default)]
-pub(crate) struct Drain {
-    /// Past the ticks of this round: the microtasks go on to their end first.
-    in_microtasks: bool,
-}
-
-impl Drain {
-    /// A drain whose first entry, a microtask, has been run without the lanes.
-    pub(crate) fn past_ticks() -> Self {
-        Self {
-            in_microtasks: true,
-        }
-    }
-
-    /// Whether what was taken last was a microtask.
-    pub(crate) fn is_in_microtasks(&self) -> bool {
-        self.in_microtasks
-    }
+    ticks: Ring<Call>,
+    /// In order: a task, or `None` for the next of `calls`. One word an entry, as most are tasks.
+    microtasks: Ring<Option<R>>,
+    calls: Ring<Call>,
 }
 
 impl<R> Lane<R> {
     pub(crate) fn new() -> Self {
         Self {
-            ticks: Queue::new(),
-            microtasks: Queue::new(),
+            ticks: Ring::new(),
+            microtasks: Ring::new(),
+            calls: Ring::new(),
         }
     }
 
@@ -63,124 +43,193 @@ impl<R> Lane<R> {
         self.ticks.push(call);
     }
 
-    #[inline(always)]
-    pub(crate) fn push_microtask(&self, microtask: Microtask<R>) {
-        self.microtasks.push(microtask);
+    /// Queues a closure as a microtask.
+    #[inline]
+    pub(crate) fn push_call(&self, call: Call) {
+        self.calls.push(call);
+        self.microtasks.push(None);
     }
 
+    /// Queues a woken task as a microtask.
     #[inline]
+    pub(crate) fn push_task(&self, task: R) {
+        self.microtasks.push(Some(task));
+    }
+
+    /// Queues a woken task, or gives it back if the lane must grow first: without a call on the usual way.
+    #[inline(always)]
+    pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
+        let pushed = self.microtasks.try_push(Some(task));
+        pushed.map_err(|task| task.expect("what was pushed comes back"))
+    }
+
+    #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         // Without a branch in between.
-        self.ticks.len() | self.microtasks.len() == 0
+        self.ticks.rest() | self.microtasks.rest() == 0
     }
 
     /// Whether microtasks wait, whatever the ticks.
     #[cfg(feature = "node")]
     pub(crate) fn has_microtasks(&self) -> bool {
-        self.microtasks.len() > 0
+        self.microtasks.rest() != 0
     }
 
-    /// The next microtask, whatever the ticks.
-    #[cfg(feature = "node")]
-    pub(crate) fn next_microtask(&self) -> Option<Microtask<R>> {
-        self.microtasks.pop()
+    #[inline(always)]
+    pub(crate) fn has_ticks(&self) -> bool {
+        self.ticks.rest() != 0
     }
 
-    /// Takes everything out.
-    pub(crate) fn take_all(&self) -> (VecDeque<Call>, VecDeque<Microtask<R>>) {
-        (self.ticks.take(), self.microtasks.take())
+    #[inline(always)]
+    pub(crate) fn pop_tick(&self) -> Option<Call> {
+        self.ticks.pop()
     }
 
-    /// What the drain runs next, a tick like a queued closure; `None` ends it.
-    #[inline]
-    pub(crate) fn next(&self, drain: &mut Drain) -> Option<Microtask<R>> {
-        if drain.in_microtasks {
-            let microtask = self.microtasks.pop();
-            if microtask.is_some() {
-                return microtask;
+    #[inline(always)]
+    pub(crate) fn pop_microtask(&self) -> Option<Microtask<R>> {
+        match self.microtasks.pop()? {
+            Some(task) => Some(Microtask::Task(task)),
+            None => self.calls.pop().map(Microtask::Call),
+        }
+    }
+
+    /// Takes the microtask out that is the one entry of both lanes.
+    #[inline(always)]
+    pub(crate) fn pop_only_microtask(&self) -> Option<Microtask<R>> {
+        if self.ticks.rest() | (self.microtasks.len() ^ 1) != 0 {
+            return None;
+        }
+        self.pop_microtask()
+    }
+
+    /// Gives the memory of a burst back once the microtasks are done.
+    #[inline(always)]
+    pub(crate) fn shrink(&self) {
+        if self.microtasks.shrink(LARGE) {
+            self.calls.shrink(0);
+        }
+    }
+
+    /// Takes the tasks out, in order; ticks and closures stay.
+    pub(crate) fn take_tasks(&self) -> Vec<R> {
+        let mut tasks = Vec::new();
+        for entry in self.microtasks.take() {
+            match entry {
+                Some(task) => tasks.push(task),
+                None => self.microtasks.push(None),
             }
-            self.microtasks.shrink(LARGE);
-            drain.in_microtasks = false;
         }
-        // Ticks that the microtasks have queued begin another round.
-        if let Some(tick) = self.ticks.pop() {
-            return Some(Microtask::Call(tick));
+        tasks
+    }
+
+    /// Calls `f` with each task, in order. `f` runs no user code.
+    pub(crate) fn each_task(&self, mut f: impl FnMut(&R)) {
+        for entry in self.microtasks.take() {
+            if let Some(task) = &entry {
+                f(task);
+            }
+            self.microtasks.push(entry);
         }
-        drain.in_microtasks = true;
-        self.microtasks.pop()
+    }
+
+    /// Takes ticks and closures out; the tasks stay.
+    pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
+        let tasks = self.take_tasks();
+        drop(self.microtasks.take());
+        let calls = [self.ticks.take(), self.calls.take()];
+        for task in tasks {
+            self.push_task(task);
+        }
+        calls
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Drain, Lane, Microtask};
+    use super::{Call, LARGE, Lane, Microtask};
 
-    type NameLane = Lane<&'static str>;
+    /// The names of tasks; a closure shows as `call`.
+    fn microtasks(lane: &Lane<&'static str>) -> Vec<&'static str> {
+        let pop = || lane.pop_microtask();
+        std::iter::from_fn(pop)
+            .map(|microtask| match microtask {
+                Microtask::Task(name) => name,
+                Microtask::Call(call) => {
+                    call.call();
+                    "call"
+                }
+            })
+            .collect()
+    }
 
-    /// Names of ticks are not kept: a tick shows as `tick`.
-    fn next(lane: &NameLane, drain: &mut Drain) -> Option<&'static str> {
-        lane.next(drain).map(|job| match job {
-            Microtask::Call(call) => {
-                call.call();
-                "tick"
-            }
-            Microtask::Task(name) => name,
-        })
+    fn call() -> Call {
+        Call::new(|| ())
     }
 
     #[test]
-    fn n001_ticks_come_before_microtasks_each_in_order() {
-        let lane = NameLane::new();
-        lane.push_microtask(Microtask::Task("a"));
-        lane.push_microtask(Microtask::Task("b"));
-        lane.push_tick(Call::new(|| ()));
-        let mut drain = Drain::default();
-        assert_eq!(next(&lane, &mut drain), Some("tick"));
-        assert_eq!(next(&lane, &mut drain), Some("a"));
-        assert_eq!(next(&lane, &mut drain), Some("b"));
-        assert_eq!(next(&lane, &mut drain), None);
+    fn tasks_and_closures_share_one_order() {
+        let lane = Lane::new();
+        assert!(lane.is_empty());
+        lane.push_task("a");
+        lane.push_call(call());
+        lane.push_call(call());
+        assert_eq!(lane.try_push_task("b"), Ok(()));
+        lane.push_call(call());
+        assert!(!lane.is_empty());
+        assert_eq!(microtasks(&lane), ["a", "call", "call", "b", "call"]);
         assert!(lane.is_empty());
     }
 
     #[test]
-    fn n002_a_tick_queued_by_a_microtask_waits_for_the_other_microtasks() {
-        let lane = NameLane::new();
-        lane.push_microtask(Microtask::Task("a"));
-        lane.push_microtask(Microtask::Task("b"));
-        let mut drain = Drain::default();
-        assert_eq!(next(&lane, &mut drain), Some("a"));
-        lane.push_tick(Call::new(|| ()));
-        lane.push_microtask(Microtask::Task("c"));
-        assert_eq!(next(&lane, &mut drain), Some("b"));
-        assert_eq!(next(&lane, &mut drain), Some("c"));
-        assert_eq!(next(&lane, &mut drain), Some("tick"));
-        assert_eq!(next(&lane, &mut drain), None);
+    fn only_a_microtask_without_company_is_the_only_entry() {
+        let lane = Lane::new();
+        assert!(lane.pop_only_microtask().is_none());
+        lane.push_task("a");
+        lane.push_tick(call());
+        assert!(lane.pop_only_microtask().is_none(), "there is a tick");
+        drop(lane.pop_tick());
+        lane.push_task("b");
+        assert!(lane.pop_only_microtask().is_none(), "there are two");
+        assert_eq!(microtasks(&lane), ["a", "b"]);
+        lane.push_call(call());
+        let only = lane.pop_only_microtask();
+        assert!(matches!(only, Some(Microtask::Call(_))));
+        lane.push_task("c");
+        let only = lane.pop_only_microtask();
+        assert!(matches!(only, Some(Microtask::Task("c"))));
+        assert!(lane.is_empty());
     }
 
     #[test]
-    fn n003_a_microtask_queued_by_a_tick_waits_for_the_other_ticks() {
-        let lane = NameLane::new();
-        lane.push_tick(Call::new(|| ()));
-        lane.push_tick(Call::new(|| ()));
-        let mut drain = Drain::default();
-        assert_eq!(next(&lane, &mut drain), Some("tick"));
-        lane.push_microtask(Microtask::Task("a"));
-        assert_eq!(next(&lane, &mut drain), Some("tick"));
-        assert_eq!(next(&lane, &mut drain), Some("a"));
-        assert_eq!(next(&lane, &mut drain), None);
+    fn tasks_and_closures_can_be_taken_out_apart() {
+        let fill = || {
+            let lane = Lane::new();
+            lane.push_tick(call());
+            lane.push_task("a");
+            lane.push_call(call());
+            lane.push_task("b");
+            lane
+        };
+        let lane = fill();
+        assert_eq!(lane.take_tasks(), ["a", "b"]);
+        assert!(lane.has_ticks());
+        assert_eq!(microtasks(&lane), ["call"]);
+        let lane = fill();
+        assert_eq!(lane.take_calls().map(|calls| calls.len()), [1, 1]);
+        assert!(!lane.has_ticks());
+        assert_eq!(microtasks(&lane), ["a", "b"]);
     }
 
     #[test]
-    fn a_drain_that_was_cut_short_starts_again_with_ticks() {
-        let lane = NameLane::new();
-        lane.push_microtask(Microtask::Task("a"));
-        lane.push_microtask(Microtask::Task("b"));
-        let mut drain = Drain::default();
-        assert_eq!(next(&lane, &mut drain), Some("a"));
-        lane.push_tick(Call::new(|| ()));
-        let mut drain = Drain::default();
-        assert_eq!(next(&lane, &mut drain), Some("tick"));
-        assert_eq!(next(&lane, &mut drain), Some("b"));
-        assert_eq!(next(&lane, &mut drain), None);
+    fn a_lane_works_on_after_it_was_shrunk() {
+        let lane = Lane::new();
+        for _ in 0..=LARGE {
+            lane.push_call(call());
+        }
+        assert_eq!(microtasks(&lane).len(), LARGE + 1);
+        lane.shrink();
+        lane.push_task("a");
+        lane.push_call(call());
+        assert_eq!(microtasks(&lane), ["a", "call"]);
     }
 }

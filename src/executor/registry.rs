@@ -1,4 +1,4 @@
-//! The live tasks of one loop: a hold on each of them, and where it was spawned.
+//! The live tasks of one loop: how to wake and abort each of them, and where it was spawned.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,8 +8,7 @@ use std::rc::Rc;
 
 use slab::Slab;
 
-use super::spawn::{Meta, TaskRef};
-use crate::sys::task::TaskState;
+use super::spawn::Entry;
 
 /// Names a task among all tasks its loop ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,12 +60,24 @@ impl fmt::Display for Info {
     }
 }
 
-/// Eight bytes a task: what is known of it is in the task itself, but for its name, which few have.
+/// What is known of a task is in the task itself, but for its name, which few have.
 pub(crate) struct Registry {
-    tasks: RefCell<Slab<TaskRef>>,
+    tasks: RefCell<Slab<Entry>>,
     /// By slot.
     names: RefCell<HashMap<u32, Rc<str>>>,
+    /// Whether a task ever had a name.
+    has_names: Cell<bool>,
     next_id: Cell<u64>,
+}
+
+/// Who waits for what, as far as the registry knows.
+pub(crate) struct TaskState {
+    pub(crate) info: Info,
+    pub(crate) slot: u32,
+    /// The data pointer of the task's wakers.
+    pub(crate) waker: *const (),
+    /// The data pointer of the waker that awaits the task's output, if there is one.
+    pub(crate) awaiter: Option<*const ()>,
 }
 
 impl Registry {
@@ -74,6 +85,7 @@ impl Registry {
         Self {
             tasks: RefCell::new(Slab::new()),
             names: RefCell::default(),
+            has_names: Cell::new(false),
             next_id: Cell::new(1),
         }
     }
@@ -83,7 +95,7 @@ impl Registry {
     pub(crate) fn insert<T>(
         &self,
         name: Option<Rc<str>>,
-        make: impl FnOnce(Id, u32) -> (TaskRef, T),
+        make: impl FnOnce(Id, u32) -> (Entry, T),
     ) -> T {
         let id = Id(self.next_id.get());
         self.next_id.set(id.0 + 1);
@@ -93,35 +105,52 @@ impl Registry {
         let (task, made) = make(id, slot);
         vacant.insert(task);
         if let Some(name) = name {
+            self.has_names.set(true);
             self.names.borrow_mut().insert(slot, name);
         }
         made
     }
 
     /// The task is over.
+    #[inline]
     pub(crate) fn remove(&self, slot: u32) {
         let task = self.tasks.borrow_mut().try_remove(slot as usize);
-        if !self.names.borrow().is_empty() {
+        if self.has_names.get() {
             self.names.borrow_mut().remove(&slot);
         }
         drop(task);
     }
 
-    /// Takes all tasks out, to be cancelled.
-    pub(crate) fn drain(&self) -> Vec<TaskRef> {
-        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
-        self.names.take();
-        tasks.into_iter().map(|(_, task)| task).collect()
+    /// Schedules every task that is not scheduled already. Runs no user code.
+    pub(crate) fn wake_all(&self) {
+        for (_, task) in self.tasks.borrow().iter() {
+            task.wake();
+        }
+    }
+
+    /// Has a task dropped in its next turn, if it is still there. Runs no user code.
+    pub(crate) fn abort(&self, slot: u32, id: Id) {
+        let tasks = self.tasks.borrow();
+        let task = tasks.get(slot as usize);
+        if let Some(task) = task.filter(|task| task.local().id == id) {
+            task.abort();
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.tasks.borrow().len()
     }
 
+    /// Whether there is a task whose slot meets a condition.
+    pub(crate) fn any(&self, condition: impl Fn(u32) -> bool) -> bool {
+        let tasks = self.tasks.borrow();
+        tasks.iter().any(|(_, task)| condition(task.slot()))
+    }
+
     /// The number of the task in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<Id> {
         let tasks = self.tasks.borrow();
-        tasks.get(slot as usize).map(|task| task.metadata().id)
+        tasks.get(slot as usize).map(|task| task.local().id)
     }
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
@@ -131,29 +160,28 @@ impl Registry {
 
     /// Every task, oldest first.
     pub(crate) fn list(&self) -> Vec<Info> {
-        let tasks = self.tasks.borrow();
-        let mut list: Vec<_> = tasks.iter().map(|(_, task)| self.info_of(task)).collect();
-        list.sort_unstable_by_key(Info::id);
-        list
+        self.states().into_iter().map(|task| task.info).collect()
     }
 
     /// Every task with what is known of its state, oldest first.
-    pub(crate) fn states(&self) -> Vec<(Info, TaskState)> {
+    pub(crate) fn states(&self) -> Vec<TaskState> {
         let tasks = self.tasks.borrow();
-        let mut list: Vec<_> = tasks
-            .iter()
-            .map(|(_, task)| (self.info_of(task), task.state()))
-            .collect();
-        list.sort_unstable_by_key(|(info, _)| info.id());
+        let state = |task: &Entry| TaskState {
+            info: self.info_of(task),
+            slot: task.slot(),
+            waker: task.waker_data(),
+            awaiter: task.awaiter_data(),
+        };
+        let mut list: Vec<_> = tasks.iter().map(|(_, task)| state(task)).collect();
+        list.sort_unstable_by_key(|task| task.info.id());
         list
     }
 
-    fn info_of(&self, task: &TaskRef) -> Info {
-        let Meta { id, site, slot, .. } = task.metadata();
+    fn info_of(&self, task: &Entry) -> Info {
         Info {
-            id: *id,
-            site,
-            name: self.names.borrow().get(slot).cloned(),
+            id: task.local().id,
+            site: task.local().site,
+            name: self.names.borrow().get(&task.slot()).cloned(),
         }
     }
 }

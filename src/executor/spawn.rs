@@ -1,33 +1,32 @@
 //! What a task and its loop know of each other.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inbox::{Inbox, Notify};
 use super::join::panic_message;
-use super::registry::Id;
+use super::registry::{Id, Registry};
+use crate::raw::task::{self, Payload};
+use crate::sys::home::HomeBound;
 use crate::sys::poller::Notifier;
-use crate::sys::task::{self, Payload};
 
-/// A task that was woken; see [`crate::sys::task`].
-pub(crate) type Runnable = task::Runnable<Meta>;
+/// A task that was woken; see [`crate::raw::task`].
+pub(crate) type Runnable = task::Runnable<Local>;
 
-/// A task that is polled at once.
-pub(crate) type Held = task::Held<Meta>;
-
-/// A hold on a task.
-pub(crate) type TaskRef = task::TaskRef<Meta>;
+/// A task that is alive, as the registry keeps it.
+pub(crate) type Entry = task::Entry<Local>;
 
 /// Where the output of a task arrives.
-pub(crate) type Output<T> = task::Output<T, Meta>;
+pub(crate) type Output<T> = task::Output<T, Local>;
 
-/// What every task carries: the loop it belongs to, its number, the line that spawned it, its slot in the registry.
-pub(crate) struct Meta {
+/// What every task carries: the loop it belongs to, its number, the line that spawned it.
+pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: Id,
     pub(crate) site: &'static Location<'static>,
-    pub(crate) slot: u32,
 }
 
 /// The part of a loop that any thread may touch.
@@ -36,18 +35,38 @@ pub(crate) struct Shared {
     policy: UnhandledPanic,
     /// The first panic that is to come out of the call that runs the loop.
     unseen: Mutex<Option<Payload>>,
+    /// The loop's tasks, for its own thread, also while the loop does not run. `None` once it is gone.
+    registry: HomeBound<RefCell<Option<Rc<Registry>>>>,
 }
 
 impl Shared {
-    pub(crate) fn new(notifier: Notifier, policy: UnhandledPanic) -> Self {
+    pub(crate) fn new(notifier: Notifier, policy: UnhandledPanic, registry: Rc<Registry>) -> Self {
         Self {
             inbox: Inbox::new(notifier),
             policy,
             unseen: Mutex::new(None),
+            registry: HomeBound::new(RefCell::new(Some(registry))),
         }
     }
 
-    /// Deals with a panic that nobody will see. `true`: the loop is to stop and let it out.
+    /// Calls `f` with the loop's tasks; `None` on other threads, and once the loop is gone. `f` runs no user code.
+    #[inline]
+    pub(crate) fn with_registry<R>(&self, f: impl FnOnce(&Registry) -> R) -> Option<R> {
+        self.registry.get()?.borrow().as_deref().map(f)
+    }
+
+    /// Has a task dropped in its next turn, if it is still there and this is the loop's thread.
+    pub(crate) fn abort(&self, slot: u32, id: Id) {
+        self.with_registry(|registry| registry.abort(slot, id));
+    }
+
+    /// The loop is gone, on its own thread, and so are its tasks.
+    pub(crate) fn forget_registry(&self) {
+        let registry = self.registry.get().and_then(RefCell::take);
+        drop(registry);
+    }
+
+    /// Deals with a panic that no handle delivers. `true`: the loop is to stop and let it out.
     pub(crate) fn unseen_panic(&self, task: &dyn fmt::Display, payload: Payload) -> bool {
         match self.policy {
             UnhandledPanic::Ignore => {}

@@ -20,7 +20,7 @@ use super::error::Error;
 use super::promise;
 use super::timers::{Timeout, set_timeout};
 use crate::event_loop::handle::LoopHandle;
-use crate::sys::nesting::drop_flat;
+use crate::raw::nesting::drop_flat;
 
 /// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.
 ///

@@ -11,7 +11,6 @@ use slab::Slab;
 
 use super::state::Node;
 use crate::event_loop::current;
-use crate::executor::lane::Microtask;
 use crate::executor::spawn::{Message, Shared};
 use crate::sys::call::Call;
 
@@ -180,7 +179,7 @@ impl Wake for CallbackWaker {
             let again = move || {
                 node.callbacks.poll(key);
             };
-            core.lane.push_microtask(Microtask::Call(Call::new(again)));
+            core.lane.push_call(Call::new(again));
         }
     }
 }

@@ -48,7 +48,7 @@ use super::error::Error;
 use super::process;
 use super::reason::Reason;
 use crate::event_loop::handle::LoopHandle;
-use crate::sys::nesting::drop_flat;
+use crate::raw::nesting::drop_flat;
 
 /// Emitted with an event's name before a listener is added to it.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");

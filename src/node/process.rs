@@ -21,10 +21,9 @@ use super::report;
 use super::state::Node;
 use crate::event_loop::core::Core;
 use crate::event_loop::queue::Entry;
-use crate::executor::lane::Microtask;
 use crate::kinds::Phase;
+use crate::raw::task::Payload;
 use crate::sys::call::Call;
-use crate::sys::task::Payload;
 
 /// What the program has asked to be told.
 #[derive(Default)]
@@ -241,7 +240,7 @@ impl Node {
     /// The program is over: nothing of the lanes runs.
     pub(super) fn drop_lanes(&self) {
         if let Some(core) = self.core() {
-            drop(core.lane.take_all());
+            drop((core.lane.take_tasks(), core.lane.take_calls()));
         }
     }
 
@@ -285,14 +284,8 @@ impl Node {
         if self.process.uncaught.is_empty() {
             core.containment.set_handler(None);
         }
-        let (ticks, microtasks) = core.lane.take_all();
-        drop(ticks);
-        for microtask in microtasks {
-            // Tasks belong to the loop, which may run again.
-            if !matches!(microtask, Microtask::Call(_)) {
-                core.lane.push_microtask(microtask);
-            }
-        }
+        // Tasks stay: they belong to the loop, which may run again.
+        drop(core.lane.take_calls());
     }
 }
 

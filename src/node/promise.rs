@@ -18,9 +18,8 @@ use super::rejections::Rejection;
 use super::report;
 use super::state::Node;
 use super::thenable::PromiseLike;
-use crate::executor::lane::Microtask;
+use crate::raw::nesting::drop_flat;
 use crate::sys::call::Call;
-use crate::sys::nesting::drop_flat;
 
 /// A value that arrives later, or the reason why it does not. Clones are the same promise.
 ///
@@ -281,8 +280,7 @@ impl<T: Clone + 'static> Promise<T> {
 
     fn queue(&self, microtask: impl FnOnce() + 'static) {
         if let Some(core) = self.0.node.core() {
-            core.lane
-                .push_microtask(Microtask::Call(Call::new(microtask)));
+            core.lane.push_call(Call::new(microtask));
         }
     }
 }

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use super::report;
 use crate::executor::join::panic_message;
+use crate::raw::task::Payload;
 use crate::sys::home::HomeBound;
-use crate::sys::task::Payload;
 
 /// Why a promise was rejected, or what nobody has caught: an error, or the payload of a panic. Cheap to clone.
 ///

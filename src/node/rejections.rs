@@ -9,7 +9,6 @@ use std::rc::Rc;
 use super::process::Origin;
 use super::reason::Reason;
 use super::state::Node;
-use crate::executor::lane::Microtask;
 use crate::sys::call::Call;
 
 #[derive(Default)]
@@ -80,7 +79,7 @@ impl Rejections {
             let check = Call::new(move || node.rejections.check(&node, lane));
             match lane {
                 Lane::Ticks => core.lane.push_tick(check),
-                Lane::Microtasks => core.lane.push_microtask(Microtask::Call(check)),
+                Lane::Microtasks => core.lane.push_call(check),
             }
         }
     }

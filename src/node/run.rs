@@ -20,7 +20,7 @@ use crate::event_loop::current;
 use crate::event_loop::root::{describe_pending, with_root};
 use crate::event_loop::{EventLoop, RunMode};
 use crate::kinds::Site;
-use crate::sys::task::Payload;
+use crate::raw::task::Payload;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;

@@ -5,7 +5,7 @@
 )]
 
 use std::cell::Cell;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::thread::LocalKey;
 
@@ -13,41 +13,66 @@ use std::thread::LocalKey;
 pub(crate) struct Current<T> {
     /// Null, or a pointer made by `Rc::as_ptr` whose `Rc` an `enter` on this thread's stack holds.
     pointer: Cell<*const T>,
+    /// Null exactly if the pointer is: tells the current value from others without a look at it.
+    tag: Cell<*const ()>,
 }
 
 impl<T> Current<T> {
     pub(crate) const fn new() -> Self {
         Self {
             pointer: Cell::new(ptr::null()),
+            tag: Cell::new(ptr::null()),
         }
+    }
+
+    fn replace(&self, pointer: *const T, tag: *const ()) -> (*const T, *const ()) {
+        (self.pointer.replace(pointer), self.tag.replace(tag))
     }
 }
 
-/// Makes `value` the current one while `body` runs.
+/// Makes `value` the current one while `body` runs, under a tag that is its own.
 pub(crate) fn enter<T, R>(
     key: &'static LocalKey<Current<T>>,
     value: &Rc<T>,
+    tag: NonNull<()>,
     body: impl FnOnce() -> R,
 ) -> R {
     struct Restore<T: 'static> {
         key: &'static LocalKey<Current<T>>,
-        before: *const T,
+        before: (*const T, *const ()),
         /// Keeps what the pointer points to alive until it is replaced.
         _value: Rc<T>,
     }
     impl<T> Drop for Restore<T> {
         fn drop(&mut self) {
-            self.key.with(|current| current.pointer.set(self.before));
+            let (pointer, tag) = self.before;
+            self.key.with(|current| current.replace(pointer, tag));
         }
     }
 
-    let before = key.with(|current| current.pointer.replace(Rc::as_ptr(value)));
+    let before = key.with(|current| current.replace(Rc::as_ptr(value), tag.as_ptr()));
     let _restore = Restore {
         key,
         before,
         _value: value.clone(),
     };
     body()
+}
+
+/// Calls `f` with the current value, if it was entered under this tag.
+#[inline(always)]
+pub(crate) fn with_tagged<T, R>(
+    key: &'static LocalKey<Current<T>>,
+    tag: NonNull<()>,
+    f: impl FnOnce(Option<&T>) -> R,
+) -> R {
+    key.with(|current| {
+        if current.tag.get() != tag.as_ptr().cast_const() {
+            return f(None);
+        }
+        // SAFETY: a tag that is not null was set with the pointer, which is valid as in `with`.
+        f(Some(unsafe { &*current.pointer.get() }))
+    })
 }
 
 /// Calls `f` with the current value.
@@ -80,16 +105,35 @@ pub(crate) fn get<T>(key: &'static LocalKey<Current<T>>) -> Option<Rc<T>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Current, enter, get, with};
+    use super::{Current, get, with, with_tagged};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::ptr::{self, NonNull};
     use std::rc::Rc;
+    use std::thread::LocalKey;
 
     thread_local! {
         static CURRENT: Current<u32> = const { Current::new() };
     }
 
     fn current() -> Option<u32> {
-        with(&CURRENT, |value| value.copied())
+        let value = with(&CURRENT, |value| value.copied());
+        let tagged = |tag| with_tagged(&CURRENT, tag, |value| value.copied());
+        for other in 1..=9 {
+            assert_eq!(tagged(tag(other)), value.filter(|value| *value == other));
+        }
+        value
+    }
+
+    fn tag(value: u32) -> NonNull<()> {
+        NonNull::new(ptr::without_provenance_mut(value as usize)).unwrap()
+    }
+
+    fn enter<R>(
+        key: &'static LocalKey<Current<u32>>,
+        value: &Rc<u32>,
+        body: impl FnOnce() -> R,
+    ) -> R {
+        super::enter(key, value, tag(**value), body)
     }
 
     #[test]

@@ -16,9 +16,10 @@ pub(crate) struct HomeBound<T> {
     value: ManuallyDrop<T>,
 }
 
-// SAFETY: away from home the value is not touched: `get_mut` refuses, and `drop` leaves it alone. Tokens are never reused.
+// SAFETY: away from home the value is not touched: `get` and `get_mut` refuse, and `drop` leaves it alone. Tokens are never
+// reused.
 unsafe impl<T> Send for HomeBound<T> {}
-// SAFETY: a shared reference gives no access to the value.
+// SAFETY: as above.
 unsafe impl<T> Sync for HomeBound<T> {}
 
 impl<T> HomeBound<T> {
@@ -30,6 +31,12 @@ impl<T> HomeBound<T> {
     }
 
     /// The value, at home.
+    pub(crate) fn get(&self) -> Option<&T> {
+        (self.home == thread::token()).then_some(&*self.value)
+    }
+
+    /// The value, at home.
+    #[cfg(any(test, feature = "hyper"))]
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         (self.home == thread::token()).then_some(&mut *self.value)
     }
@@ -53,9 +60,9 @@ mod tests {
     fn away_from_home_the_value_is_neither_reached_nor_dropped() {
         let value = Rc::new(());
         let mut bound = HomeBound::new(value.clone());
-        assert!(bound.get_mut().is_some());
+        assert!(bound.get().is_some() && bound.get_mut().is_some());
         std::thread::spawn(move || {
-            assert!(bound.get_mut().is_none());
+            assert!(bound.get().is_none() && bound.get_mut().is_none());
             drop(bound);
         })
         .join()

@@ -1,4 +1,4 @@
-//! Everything that depends on the operating system, and every line of `unsafe`.
+//! Everything that depends on the operating system; with [`raw`](crate::raw), every line of `unsafe`.
 //!
 //! The contract, item by item; the rest of the crate knows nothing else of the platform:
 //!
@@ -14,18 +14,15 @@
 //! | `home` | a value that may travel, but is used and dropped on its own thread only |
 //! | `interfaces` | the addresses of the machine |
 //! | `names` | the name of an address |
-//! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | `os` | what the system tells of itself |
 //! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
 //! | `process` | children: how they begin, waiting for one without blocking |
-//! | `queue` | a queue that is used through shared references, without the price of a `RefCell` |
 //! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
 //! | `signal` | what was caught for a loop, and the dispositions of the process |
 //! | `slots` | a table that is used through shared references, without the price of a `RefCell` |
 //! | `socket` | sockets that do not block, accepting when descriptors run out |
 //! | `stdio` | descriptors that are shared with others: their kind, and ways not to block on them |
-//! | [`sync`] | the atomics, locks and threads of the inbox, of tasks and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
-//! | [`task`] | tasks that may be woken anywhere but run and drop on their own thread only |
+//! | [`sync`] | the atomics, locks and threads of the inbox and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
 //! | `terminal` | the settings of terminals, brought back from wherever the process ends |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |
@@ -42,19 +39,16 @@ pub(crate) mod descriptor;
 pub(crate) mod errno;
 #[cfg(feature = "fs")]
 pub(crate) mod fs;
-#[cfg(feature = "hyper")]
 pub(crate) mod home;
 #[cfg(all(unix, any(feature = "net", feature = "os")))]
 pub(crate) mod interfaces;
 #[cfg(feature = "net")]
 pub(crate) mod names;
-pub(crate) mod nesting;
 #[cfg(all(unix, feature = "os"))]
 pub(crate) mod os;
 pub(crate) mod poller;
 #[cfg(all(unix, feature = "process"))]
 pub(crate) mod process;
-pub(crate) mod queue;
 pub(crate) mod scoped;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signal;
@@ -64,7 +58,6 @@ pub(crate) mod socket;
 #[cfg(unix)]
 pub(crate) mod stdio;
 pub(crate) mod sync;
-pub(crate) mod task;
 #[cfg(all(unix, feature = "tty"))]
 pub(crate) mod terminal;
 pub(crate) mod thread;

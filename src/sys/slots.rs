@@ -4,7 +4,7 @@
     reason = "every event looks its source up: the flag of a `RefCell` is a third of that"
 )]
 
-use std::cell::UnsafeCell;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use slab::Slab;
@@ -12,61 +12,53 @@ use slab::Slab;
 /// Values by number; the number of one that is gone is given to another. It hands out counted pointers, never references
 /// to its insides, so no two uses of it overlap.
 pub(crate) struct Slots<T> {
-    slab: UnsafeCell<Slab<Rc<T>>>,
+    slab: Cell<Slab<Rc<T>>>,
 }
 
 impl<T> Slots<T> {
     pub(crate) const fn new() -> Self {
         Self {
-            slab: UnsafeCell::new(Slab::new()),
+            slab: Cell::new(Slab::new()),
         }
     }
 
-    /// Calls `f` with the values.
-    ///
-    /// # Safety
-    ///
-    /// `f` runs no code of `T` or anybody else's, which might come back to this table.
-    #[inline(always)]
-    unsafe fn with<R>(&self, f: impl FnOnce(&mut Slab<Rc<T>>) -> R) -> R {
-        // SAFETY: the type is not `Sync`, and no other reference is in use: those of other calls have ended with them, and
-        // none is made inside this one.
-        f(unsafe { &mut *self.slab.get() })
+    /// Calls `f` with the values, which are out of the table meanwhile: `f` runs no code of `T`.
+    fn with<R>(&self, f: impl FnOnce(&mut Slab<Rc<T>>) -> R) -> R {
+        let mut slab = self.slab.take();
+        let result = f(&mut slab);
+        self.slab.set(slab);
+        result
     }
 
     /// The number that the next value gets.
     pub(crate) fn next(&self) -> usize {
-        // SAFETY: looks at a number.
-        unsafe { self.with(|slab| slab.vacant_key()) }
+        self.with(|slab| slab.vacant_key())
     }
 
     /// Adds a value under the [next](Self::next) number.
     pub(crate) fn insert(&self, value: Rc<T>) {
-        // SAFETY: moves the pointer, and the others if memory is needed.
-        unsafe { self.with(|slab| slab.insert(value)) };
+        self.with(|slab| slab.insert(value));
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, slot: usize) -> Option<Rc<T>> {
-        // SAFETY: counts one more.
-        unsafe { self.with(|slab| slab.get(slot).cloned()) }
+        // SAFETY: the type is not `Sync`, and no other reference is in use: this one ends before the call does, and counting
+        // one more runs no code of `T`.
+        unsafe { &*self.slab.as_ptr() }.get(slot).cloned()
     }
 
     pub(crate) fn remove(&self, slot: usize) -> Option<Rc<T>> {
-        // SAFETY: moves the pointer.
-        unsafe { self.with(|slab| slab.try_remove(slot)) }
+        self.with(|slab| slab.try_remove(slot))
     }
 
     /// All that there is.
     pub(crate) fn list(&self) -> Vec<Rc<T>> {
-        // SAFETY: counts one more of each.
-        unsafe { self.with(|slab| slab.iter().map(|(_, value)| value.clone()).collect()) }
+        self.with(|slab| slab.iter().map(|(_, value)| value.clone()).collect())
     }
 
     /// Takes everything out.
     pub(crate) fn take(&self) -> Slab<Rc<T>> {
-        // SAFETY: moves the table.
-        unsafe { self.with(std::mem::take) }
+        self.slab.take()
     }
 }
 

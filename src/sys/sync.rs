@@ -1,4 +1,4 @@
-//! The synchronisation types of what several threads reach: the inbox, the state of a task, the pool and its jobs.
+//! The synchronisation types of what several threads reach: the inbox, the pool and its jobs.
 //!
 //! One door, so that a build with `--cfg phaseloop_loom` checks the very code that ships.
 
@@ -6,7 +6,7 @@
 pub(crate) use std::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     thread,
 };
@@ -15,7 +15,7 @@ pub(crate) use std::{
 pub(crate) use loom::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     thread,
 };

@@ -6,7 +6,7 @@ use super::super::promise;
 use super::base::{ReadableSide, error_of};
 use super::readable::{Readable, State};
 use super::{END, PAUSE, READABLE, RESUME};
-use crate::sys::nesting::call_nested;
+use crate::raw::nesting::call_nested;
 use crate::task::next_tick;
 
 /// How much a read asks for.

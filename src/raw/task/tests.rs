@@ -1,9 +1,8 @@
-//! The cell by itself: a queue in place of a loop, one thread unless a test says otherwise.
+//! The wrapper by itself: a queue in place of a loop, one thread unless a test says otherwise.
 
-mod held;
+mod chains;
+mod ends;
 mod panics;
-mod reentrancy;
-mod reference;
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn, ready};
@@ -13,43 +12,40 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::thread::{self, ThreadId};
 
-use super::{Metadata, Outcome, Output, Payload, Runnable, TaskRef, WakerTable, spawn_local};
-use crate::sys::thread::{ThreadToken, token};
+use super::{Entry, Local, Meta, Output, Payload, Runnable, spawn_local};
 
 /// Where the tasks of a test go, and what becomes of them.
 #[derive(Default)]
 struct World {
-    queue: Mutex<Vec<Runnable<Meta>>>,
-    /// The texts of the panics that nobody saw.
+    queue: Mutex<Vec<Runnable<Task>>>,
+    /// The texts of the panics that no handle delivered.
     unseen: Mutex<Vec<String>>,
     /// Whether a report panics too.
     unseen_panics: AtomicBool,
-    /// Whether a woken task is dropped on the spot instead of queued.
-    refuses: AtomicBool,
     spawned: AtomicUsize,
+    /// How many futures are gone.
+    ended: AtomicUsize,
+    /// How many tasks are gone to the last byte.
     freed: AtomicUsize,
 }
 
-struct Meta(Arc<World>);
+/// What a task of a test knows.
+struct Task(Arc<World>);
 
-impl Metadata for Meta {
-    fn waker_table() -> &'static WakerTable<Self> {
-        static TABLE: WakerTable<Meta> = WakerTable::new();
-        &TABLE
-    }
+thread_local! {
+    /// What waits until the poll that is under way has returned.
+    static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+}
 
+impl Local for Task {
     fn schedule(runnable: Runnable<Self>) {
-        let world = runnable.metadata().0.clone();
-        if world.refuses.load(Ordering::Relaxed) {
-            drop(runnable);
-        } else {
-            world.queue.lock().unwrap().push(runnable);
-        }
+        let world = runnable.local().0.clone();
+        world.queue.lock().unwrap().push(runnable);
     }
 
-    fn unseen(&self, payload: Payload) {
+    fn unseen(&self, _: u32, payload: Payload) {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.unwrap_or("something").to_owned();
         self.0.unseen.lock().unwrap().push(text);
@@ -57,15 +53,23 @@ impl Metadata for Meta {
             panic_any("a report");
         }
     }
+
+    fn ended(&self, _: u32) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn later(work: Box<dyn FnOnce()>) {
+        LATER.with_borrow_mut(|later| later.push(work));
+    }
 }
 
-impl Drop for Meta {
+impl Drop for Task {
     fn drop(&mut self) {
         self.0.freed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-type Pair<T> = (TaskRef<Meta>, Output<T, Meta>);
+type Pair<T> = (Entry<Task>, Output<T, Task>);
 
 impl World {
     fn new() -> Arc<Self> {
@@ -73,25 +77,38 @@ impl World {
     }
 
     fn spawn<F: Future + 'static>(self: &Arc<Self>, future: F) -> Pair<F::Output> {
-        self.spawned.fetch_add(1, Ordering::Relaxed);
-        let (runnable, task, output) = spawn_local(Meta(self.clone()), future);
+        let slot = self.spawned.fetch_add(1, Ordering::Relaxed);
+        let local = Task(self.clone());
+        let (runnable, entry, output) = spawn_local(local, u32::try_from(slot).unwrap(), future);
         self.queue.lock().unwrap().push(runnable);
-        (task, output)
+        (entry, output)
     }
 
     fn queued(&self) -> usize {
         self.queue.lock().unwrap().len()
     }
 
-    fn pop(&self) -> Runnable<Meta> {
+    fn pop(&self) -> Runnable<Task> {
         self.queue.lock().unwrap().remove(0)
     }
 
-    /// Runs the one task that is queued.
+    /// Runs the one task that is queued, as a loop does, then what waited for the end of the poll.
     #[track_caller]
-    fn run(&self) -> Outcome {
+    fn run(&self) {
         assert_eq!(self.queued(), 1);
-        self.pop().run()
+        let runnable = self.pop();
+        if runnable.is_aborted() {
+            drop(runnable);
+        } else {
+            runnable.run();
+        }
+        for work in LATER.take() {
+            work();
+        }
+    }
+
+    fn ended(&self) -> usize {
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn freed(&self) -> usize {
@@ -103,21 +120,22 @@ impl World {
     fn ends_with(&self, unseen: &[&str]) {
         assert_eq!(self.queued(), 0, "a runnable is left");
         let spawned = self.spawned.load(Ordering::Relaxed);
+        assert_eq!(self.ended(), spawned, "a future is left, or ended twice");
         assert_eq!(self.freed(), spawned, "a task was not freed, or twice");
         assert_eq!(*self.unseen.lock().unwrap(), unseen);
     }
 }
 
-/// Counts its drops, all of which have to be at home.
+/// Counts its drops, all of which have to be on its own thread.
 struct Guard {
-    home: ThreadToken,
+    owner: ThreadId,
     drops: Rc<Cell<usize>>,
 }
 
 fn guard() -> (Guard, Rc<Cell<usize>>) {
     let drops = Rc::<Cell<usize>>::default();
     let guard = Guard {
-        home: token(),
+        owner: thread::current().id(),
         drops: drops.clone(),
     };
     (guard, drops)
@@ -125,7 +143,7 @@ fn guard() -> (Guard, Rc<Cell<usize>>) {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        assert_eq!(self.home, token(), "dropped away from home");
+        assert_eq!(self.owner, thread::current().id(), "dropped elsewhere");
         self.drops.set(self.drops.get() + 1);
     }
 }
@@ -171,12 +189,12 @@ fn counter() -> (Arc<Counter>, Waker) {
 }
 
 /// The output, if it is there.
-fn poll<T>(output: &mut Output<T, Meta>) -> Poll<Option<Result<T, Payload>>> {
+fn poll<T>(output: &mut Output<T, Task>) -> Poll<Option<Result<T, Payload>>> {
     output.poll(&Context::from_waker(Waker::noop()))
 }
 
 #[track_caller]
-fn returned<T>(output: &mut Output<T, Meta>) -> T {
+fn returned<T>(output: &mut Output<T, Task>) -> T {
     match poll(output) {
         Poll::Ready(Some(Ok(value))) => value,
         Poll::Ready(Some(Err(_))) => panic!("the task panicked"),
@@ -186,7 +204,7 @@ fn returned<T>(output: &mut Output<T, Meta>) -> T {
 }
 
 #[track_caller]
-fn panicked<T>(output: &mut Output<T, Meta>) -> &'static str {
+fn panicked<T>(output: &mut Output<T, Task>) -> &'static str {
     match poll(output) {
         Poll::Ready(Some(Err(payload))) => payload.downcast_ref::<&str>().copied().unwrap(),
         _ => panic!("the task did not panic"),
@@ -194,22 +212,31 @@ fn panicked<T>(output: &mut Output<T, Meta>) -> &'static str {
 }
 
 #[track_caller]
-fn assert_cancelled<T>(output: &mut Output<T, Meta>) {
+fn assert_cancelled<T>(output: &mut Output<T, Task>) {
     assert!(matches!(poll(output), Poll::Ready(None)));
 }
 
 #[test]
 fn the_output_is_there_once_the_task_has_run() {
     let world = World::new();
-    let (task, mut output) = world.spawn(async { 7 });
+    let (entry, mut output) = world.spawn(async { 7 });
     assert!(poll(&mut output).is_pending());
     assert!(!output.is_finished());
-    assert_eq!(world.run(), Outcome::Closed);
+    world.run();
     assert!(output.is_finished());
     assert_eq!(returned(&mut output), 7);
     assert_cancelled(&mut output);
-    drop((task, output));
+    drop((entry, output));
     world.ends_with(&[]);
+}
+
+#[test]
+fn a_handle_is_one_word_and_a_task_needs_little_more_than_its_future() {
+    assert_eq!(size_of::<Option<Output<(), Task>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Runnable<Task>>>(), size_of::<usize>());
+    if cfg!(not(debug_assertions)) {
+        assert_eq!(size_of::<Meta<[usize; 3]>>(), 48);
+    }
 }
 
 #[test]
@@ -225,16 +252,16 @@ fn only_a_runnable_leaves_the_thread() {
     fn is_send<T: Send>() {}
 
     // Ambiguous, and so no program, for a type that is `Send` or `Sync`.
-    <TaskRef<Meta> as NotIf<_>>::holds();
-    <Output<(), Meta> as NotIf<_>>::holds();
-    is_send::<Runnable<Meta>>();
+    <Entry<Task> as NotIf<_>>::holds();
+    <Output<(), Task> as NotIf<_>>::holds();
+    is_send::<Runnable<Task>>();
 }
 
 #[test]
 fn a_wake_during_the_poll_queues_the_task_once_more() {
     let world = World::new();
     let mut polls = 0;
-    let (_, mut output) = world.spawn(poll_fn(move |cx| {
+    let (entry, mut output) = world.spawn(poll_fn(move |cx| {
         polls += 1;
         cx.waker().wake_by_ref();
         let copy = cx.waker().clone();
@@ -245,12 +272,12 @@ fn a_wake_during_the_poll_queues_the_task_once_more() {
             Poll::Pending
         }
     }));
-    assert_eq!(world.run(), Outcome::Pending);
-    assert_eq!(world.run(), Outcome::Pending);
-    assert_eq!(world.run(), Outcome::Closed);
-    assert_eq!(world.run(), Outcome::Pending, "the last wake came too late");
+    for _ in 0..3 {
+        assert!(!output.is_finished());
+        world.run();
+    }
     assert_eq!(returned(&mut output), 3);
-    drop(output);
+    drop((entry, output));
     world.ends_with(&[]);
 }
 
@@ -258,24 +285,22 @@ fn a_wake_during_the_poll_queues_the_task_once_more() {
 fn wakes_coalesce_and_one_after_the_end_is_lost() {
     let world = World::new();
     let place = Rc::default();
-    let (task, output) = world.spawn(giving(&place));
-    let polled = || place.take().unwrap();
+    let (entry, output) = world.spawn(giving(&place));
     world.run();
-    let waker = polled();
+    let waker = place.take().unwrap();
     assert_eq!(world.queued(), 0);
     waker.wake_by_ref();
     let copy = waker.clone();
     copy.wake();
     let other = waker.clone();
     thread::spawn(move || other.wake()).join().unwrap();
-    assert_eq!(world.run(), Outcome::Pending);
+    world.run();
     waker.wake_by_ref();
-    assert_eq!(world.run(), Outcome::Pending);
-    drop(polled());
-    task.cancel();
+    drop(place.take());
+    drop(world.pop());
     waker.wake_by_ref();
     assert_eq!(world.queued(), 0);
-    drop((task, output));
+    drop((entry, output));
     waker.wake();
     world.ends_with(&[]);
 }
@@ -284,38 +309,38 @@ fn wakes_coalesce_and_one_after_the_end_is_lost() {
 fn an_aborted_task_is_dropped_in_its_turn() {
     let world = World::new();
     let (guard, drops) = guard();
-    let (task, mut output) = world.spawn(holding(guard));
+    let (entry, mut output) = world.spawn(holding(guard));
     world.run();
-    task.abort();
-    task.clone().abort();
+    entry.abort();
+    entry.abort();
     assert_eq!(drops.get(), 0);
     assert!(poll(&mut output).is_pending());
-    assert_eq!(world.run(), Outcome::Closed);
+    world.run();
     assert_eq!(drops.get(), 1);
     assert_cancelled(&mut output);
-    task.abort();
-    drop((task, output));
+    assert!(output.is_finished());
+    entry.abort();
+    drop((entry, output));
     world.ends_with(&[]);
 }
 
 #[test]
 fn a_task_that_aborts_itself_may_still_return() {
     let world = World::new();
-    for (ends, outcome) in [(true, Outcome::Closed), (false, Outcome::Pending)] {
-        let own = Rc::<RefCell<Option<TaskRef<Meta>>>>::default();
+    for ends in [true, false] {
+        let own = Rc::<RefCell<Option<Entry<Task>>>>::default();
         let inner = own.clone();
-        let (task, mut output) = world.spawn(poll_fn(move |_| {
-            let task = inner.take().unwrap();
-            task.abort();
-            task.cancel();
+        let (entry, mut output) = world.spawn(poll_fn(move |_| {
+            inner.take().unwrap().abort();
             if ends { Poll::Ready(3) } else { Poll::Pending }
         }));
-        own.replace(Some(task));
-        assert_eq!(world.run(), outcome);
-        assert_ne!(world.run(), outcome);
+        own.replace(Some(entry));
+        world.run();
         if ends {
             assert_eq!(returned(&mut output), 3);
         } else {
+            assert!(poll(&mut output).is_pending());
+            world.run();
             assert_cancelled(&mut output);
         }
     }
@@ -323,73 +348,16 @@ fn a_task_that_aborts_itself_may_still_return() {
 }
 
 #[test]
-fn a_cancelled_task_is_dropped_at_once() {
+fn a_runnable_that_is_dropped_cancels_its_task_and_wakes_the_awaiter() {
     let world = World::new();
     let (guard, drops) = guard();
-    let (task, mut output) = world.spawn(holding(guard));
+    let (entry, mut output) = world.spawn(holding(guard));
     let (wakes, waker) = counter();
     assert!(output.poll(&Context::from_waker(&waker)).is_pending());
-    task.cancel();
-    assert_eq!((drops.get(), wakes.0.load(Ordering::Relaxed)), (1, 1));
-    task.cancel();
-    assert_cancelled(&mut output);
-    assert_eq!(world.run(), Outcome::Pending, "nothing is left to run");
-    drop((task, output));
-    world.ends_with(&[]);
-}
-
-#[test]
-fn a_runnable_dropped_at_home_cancels() {
-    let world = World::new();
-    let (guard, drops) = guard();
-    let (task, mut output) = world.spawn(holding(guard));
     drop(world.pop());
-    assert_eq!(drops.get(), 1);
+    assert_eq!((drops.get(), wakes.0.load(Ordering::Relaxed)), (1, 1));
     assert_cancelled(&mut output);
-    drop((task, output));
-    world.ends_with(&[]);
-}
-
-#[test]
-fn away_from_home_a_runnable_is_a_lost_wake() {
-    let world = World::new();
-    let ways: [fn(Runnable<Meta>); 2] = [drop, |runnable| {
-        assert_eq!(runnable.run(), Outcome::Pending);
-    }];
-    for way in ways {
-        let place = Rc::default();
-        let (kept, drops) = guard();
-        let inner = giving(&place);
-        let (task, output) = world.spawn(async move {
-            let _kept = kept;
-            inner.await;
-        });
-        world.run();
-        for _ in 0..2 {
-            place.take().unwrap().wake();
-            let runnable = world.pop();
-            thread::spawn(move || way(runnable)).join().unwrap();
-            assert!(!output.is_finished());
-            task.abort();
-            place.replace(Some(Waker::noop().clone()));
-        }
-        assert_eq!((drops.get(), world.queued()), (0, 0));
-        task.cancel();
-        assert_eq!(drops.get(), 1);
-    }
-    world.ends_with(&[]);
-}
-
-#[test]
-fn a_runnable_of_a_closed_task_lets_go_of_it_anywhere() {
-    let world = World::new();
-    let (guard, drops) = guard();
-    let (task, output) = world.spawn(holding(guard));
-    task.cancel();
-    drop((task, output));
-    assert_eq!((drops.get(), world.freed()), (1, 0));
-    let runnable = world.pop();
-    thread::spawn(move || drop(runnable)).join().unwrap();
+    drop((entry, output));
     world.ends_with(&[]);
 }
 
@@ -400,11 +368,11 @@ fn the_last_waker_frees_the_task_on_any_thread() {
     let place = Rc::<RefCell<Option<Waker>>>::default();
     let inner = place.clone();
     let mut guard = Some(guard);
-    let (task, output) = world.spawn(poll_fn(move |cx| {
+    let (entry, output) = world.spawn(poll_fn(move |cx| {
         inner.replace(Some(cx.waker().clone()));
         Poll::Ready(guard.take())
     }));
-    drop(task);
+    drop(entry);
     world.run();
     assert_eq!(drops.get(), 0);
     drop(output);
@@ -418,15 +386,43 @@ fn the_last_waker_frees_the_task_on_any_thread() {
 }
 
 #[test]
+fn the_registry_keeps_a_task_that_no_waker_is_left_of() {
+    let world = World::new();
+    let (guard, drops) = guard();
+    let (entry, output) = world.spawn(holding(guard));
+    world.run();
+    drop(output);
+    assert_eq!((drops.get(), world.queued()), (0, 0));
+    entry.abort();
+    world.run();
+    assert_eq!(drops.get(), 1);
+    drop(entry);
+    world.ends_with(&[]);
+}
+
+#[test]
 fn the_output_of_a_detached_task_is_dropped_when_it_ends() {
     let world = World::new();
     let (guard, drops) = guard();
-    let (task, output) = world.spawn(ready(guard));
+    let (entry, output) = world.spawn(ready(guard));
     drop(output);
-    assert_eq!(world.run(), Outcome::Closed);
+    world.run();
     assert_eq!((drops.get(), world.freed()), (1, 0));
-    drop(task);
+    drop(entry);
     world.ends_with(&[]);
+}
+
+#[test]
+fn the_registry_sees_who_awaits_a_task() {
+    let world = World::new();
+    let (entry, mut output) = world.spawn(async {});
+    assert_eq!(entry.awaiter_data(), None);
+    let (_, waker) = counter();
+    assert!(output.poll(&Context::from_waker(&waker)).is_pending());
+    assert_eq!(entry.awaiter_data(), Some(waker.data()));
+    assert_eq!(entry.awaiter_data(), Some(waker.data()), "it was put back");
+    world.run();
+    assert_eq!(entry.awaiter_data(), None);
 }
 
 /// Looks at its own address, which must not change, and at its alignment.
@@ -468,15 +464,15 @@ fn a_wide_future_is_aligned_and_stays_where_it_is() {
     let world = World::new();
     for cancelled in [false, true] {
         let (guard, drops) = guard();
-        let (task, mut output) = world.spawn(Wide {
+        let (entry, mut output) = world.spawn(Wide {
             bytes: [7; 4096],
             address: None,
             _guard: guard,
             _pinned: std::marker::PhantomPinned,
         });
-        assert_eq!(world.run(), Outcome::Pending);
+        world.run();
         if cancelled {
-            task.cancel();
+            entry.abort();
         }
         world.run();
         assert_eq!(drops.get(), 1);
@@ -490,12 +486,13 @@ fn a_wide_future_is_aligned_and_stays_where_it_is() {
 #[test]
 fn a_future_and_an_output_may_be_nothing_at_all() {
     let world = World::new();
-    let (task, output) = world.spawn(pending::<()>());
-    assert_eq!(world.run(), Outcome::Pending);
-    task.cancel();
-    drop((task, output));
+    let (entry, output) = world.spawn(pending::<()>());
+    world.run();
+    entry.abort();
+    world.run();
+    drop((entry, output));
     let (_, mut output) = world.spawn(async {});
-    assert_eq!(world.run(), Outcome::Closed);
+    world.run();
     returned(&mut output);
     drop(output);
     world.ends_with(&[]);
@@ -504,20 +501,15 @@ fn a_future_and_an_output_may_be_nothing_at_all() {
 #[test]
 fn the_wakers_of_a_task_know_each_other() {
     let world = World::new();
-    let wakers = Rc::<RefCell<Vec<Waker>>>::default();
-    for _ in 0..2 {
-        let inner = wakers.clone();
-        let (_, _) = world.spawn(poll_fn(move |cx| {
-            let waker = cx.waker().clone();
-            assert!(waker.will_wake(cx.waker()));
-            assert!(waker.clone().will_wake(&waker));
-            inner.borrow_mut().push(waker);
-            Poll::Ready(())
-        }));
-        world.run();
-    }
-    let wakers = wakers.take();
-    assert!(!wakers[0].will_wake(&wakers[1]));
-    drop(wakers);
-    world.ends_with(&[]);
+    let place = Rc::default();
+    let (entry, output) = world.spawn(giving(&place));
+    let (other, _) = world.spawn(pending::<()>());
+    world.pop().run();
+    let waker = place.take().unwrap();
+    assert!(waker.will_wake(&waker.clone()));
+    assert_eq!(waker.data(), entry.waker_data());
+    assert_ne!(waker.data(), other.waker_data());
+    drop((output, world.pop()));
+    entry.abort();
+    world.run();
 }

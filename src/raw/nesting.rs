@@ -1,7 +1,10 @@
 //! Bounds for what would otherwise take a part of the stack for each link: chains of values of
 //! which each owns the next, and chains of calls of which each makes the next.
+#![allow(
+    unsafe_code,
+    reason = "the type of a join handle has a lifetime, but what it holds has none"
+)]
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 
 /// How many drops are nested before the next one is deferred.
@@ -16,7 +19,7 @@ thread_local! {
     /// How many calls of `drop_flat` this thread is in.
     static DROPS: Cell<u32> = const { Cell::new(0) };
     /// What the outermost of them drops in the end.
-    static DEFERRED: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED: RefCell<Vec<Box<dyn Deferred>>> = const { RefCell::new(Vec::new()) };
     /// How many calls of `call_nested` this thread is in.
     #[cfg(feature = "node")]
     static CALLS: Cell<u32> = const { Cell::new(0) };
@@ -28,6 +31,21 @@ thread_local! {
 /// A chain of values of which each drops the next one by this function takes a bounded part of the
 /// stack.
 pub(crate) fn drop_flat<T: 'static>(value: T) {
+    // SAFETY: the value may be dropped at any time.
+    unsafe { drop_flat_unbound(value) }
+}
+
+/// Anything that is dropped later.
+pub(crate) trait Deferred {}
+
+impl<T> Deferred for T {}
+
+/// As [`drop_flat`], for a type that is not `'static`.
+///
+/// # Safety
+///
+/// As [`forget_lifetime`].
+pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
     let depth = DROPS.get();
     if depth < DEEPEST_DROP {
         DROPS.set(depth + 1);
@@ -35,9 +53,46 @@ pub(crate) fn drop_flat<T: 'static>(value: T) {
         drop(value);
         return;
     }
-    let mut value = Some(value);
+    // SAFETY: the caller's promise.
+    let value = unsafe { forget_lifetime(value) };
     // Refused by a thread that ends; the value is dropped in place then.
-    let _ = DEFERRED.try_with(|deferred| deferred.borrow_mut().push(Box::new(value.take())));
+    let _ = DEFERRED.try_with(|deferred| deferred.borrow_mut().push(value));
+}
+
+/// Boxes a value, to be dropped at any later time.
+///
+/// # Safety
+///
+/// The value was `'static` when it was made: its type has a lifetime only because it was coerced since.
+pub(crate) unsafe fn forget_lifetime<'a, T: 'a>(value: T) -> Box<dyn Deferred> {
+    let value: Box<dyn Deferred + 'a> = Box::new(value);
+    // SAFETY: only the lifetime changes, and nothing in the value ends with it, by the caller's promise.
+    unsafe { std::mem::transmute::<Box<dyn Deferred + 'a>, Box<dyn Deferred>>(value) }
+}
+
+/// A value that is dropped as by [`drop_flat`].
+pub(crate) struct Flat<T>(Option<T>);
+
+impl<T> Flat<T> {
+    pub(crate) fn new(value: T) -> Self
+    where
+        T: 'static,
+    {
+        Self(Some(value))
+    }
+
+    pub(crate) fn into_inner(mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+impl<T> Drop for Flat<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take() {
+            // SAFETY: `new` asks for `'static`.
+            unsafe { drop_flat_unbound(value) };
+        }
+    }
 }
 
 /// Also runs when the drop panics: what was deferred is dropped all the same, as a `Vec` drops its
@@ -48,10 +103,17 @@ struct EndOfDrop {
 
 impl Drop for EndOfDrop {
     fn drop(&mut self) {
+        struct Leave(u32);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                DROPS.set(self.0);
+            }
+        }
+        // Also when something deferred panics.
+        let _leave = Leave(self.depth);
         if self.depth == 0 {
             drop_deferred();
         }
-        DROPS.set(self.depth);
     }
 }
 

@@ -1,0 +1,151 @@
+//! The end of a task at which its output is awaited.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use super::{Local, Meta, Payload, State};
+use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
+
+/// Where the output of a task is awaited, on its owner thread. One word.
+pub(crate) struct Output<T, L: Local> {
+    task: ManuallyDrop<Handle<T, L>>,
+    /// Neither `Send` nor `Sync`: it stays on the owner thread.
+    _local: PhantomData<*const ()>,
+}
+
+/// `async_task`'s handle. Its `Drop` would cancel the task: it is always [detached](async_task::Task::detach) instead.
+type Handle<T, L> = async_task::Task<Result<T, Payload>, Meta<L>>;
+
+impl<T, L: Local> Output<T, L> {
+    pub(super) fn new(task: Handle<T, L>) -> Self {
+        Self {
+            task: ManuallyDrop::new(task),
+            _local: PhantomData,
+        }
+    }
+
+    fn meta(&self) -> &Meta<L> {
+        self.task.metadata()
+    }
+
+    pub(crate) fn local(&self) -> &L {
+        &self.meta().local
+    }
+
+    pub(crate) fn slot(&self) -> u32 {
+        self.meta().slot
+    }
+
+    /// Whether the future is gone, and the output, if it has one, can be taken.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.meta().state.get() != State::Alive && self.task.is_finished()
+    }
+
+    /// The task's output, or its panic; `None` once it was cancelled, or the output was taken.
+    #[inline]
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<T, Payload>>> {
+        if self.has_output() {
+            Poll::Ready(Some(take_output(&mut self.task)))
+        } else {
+            self.poll_without_output(cx.waker())
+        }
+    }
+
+    #[inline]
+    fn has_output(&self) -> bool {
+        self.meta().state.get() == State::Ended && self.task.is_finished()
+    }
+
+    #[inline(never)]
+    fn poll_without_output(&mut self, waker: &Waker) -> Poll<Option<Result<T, Payload>>> {
+        if self.meta().state.get() == State::Alive {
+            self.set_awaiter(waker);
+        }
+        match self.meta().state.get() {
+            State::Alive => Poll::Pending,
+            // The clone of the waker has run the task.
+            State::Ended if self.task.is_finished() => {
+                Poll::Ready(Some(take_output(&mut self.task)))
+            }
+            State::Ended => {
+                // The task is about to end, and this is called by the wake of its awaiter: `async_task` has no output yet.
+                waker.wake_by_ref();
+                Poll::Pending
+            }
+            State::Cancelled | State::Taken => Poll::Ready(None),
+        }
+    }
+
+    /// Makes `waker` the one that is woken when the task ends.
+    fn set_awaiter(&self, waker: &Waker) {
+        let before = self.meta().awaiter.take();
+        let awaiter = before.filter(|awaiter| awaiter.will_wake(waker));
+        let awaiter = awaiter.unwrap_or_else(|| waker.clone());
+        // The drop of the former waker and the clone are user code, which may have run the task to its end.
+        if self.meta().state.get() == State::Alive {
+            self.meta().awaiter.set(Some(awaiter));
+        }
+    }
+}
+
+/// Takes the output of a task that has [ended](State::Ended) and is finished.
+#[inline]
+fn take_output<T, L: Local>(task: &mut Handle<T, L>) -> Result<T, Payload> {
+    task.metadata().state.set(State::Taken);
+    match Pin::new(task).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("a finished task has its output"),
+    }
+}
+
+/// The task goes on by itself. If it has ended, its output is dropped.
+impl<T, L: Local> Drop for Output<T, L> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is not used afterwards.
+        let task = unsafe { ManuallyDrop::take(&mut self.task) };
+        match task.metadata().state.get() {
+            State::Cancelled | State::Taken => task.detach(),
+            State::Alive | State::Ended => let_go(task),
+        }
+    }
+}
+
+/// Drops the handle of a task whose output is there or to come.
+#[inline(never)]
+fn let_go<T, L: Local>(task: Handle<T, L>) {
+    let meta = task.metadata();
+    meta.is_detached.set(true);
+    // Dropped at the very end: it is user code, and may panic.
+    let _awaiter = meta.awaiter.take();
+    if meta.state.get() == State::Alive {
+        return task.detach();
+    }
+    let output = Unseen(ManuallyDrop::new(task));
+    // The output may hold the handle of another task, and so on.
+    // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
+    unsafe { drop_flat_unbound(output) };
+}
+
+/// The output of a task that has ended, by its handle, which no caller will see.
+struct Unseen<T, L: Local>(ManuallyDrop<Handle<T, L>>);
+
+impl<T, L: Local> Drop for Unseen<T, L> {
+    fn drop(&mut self) {
+        // SAFETY: it is not used afterwards.
+        let mut task = unsafe { ManuallyDrop::take(&mut self.0) };
+        if task.is_finished() {
+            let output = take_output(&mut task);
+            task.metadata().discard(output);
+            return task.detach();
+        }
+        // Dropped by the wake of its own awaiter: `async_task` has no output yet.
+        let output = Self(ManuallyDrop::new(task));
+        // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
+        let output = unsafe { forget_lifetime(output) };
+        L::later(Box::new(|| drop(output)));
+    }
+}
