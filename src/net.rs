@@ -1,10 +1,13 @@
 //! Sockets on the loop: TCP, UDP, Unix, and name lookup.
 //!
-//! Types and methods have the names of [`std::net`]'s. Each socket is registered with the loop once; reads and writes are
-//! tried at once and wait, in the poll phase, only when the system says that they would block. Streams implement the traits
-//! of the `futures` crate, also for `&T`, so that one task can read and another write. A socket keeps the loop alive while
-//! somebody waits for it, unless it is [unref'd](crate::Handle::unref). Dropping it closes it at once and wakes nobody;
-//! `close` (of streams, `close_now`) does the same and reports in the closing phase.
+//! Types and methods have the names of [`std::net`]. A socket is registered with the loop once.
+//! Reads and writes are attempted at once; a task waits for the poll phase only if the call would
+//! block. Streams implement the I/O traits of the `futures` crate, also for `&T`, so that one task
+//! can read while another writes.
+//!
+//! A socket keeps the loop alive while a task waits for it, unless it is
+//! [unref'd](crate::Handle::unref). Dropping a socket closes it at once and wakes no task. `close`
+//! (`close_now` for streams) also closes it at once, and completes in the closing phase.
 //!
 //! # Examples
 //!

@@ -11,9 +11,10 @@ use crate::event_loop::jobs::Purpose;
 use crate::pool::Class;
 use crate::sys;
 
-/// What can be bound or connected to: addresses, and names with a port.
+/// A target to bind or connect to: addresses, or a name with a port.
 ///
-/// Addresses, also as text, are used as they are. A name is looked up on the thread pool, in its slow lane.
+/// Addresses, also in text form, are used directly. A name is resolved on the thread pool, in its
+/// slow lane.
 ///
 /// | type | example |
 /// |---|---|
@@ -34,7 +35,7 @@ mod private {
         fn to_target(&self) -> Target;
     }
 
-    /// What is known without asking anybody.
+    /// A target before name resolution.
     #[derive(Debug)]
     #[expect(
         unnameable_types,
@@ -44,7 +45,7 @@ mod private {
         Known(Vec<std::net::SocketAddr>),
         /// A host name and a port.
         Name(String, u16),
-        /// Not an address, and not a name with a port.
+        /// Neither an address nor a name with a port.
         Malformed(String),
     }
 }
@@ -136,7 +137,7 @@ impl<T: Resolve + ?Sized> Resolve for &T {
     }
 }
 
-/// The addresses behind a target; at least one.
+/// Resolves a target to at least one address.
 async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
     let addresses = match target.to_target() {
         Target::Known(addresses) => addresses,
@@ -157,8 +158,8 @@ async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Tries the addresses behind a target, one after the other, and returns what the first that works gives, or the error of
-/// the last, which names it and the operation.
+/// Tries the addresses of a target in order and returns the first success, or the error of the last
+/// address, which names the address and the operation.
 pub(super) async fn first_of<T>(
     operation: &'static str,
     target: impl ToAddresses,
@@ -187,7 +188,7 @@ async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {host:?}: {error}")))
 }
 
-/// The name to ask for. Refuses what no resolver could know, before anything is queued (R286).
+/// Converts a name for the resolver. An invalid name is refused before a job is queued.
 fn check_host(host: &str) -> io::Result<String> {
     match idna::to_ascii(host) {
         Some(name) if !name.is_empty() && !name.contains('\0') => Ok(name.into_owned()),
@@ -201,20 +202,22 @@ fn check_host(host: &str) -> io::Result<String> {
     }
 }
 
-/// Looks a name up and returns its addresses, each with the given port, in the resolver's order.
+/// Resolves a name to its addresses, each with the given port, in the order of the resolver.
 ///
-/// Runs on the thread pool, in the slow lane; its end is delivered in the poll phase. An address is returned as it is,
-/// without asking anybody. Of a name in another script than ASCII, the resolver is asked for its form in ASCII, as libuv
-/// does: `bücher.example` is `xn--bcher-kva.example`. Nothing else is changed: write names in lower case, and composed.
+/// The lookup runs on the thread pool, in the slow lane; its result is delivered in the poll phase.
+/// An address is returned unchanged, without a job. A name with characters outside ASCII is
+/// converted to its ASCII form, as libuv does: `bücher.example` becomes `xn--bcher-kva.example`.
+/// The name is not normalised: write it in lower case and in composed form.
 ///
 /// # Errors
 ///
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is neither an address nor a name with a port, or a name of more
-/// than 255 bytes in ASCII, and what the resolver says, with the name.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an address nor a name
+/// with a port, and for a name of more than 255 bytes in ASCII form; otherwise the error of
+/// `getaddrinfo`, with the name.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes the lookup out of the pool's queue if no thread has begun it.
+/// Dropping the future removes the lookup from the pool's queue if no thread has started it.
 ///
 /// # Examples
 ///
@@ -231,13 +234,14 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
     resolve(host).await
 }
 
-/// Looks up the name of an address, and of the service at its port.
+/// Resolves an address to a host name and a service name.
 ///
-/// An address without a name is returned as text, as `getnameinfo` does. On the thread pool, as [`lookup_host`].
+/// An address without a name is returned in text form, as `getnameinfo` does. The lookup runs on
+/// the thread pool, like [`lookup_host`].
 ///
 /// # Errors
 ///
-/// What the resolver says, with the address.
+/// The error of `getnameinfo`, with the address.
 ///
 /// # Cancel safety
 ///

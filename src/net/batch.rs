@@ -10,12 +10,13 @@ use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
 
 /// Datagrams that are received or sent together, with one system call for many on Linux.
 ///
-/// A batch has room for a number of datagrams of a size, all of it made at once. Each datagram has its bytes and an address:
-/// that of its sender when it was received, that of its receiver when it is sent. A received batch can thus be sent as it
-/// is, and each datagram goes back to where it came from. In between its datagrams may be
-/// [changed in place](Self::iter_mut), [dropped](Self::retain_mut), or answered [in another batch](Self::push_reply).
+/// A batch has buffers for a fixed number of datagrams of one size, allocated once. Each datagram
+/// has its bytes and an address: its sender when received, its destination when sent. A received
+/// batch can therefore be sent unchanged, and each datagram returns to its sender. Before that, its
+/// datagrams may be [changed in place](Self::iter_mut), [dropped](Self::retain_mut), or answered
+/// [in another batch](Self::push_reply).
 ///
-/// What was sent leaves the batch; what was not is still there, in order.
+/// Sent datagrams leave the batch; unsent ones stay, in order.
 ///
 /// # Examples
 ///
@@ -54,19 +55,19 @@ use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
 /// ```
 pub struct Batch {
     rooms: Rooms,
-    /// The rooms from `start` up to `end` hold the datagrams.
+    /// The datagrams are in the buffers from `start` up to `end`.
     start: usize,
     end: usize,
-    /// Whether the one before `start` could not be sent.
+    /// Whether the datagram before `start` could not be sent.
     has_failed: bool,
 }
 
 impl Batch {
-    /// Room for `count` datagrams, at least one, of up to `size` bytes.
+    /// Creates a batch for `count` datagrams, at least one, of up to `size` bytes.
     ///
     /// # Panics
     ///
-    /// When that is more bytes than there can be.
+    /// When `count * size` overflows.
     #[must_use]
     pub fn new(count: usize, size: usize) -> Self {
         Self {
@@ -77,37 +78,37 @@ impl Batch {
         }
     }
 
-    /// How many datagrams it holds.
+    /// The number of datagrams in the batch.
     #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether it holds none.
+    /// Whether the batch has no datagrams.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// How many datagrams there is room for in all.
+    /// The most datagrams that the batch can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.rooms.count()
     }
 
-    /// How many bytes a datagram may have.
+    /// The most bytes of a datagram.
     #[must_use]
     pub fn datagram_size(&self) -> usize {
         self.rooms.size()
     }
 
-    /// The datagrams, oldest first.
+    /// Iterates over the datagrams, oldest first.
     #[inline]
     pub fn iter(&self) -> Datagrams<'_> {
         Datagrams(self.rooms.iter(self.start..self.end))
     }
 
-    /// The datagrams, oldest first, to be changed.
+    /// Iterates mutably over the datagrams, oldest first.
     #[inline]
     pub fn iter_mut(&mut self) -> DatagramsMut<'_> {
         let size = self.rooms.size();
@@ -117,9 +118,10 @@ impl Batch {
         }
     }
 
-    /// Shows each datagram to `keep`, which may change it, and drops those for which it says `false`.
+    /// Passes each datagram to `keep`, which may change it, and drops those for which it returns
+    /// `false`.
     ///
-    /// Should it panic, those that it has not seen are dropped, too.
+    /// If `keep` panics, the datagrams that it has not seen are dropped, too.
     pub fn retain_mut(&mut self, mut keep: impl FnMut(DatagramMut<'_>) -> bool) {
         self.has_failed = false;
         let end = std::mem::replace(&mut self.end, self.start);
@@ -138,8 +140,9 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than the [size](Self::datagram_size) of the batch,
-    /// [`StorageFull`](io::ErrorKind::StorageFull) when there is no room for another datagram.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than the
+    /// [size](Self::datagram_size) of the batch, [`StorageFull`](io::ErrorKind::StorageFull) if the
+    /// batch is full.
     ///
     /// # Examples
     ///
@@ -148,7 +151,8 @@ impl Batch {
     ///
     /// # fn main() -> std::io::Result<()> {
     /// phaseloop::block_on(async {
-    ///     let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+    ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let mut batch = Batch::new(8, 1500);
     ///     batch.push(b"for a", a.local_addr()?)?;
     ///     batch.push(b"for b", b.local_addr()?)?;
@@ -156,7 +160,8 @@ impl Batch {
     ///     assert!(batch.is_empty());
     ///     assert_eq!(b.recv_batch(&mut batch).await?, 1);
     ///     let received = batch.iter().next().unwrap();
-    ///     assert_eq!((received.bytes(), received.address()), (&b"for b"[..], a.local_addr().ok()));
+    ///     assert_eq!(received.bytes(), b"for b");
+    ///     assert_eq!(received.address(), a.local_addr().ok());
     ///     Ok(())
     /// })
     /// # }
@@ -174,7 +179,8 @@ impl Batch {
         self.add(bytes, Address::NONE)
     }
 
-    /// Adds a datagram for where another one came from. This is [`push`](Self::push) without a look at the address.
+    /// Adds a datagram for the sender of another one. It is [`push`](Self::push) without decoding
+    /// the address.
     ///
     /// # Errors
     ///
@@ -226,7 +232,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes room behind the datagrams if there is some before them.
+    /// Moves the datagrams to the front if there is room before them.
     fn move_to_the_front(&mut self) -> io::Result<()> {
         if self.len() == self.capacity() {
             let text = format!("the batch is full: {} datagrams", self.len());
@@ -244,21 +250,22 @@ impl Batch {
         (self.start, self.end, self.has_failed) = (0, 0, false);
     }
 
-    /// The datagram to which the error of the last send belongs, until the batch is changed or sent again.
+    /// Returns the datagram that the last send failed for, until the batch is changed or sent
+    /// again.
     #[must_use]
     pub fn failed(&self) -> Option<Datagram<'_>> {
         let before = self.start.checked_sub(1).filter(|_| self.has_failed)?;
         Datagrams(self.rooms.iter(before..self.start)).next()
     }
 
-    /// Replaces the datagrams by those that wait, if any.
+    /// Replaces the datagrams by those in the receive buffer, if any.
     fn receive(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
         self.clear();
         self.end = self.rooms.receive(socket)?;
         Ok(self.end)
     }
 
-    /// Sends as many as the system takes with one call; one that it refuses is the first.
+    /// Sends as many datagrams as the kernel accepts in one call. An error concerns the first.
     fn send(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
         self.has_failed = false;
         if self.is_empty() {
@@ -338,21 +345,22 @@ impl<'a> Datagram<'a> {
         Self { head, bytes }
     }
 
-    /// What was received, or is to be sent.
+    /// The bytes received, or to be sent.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Who sent it, or whom it is for. `None`: the peer of a connected socket, or somebody whom the system does not name.
+    /// The sender or the destination. `None`: the peer of a connected socket, or a sender that the
+    /// kernel does not name.
     #[inline]
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.head.address.get()
     }
 
-    /// Whether it was longer than the room for it, and cut.
+    /// Whether the datagram was longer than its buffer and was truncated.
     #[inline]
     #[must_use]
     pub fn is_truncated(&self) -> bool {
@@ -370,41 +378,41 @@ impl fmt::Debug for Datagram<'_> {
     }
 }
 
-/// A datagram of a [`Batch`] that may be changed.
+/// A mutable datagram of a [`Batch`].
 pub struct DatagramMut<'a> {
     head: &'a mut Head,
     room: &'a mut [u8],
 }
 
 impl DatagramMut<'_> {
-    /// What was received, or is to be sent.
+    /// The bytes received, or to be sent.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.room[..self.head.length]
     }
 
-    /// The same, to be changed.
+    /// The bytes received, or to be sent, mutably.
     #[inline]
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.room[..self.head.length]
     }
 
-    /// All of its room: its bytes, and behind them whatever was there before.
+    /// The whole buffer: the bytes of the datagram, followed by old content.
     ///
-    /// To write another content in place, write it here and then [say how long it is](Self::set_len).
+    /// To replace the content in place, write it here and then [set its length](Self::set_len).
     #[inline]
     #[must_use]
     pub fn room_mut(&mut self) -> &mut [u8] {
         self.room
     }
 
-    /// Says how much of its room is used. It counts as complete from now on.
+    /// Sets the length of the datagram. It no longer counts as truncated.
     ///
     /// # Panics
     ///
-    /// When that is more than there is.
+    /// When `length` exceeds the size of the buffer.
     #[inline]
     pub fn set_len(&mut self, length: usize) {
         let size = self.room.len();
@@ -413,11 +421,11 @@ impl DatagramMut<'_> {
         self.head.truncated = false;
     }
 
-    /// Gives it another content.
+    /// Replaces the content.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than there is room for.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more bytes than the buffer holds.
     #[inline]
     pub fn set_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         let size = self.room.len();
@@ -428,20 +436,20 @@ impl DatagramMut<'_> {
         Ok(())
     }
 
-    /// As [`Datagram::address`].
+    /// The sender or the destination; see [`Datagram::address`].
     #[inline]
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.head.address.get()
     }
 
-    /// Says whom it is for.
+    /// Sets the destination.
     #[inline]
     pub fn set_address(&mut self, to: SocketAddr) {
         self.head.address = Address::new(to);
     }
 
-    /// As [`Datagram::is_truncated`].
+    /// Whether the datagram was truncated; see [`Datagram::is_truncated`].
     #[inline]
     #[must_use]
     pub fn is_truncated(&self) -> bool {
@@ -455,7 +463,7 @@ impl fmt::Debug for DatagramMut<'_> {
     }
 }
 
-/// The datagrams of a [`Batch`]; see [`Batch::iter`].
+/// An iterator over the datagrams of a [`Batch`]; see [`Batch::iter`].
 #[derive(Clone, Debug)]
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Datagrams<'a>(Iter<'a>);
@@ -477,7 +485,7 @@ impl<'a> Iterator for Datagrams<'a> {
 
 impl ExactSizeIterator for Datagrams<'_> {}
 
-/// The datagrams of a [`Batch`], to be changed; see [`Batch::iter_mut`].
+/// A mutable iterator over the datagrams of a [`Batch`]; see [`Batch::iter_mut`].
 #[derive(Debug)]
 #[must_use = "iterators do nothing unless consumed"]
 pub struct DatagramsMut<'a> {
@@ -505,35 +513,37 @@ impl ExactSizeIterator for DatagramsMut<'_> {}
 
 /// Datagrams in batches.
 impl UdpSocket {
-    /// Replaces the datagrams of `batch` by those that wait: at least one, at most as many as it has room for. Returns how
-    /// many.
+    /// Replaces the datagrams of `batch` by received ones: at least one, at most its capacity.
+    /// Returns their number.
     ///
-    /// What does not fit into its room is cut, and [marked](Datagram::is_truncated).
+    /// A datagram longer than its buffer is truncated and [marked](Datagram::is_truncated).
     ///
     /// # Errors
     ///
-    /// The system's. The batch is empty then.
+    /// Any OS error of `recvmmsg`. The batch is empty then.
     ///
     /// # Cancel safety
     ///
-    /// Given up, it has received nothing.
+    /// If the future is dropped before it completes, nothing was received.
     pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         self.source.read_with(|socket| batch.receive(socket)).await
     }
 
-    /// Sends the datagrams of `batch`, in order, and waits when the system has no room. Those that were sent leave the
-    /// batch; in the end it is empty.
+    /// Sends the datagrams of `batch` in order, and waits while the send buffer is full. Sent
+    /// datagrams leave the batch; on success it is empty.
     ///
     /// # Errors
     ///
-    /// The system's for one of the datagrams: those before it were sent, those behind it were not and are still in the
-    /// batch, to be sent by the next call. It leaves the batch itself; [`Batch::failed`] shows it. As of
-    /// [`send`](Self::send), the error may be that of an earlier datagram
-    /// ([`ConnectionRefused`](io::ErrorKind::ConnectionRefused)), but it is this one that was not sent.
+    /// The OS error of `sendmmsg` for one datagram. The datagrams before it were sent. Those behind
+    /// it were not; they are still in the batch for the next call. The failed datagram leaves the
+    /// batch, and [`Batch::failed`] returns it. As with [`send`](Self::send), the error may report
+    /// an earlier datagram ([`ConnectionRefused`](io::ErrorKind::ConnectionRefused)), but this
+    /// datagram was not sent.
     ///
     /// # Cancel safety
     ///
-    /// Given up, what was sent has left the batch and the rest is in it.
+    /// If the future is dropped before it completes, sent datagrams have left the batch and the
+    /// rest is in it.
     ///
     /// # Examples
     ///
@@ -565,26 +575,29 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Replaces the datagrams of `batch` by those that wait now.
+    /// Replaces the datagrams of `batch` by received ones, without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when none does, else as [`recv_batch`](Self::recv_batch).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
+    /// [`recv_batch`](Self::recv_batch).
     pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         self.source.try_with(|socket| batch.receive(socket))
     }
 
-    /// Sends as many of the datagrams of `batch` as there is room for now, with one system call on Linux. They leave the
-    /// batch. Returns how many: less than all also when one in their midst has an error, which the next call says.
+    /// Sends datagrams of `batch` without waiting, with one system call on Linux, and returns their
+    /// number. Sent datagrams leave the batch. If a datagram other than the first fails, the next
+    /// call returns its error.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is no room for any, else as [`send_batch`](Self::send_batch).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
+    /// [`send_batch`](Self::send_batch).
     pub fn try_send_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         batch.send(self.get_ref())
     }
 
-    /// The poll function of [`recv_batch`](Self::recv_batch), for one task at a time.
+    /// Polls [`recv_batch`](Self::recv_batch). One task at a time may wait this way.
     ///
     /// # Errors
     ///
@@ -598,7 +611,7 @@ impl UdpSocket {
             .poll_read_with(cx, |socket| batch.receive(socket))
     }
 
-    /// The poll function of [`send_batch`](Self::send_batch), for one task at a time.
+    /// Polls [`send_batch`](Self::send_batch). One task at a time may wait this way.
     ///
     /// # Errors
     ///

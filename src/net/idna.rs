@@ -1,19 +1,19 @@
-//! Host names in other scripts than ASCII, as resolvers want them: label by label, in Punycode (RFC 3492).
+//! Converts host names to ASCII, label by label, in Punycode (RFC 3492).
 //!
-//! As libuv does it: the characters are taken as they are. Upper case stays upper case, and what can be written in several
-//! ways is not made the same.
+//! It follows libuv: characters are encoded unchanged, without case folding or normalisation.
 
 use std::borrow::Cow;
 
-/// No host name is longer, in bytes.
+/// The most bytes of a host name.
 pub(super) const LONGEST_HOST: usize = 255;
 
-/// The name in ASCII; `None` if it is too long for one.
+/// Returns the name in ASCII; `None` if it is too long.
 pub(super) fn to_ascii(host: &str) -> Option<Cow<'_, str>> {
     if host.is_ascii() {
         return (host.len() <= LONGEST_HOST).then_some(Cow::Borrowed(host));
     }
-    // A character takes at least a byte. From here on the numbers below are small enough.
+    // The bound keeps the arithmetic below from overflowing, since a character takes at least a
+    // byte.
     if host.chars().count() > LONGEST_HOST {
         return None;
     }
@@ -27,7 +27,7 @@ pub(super) fn to_ascii(host: &str) -> Option<Cow<'_, str>> {
     (ascii.len() <= LONGEST_HOST).then_some(Cow::Owned(ascii))
 }
 
-/// The full stop, and those of East Asia: ideographic, full width, half width.
+/// The full stop and its ideographic, full-width and half-width forms.
 fn is_dot(character: char) -> bool {
     matches!(character, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
 }
@@ -40,8 +40,9 @@ fn push_label(ascii: &mut String, label: &str) {
     push_punycode(ascii, label);
 }
 
-/// First the characters of ASCII, then one number for each of the others. They are inserted in the order of their code
-/// points; the number says how many positions, of all code points in between, lie before the next insertion.
+/// Writes the ASCII characters, then one number for each other character in the order of code
+/// points. The number counts the positions, over all code points in between, up to the next
+/// insertion.
 fn push_punycode(ascii: &mut String, label: &str) {
     let points = || label.chars().map(u32::from);
     ascii.extend(label.chars().filter(char::is_ascii));
@@ -51,7 +52,7 @@ fn push_punycode(ascii: &mut String, label: &str) {
     }
     let mut bias = 72;
     let mut skipped = 0;
-    // How many characters there are already, and which code points are all inserted.
+    // The number of characters inserted, and the code point below which all are inserted.
     let (mut present, mut done) = (basic, 0x80);
     while let Some(next) = points().filter(|&point| point >= done).min() {
         skipped += (next - done) * (present + 1);
@@ -75,7 +76,7 @@ const BASE: u32 = 36;
 const LEAST_THRESHOLD: u32 = 1;
 const GREATEST_THRESHOLD: u32 = 26;
 
-/// A number whose digits say themselves where it ends: the last one is below the threshold of its place.
+/// Writes a variable-length number: its last digit is below the threshold of its place.
 fn push_number(ascii: &mut String, mut number: u32, bias: u32) {
     let mut place = BASE;
     loop {
@@ -96,7 +97,7 @@ fn digit(value: u32) -> char {
     char::from(b"abcdefghijklmnopqrstuvwxyz0123456789"[value as usize])
 }
 
-/// How long the next number will probably be, judged by the last one.
+/// Adapts the bias to the expected size of the next number.
 fn adapt(last: u32, present: u32, is_first: bool) -> u32 {
     let mut number = last / if is_first { 700 } else { 2 };
     number += number / present;

@@ -23,32 +23,34 @@ use crate::phase;
 use crate::sys;
 use crate::time::sleep_at;
 
-/// How many connections wait for [`TcpListener::accept`], unless told otherwise.
+/// The default backlog: connections that may wait for [`TcpListener::accept`].
 pub(super) const BACKLOG: u32 = 1024;
 
-/// How long a listener rests after an error that the next attempt would meet as well.
+/// How long a listener rests after an error that the next attempt would meet again.
 const REST: Duration = Duration::from_millis(10);
 
 /// How many connections in a row may fail by themselves before the listener rests as well.
 const FAILURES_IN_A_ROW: u32 = 16;
 
-/// A TCP socket that waits for connections.
+/// A TCP socket that accepts connections.
 ///
-/// Each turn of the loop accepts at most one connection, as libuv does, so that a flood of them leaves the connections that
-/// are there already their turn.
+/// Each turn of the loop accepts at most one connection, as libuv does, so that a flood of
+/// connections does not starve the established ones.
 ///
 /// # Out of descriptors
 ///
-/// When the process or the system has no descriptor left, [`accept`](TcpListener::accept) returns that error once. The
-/// connections that wait then are accepted on a descriptor held back for this, and closed: their peers learn of it instead of
-/// waiting. The listener goes on: the next `accept` waits for the next connection.
+/// When the process or the OS has no descriptor left, [`accept`](TcpListener::accept) returns that
+/// error once. The waiting connections are accepted on a reserve descriptor and closed, so that
+/// their peers do not wait in vain. The listener stays usable: the next `accept` waits for the next
+/// connection.
 ///
 /// # Errors that stay
 ///
-/// Some errors are not of one connection: the system has no memory for it, a security module forbids it, the socket does not
-/// listen any more, or there is no descriptor, not even the one held back. [`accept`](TcpListener::accept) returns such an
-/// error at once. The next `accept` rests for 10 milliseconds before it tries again, so that a loop that logs the error and
-/// goes on leaves the processor to others.
+/// Some errors are not of one connection: the system has no memory for it, a security module
+/// forbids it, the socket does not listen any more, or there is no descriptor, not even the one
+/// held back. [`accept`](TcpListener::accept) returns such an error at once. The next `accept`
+/// rests for 10 milliseconds before it tries again, so that a loop that logs the error and goes on
+/// leaves the processor to others.
 ///
 /// # Examples
 ///
@@ -84,21 +86,24 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    /// Listens on the first of the target's addresses that can be bound. Port 0 gets a free one. Nothing is done before the
-    /// returned future is awaited.
+    /// Listens on the first address of the target that can be bound. Port 0 selects a free port.
+    /// Binding happens when the returned future is awaited.
     ///
-    /// The address may be bound again while connections of a former listener linger. For other options see [`TcpSocket`].
+    /// `SO_REUSEADDR` is set, so that the address can be bound while connections of a previous
+    /// listener are in `TIME_WAIT`. [`TcpSocket`] offers further options.
     ///
     /// # Errors
     ///
-    /// That of the last address that was tried, which it names: [`AddrInUse`](io::ErrorKind::AddrInUse),
-    /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable), [`PermissionDenied`](io::ErrorKind::PermissionDenied);
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no address. [`os_error`](crate::os_error) finds
-    /// the system's number.
+    /// The OS error of `bind` or `listen` for the last address that was tried, which the error
+    /// names, such as [`AddrInUse`](io::ErrorKind::AddrInUse),
+    /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) and
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied); [`os_error`](crate::os_error) returns
+    /// its number. [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an
+    /// address nor a name with a port.
     ///
     /// # Panics
     ///
-    /// When it is awaited where no loop runs.
+    /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
@@ -131,11 +136,11 @@ impl TcpListener {
         })
     }
 
-    /// Puts a listener of the standard library on the running loop. It is made non-blocking.
+    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -146,29 +151,29 @@ impl TcpListener {
         Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
-    /// Takes the listener off the loop. It stays non-blocking.
+    /// Deregisters the listener and returns it. It stays in non-blocking mode.
     #[must_use]
     pub fn into_std(self) -> net::TcpListener {
         self.source.into_inner()
     }
 
-    /// Waits for a connection, in the poll phase, once the returned future is awaited. The connection counts as
-    /// [made](Handle::created_at) by the line of this call.
+    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
+    /// [`created_at`](Handle::created_at) of the connection is the line of this call.
     ///
     /// # Errors
     ///
-    /// Any OS error of `accept`: of a connection that went away before it was accepted, for want of a descriptor, or one
-    /// that stays (see [`TcpListener`]). The listener goes on after each.
+    /// Any OS error of `accept`: of a connection that went away before it was accepted, for want of
+    /// a descriptor, or one that stays (see [`TcpListener`]). The listener goes on after each.
     ///
     /// # Cancel safety
     ///
-    /// No connection is lost.
+    /// Dropping the future loses no connection.
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
         self.accept_at(Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Accepts on behalf of the caller at `site`.
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
         let (stream, peer) =
@@ -179,7 +184,8 @@ impl TcpListener {
         ))
     }
 
-    /// The connections as a stream that never ends. They count as [made](Handle::created_at) by the line of this call.
+    /// Returns an endless stream of connections. Their [`created_at`](Handle::created_at) is the
+    /// line of this call.
     #[track_caller]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {
@@ -189,39 +195,39 @@ impl TcpListener {
         }
     }
 
-    /// The address that is listened on.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.get_ref().local_addr()
     }
 
-    /// How many hops packets of accepted connections may take.
+    /// Returns the time to live (TTL) of accepted connections.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(IP_TTL)`.
     pub fn ttl(&self) -> io::Result<u32> {
         self.get_ref().ttl()
     }
 
-    /// Sets how many hops packets of accepted connections may take.
+    /// Sets the time to live (TTL) of accepted connections.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_TTL)`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.get_ref().set_ttl(ttl)
     }
 
-    /// Closes the listener at once, and has that reported in the closing phase; see [`Close`].
+    /// Closes the listener at once. The close completes in the closing phase; see [`Close`].
     pub fn close(self) -> Close {
         self.source.close()
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpListener {
         self.source.get_ref()
@@ -239,7 +245,8 @@ pub(super) struct Accepted {
     rest_until: Cell<Option<Instant>>,
 }
 
-/// Accepts a connection of whatever kind of listener: at most one a turn, and none while the listener rests.
+/// Accepts a connection of whatever kind of listener: at most one a turn, and none while the
+/// listener rests.
 pub(super) async fn accept_one<L: AsSource, C>(
     listener: &Source<L>,
     last: &Accepted,
@@ -253,7 +260,8 @@ pub(super) async fn accept_one<L: AsSource, C>(
             phase::poll().await;
         }
         listener.readable().await?;
-        // Of several who wait, the first may have had this turn's, or may have met an error that stays.
+        // Of several who wait, the first may have had this turn's, or may have met an error that
+        // stays.
         if last.turn.get() == Some(handle.turns()) || last.rest_until.get().is_some() {
             continue;
         }
@@ -280,7 +288,8 @@ pub(super) async fn accept_one<L: AsSource, C>(
     accepted
 }
 
-/// Waits until the listener has rested. A future that is given up meanwhile leaves the rest to the next one.
+/// Waits until the listener has rested. A future that is given up meanwhile leaves the rest to the
+/// next one.
 async fn rest<L: AsSource>(listener: &Source<L>, last: &Accepted, site: Site) {
     while let Some(until) = last.rest_until.get() {
         let now = listener.event_loop().now();
@@ -298,8 +307,8 @@ async fn rest<L: AsSource>(listener: &Source<L>, last: &Accepted, site: Site) {
     }
 }
 
-/// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections away if there is no
-/// descriptor for them.
+/// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections
+/// away if there is no descriptor for them.
 fn would_fail_again<L: AsSource, C>(
     listener: &Source<L>,
     error: &io::Error,
@@ -341,11 +350,11 @@ impl fmt::Debug for TcpListener {
 
 type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>> + 'a>>;
 
-/// The connections of a [`TcpListener`], as [`accept`](TcpListener::accept) returns them. Never ends, also not after an
-/// error.
+/// The stream of connections of a [`TcpListener`], returned by [`incoming`](TcpListener::incoming).
+/// It never ends, not even after an error.
 pub struct Incoming<'a> {
     listener: &'a TcpListener,
-    /// The line that made it, and so the connections.
+    /// The line that created the stream, and so the connections.
     site: Site,
     accept: Option<Accept<'a>>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// When a silent connection is probed, and when it is given up.
+/// Keep-alive settings: when an idle connection is probed, and when it is closed.
 ///
 /// # Examples
 ///
@@ -13,7 +13,9 @@ use socket2::{SockRef, TcpKeepalive};
 /// use std::time::Duration;
 /// use phaseloop::net::Keepalive;
 ///
-/// let keepalive = Keepalive::after(Duration::from_secs(60)).interval(Duration::from_secs(5)).retries(3);
+/// let keepalive = Keepalive::after(Duration::from_secs(60))
+///     .interval(Duration::from_secs(5))
+///     .retries(3);
 /// # let _ = keepalive;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct Keepalive {
 }
 
 impl Keepalive {
-    /// Probes after the connection was silent for this long, then every second, ten times.
+    /// Probes a connection that was idle for this long, then every second, ten times.
     #[must_use]
     pub fn after(idle: Duration) -> Self {
         Self {
@@ -34,14 +36,14 @@ impl Keepalive {
         }
     }
 
-    /// The time between two probes.
+    /// Sets the time between two probes.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// How many probes may stay without an answer.
+    /// Sets the number of unanswered probes after which the connection is closed.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
@@ -49,7 +51,7 @@ impl Keepalive {
     }
 }
 
-/// Sets keep-alive; less than a second, or no probe at all, is refused (R188).
+/// Sets keep-alive. Times below a second and zero probes are refused.
 pub(super) fn set_keepalive(socket: &SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
     let Some(keepalive) = keepalive else {
         return socket.set_keepalive(false);

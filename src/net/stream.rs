@@ -18,7 +18,8 @@ use crate::kinds::Site;
 use crate::phase;
 use crate::sys;
 
-/// Implements the traits of `futures` for a socket and for references to it. Closing ends the writing direction.
+/// Implements the I/O traits of `futures` for a socket and for references to it. `poll_close` shuts
+/// down the writing direction.
 macro_rules! impl_async_stream {
     ($stream:ty) => {
         crate::io::bytes::impl_async_read!($stream);
@@ -36,7 +37,7 @@ macro_rules! impl_async_stream {
     };
 }
 
-/// Ends the writing direction; reading goes on. A peer that is gone need not be told that nothing more will come.
+/// Shuts down the writing direction. `NotConnected` is ignored: a peer that is gone needs no EOF.
 pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
     match stream.shutdown_write() {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
@@ -47,46 +48,51 @@ pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
 /// A TCP connection.
 ///
 /// Reads and writes go through the traits of `futures` ([`AsyncRead`](crate::io::AsyncRead),
-/// [`AsyncWrite`](crate::io::AsyncWrite)), which are implemented for `TcpStream` and `&TcpStream`, or through the `try_`
-/// methods, which never wait. One task at a time may wait to read through these traits, and one to write.
+/// [`AsyncWrite`](crate::io::AsyncWrite)), which are implemented for `TcpStream` and `&TcpStream`,
+/// or through the `try_` methods, which never wait. One task at a time may wait to read through
+/// these traits, and one to write.
 ///
-/// Closing through `AsyncWrite` ends the writing direction and leaves the other open; dropping the stream closes it.
+/// Closing through `AsyncWrite` shuts down the writing direction and leaves the reading direction
+/// open. Dropping the stream closes the connection.
 ///
 /// # Cancel safety
 ///
-/// A read or write that was given up has not happened. Given up through the traits it cannot be told from one that is only
-/// slow: until the next event or the stream's end it still counts as somebody who waits, and keeps the loop alive.
-/// [`readable`](Self::readable) with [`try_read`](Self::try_read), and [`writable`](Self::writable) with
-/// [`try_write`](Self::try_write), leave nothing behind.
+/// A read or write whose future is dropped before it completes has no effect. The I/O traits do not
+/// report such a drop to the stream: until the next event the stream counts as waited for, and
+/// keeps the loop alive. [`readable`](Self::readable) with [`try_read`](Self::try_read), and
+/// [`writable`](Self::writable) with [`try_write`](Self::try_write), stop counting at once.
 pub struct TcpStream {
     source: Source<net::TcpStream>,
 }
 
 impl TcpStream {
-    /// Connects to the first of the target's addresses that answers. Nothing is done before the returned future is awaited.
+    /// Connects to the first address of the target that accepts. The attempt starts when the
+    /// returned future is awaited.
     ///
-    /// The result comes in the poll phase; a refusal that is known at once, in the pending phase. A link-local IPv6 address
-    /// without a scope is looked for on the first interface that has such addresses.
+    /// The result is delivered in the poll phase; an error that is known at once, in the pending
+    /// phase. A link-local IPv6 address without a scope uses the first interface that has a
+    /// link-local address.
     ///
     /// # Errors
     ///
-    /// That of the last address that was tried, which it names; [`os_error`](crate::os_error) finds the system's number.
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is no
-    /// address; what looking up a name reports.
+    /// The OS error of `connect` for the last address that was tried, which the error names;
+    /// [`os_error`](crate::os_error) returns its number.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an address nor a
+    /// name with a port. The errors of [`lookup_host`](super::lookup_host) for a name.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes the socket: nothing stays connected.
+    /// Dropping the future closes the socket.
     ///
     /// # Panics
     ///
-    /// When it is awaited where no loop runs.
+    /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn connect(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         Self::connect_at(target, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Connects on behalf of the caller at `site`.
     pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
         first_of("connect", target, async move |address| {
             let domain = Domain::for_address(address);
@@ -96,7 +102,7 @@ impl TcpStream {
         .await
     }
 
-    /// Connects a socket that was made before.
+    /// Connects an existing socket.
     pub(super) async fn connect_socket(
         socket: Socket,
         address: SocketAddr,
@@ -107,13 +113,14 @@ impl TcpStream {
         let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
             Ok(at_once) => at_once,
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                // As late as if the peer had been asked (R165).
+                // An error that is known at once is deferred to the pending phase, as if it had
+                // come from the peer.
                 phase::pending().await;
                 return Err(error);
             }
             Err(error) => return Err(error),
         };
-        // A socket that is not connected yet is writable only when the next event says so.
+        // A connecting socket becomes writable with the next event, not before.
         let source = Source::new_stream(&handle, socket.into(), at_once, site)?;
         let stream = Self {
             source: source.with_short_as_drained(true),
@@ -127,7 +134,8 @@ impl TcpStream {
         Ok(stream)
     }
 
-    /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner says so.
+    /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner
+    /// says so.
     pub(super) fn register(
         handle: &LoopHandle,
         stream: net::TcpStream,
@@ -140,11 +148,12 @@ impl TcpStream {
         })
     }
 
-    /// Puts a connected stream of the standard library on the running loop. It is made non-blocking.
+    /// Registers a connected stream of the standard library with the running loop, in non-blocking
+    /// mode.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -156,50 +165,52 @@ impl TcpStream {
         Self::register(&LoopHandle::current(), stream, is_tcp, Location::caller())
     }
 
-    /// Takes the stream off the loop. It stays non-blocking.
+    /// Deregisters the stream and returns it. It stays in non-blocking mode.
     #[must_use]
     pub fn into_std(self) -> net::TcpStream {
         self.source.into_inner()
     }
 
-    /// The address of this end.
+    /// Returns the local address.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.get_ref().local_addr()
     }
 
-    /// The address of the other end.
+    /// Returns the address of the peer.
     ///
     /// # Errors
     ///
-    /// The system's: [`NotConnected`](io::ErrorKind::NotConnected) once the connection is gone.
+    /// Any OS error of `getpeername`: [`NotConnected`](io::ErrorKind::NotConnected) once the
+    /// connection is gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.get_ref().peer_addr()
     }
 
-    /// Waits until there is something to read, the end, or an error.
+    /// Waits until the socket is readable: data, EOF or an error.
     pub fn readable(&self) -> Readiness<'_, net::TcpStream> {
         self.source.readable()
     }
 
-    /// Waits until there is room to write, or an error.
+    /// Waits until the socket is writable, or has an error.
     pub fn writable(&self) -> Readiness<'_, net::TcpStream> {
         self.source.writable()
     }
 
-    /// Reads what is there; 0 is the end.
+    /// Reads without waiting; 0 is EOF.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is nothing now, else the system's.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
+    /// `recv`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read_bytes(buffer)
     }
 
-    /// Reads what is there into several buffers; see [`try_read`](Self::try_read).
+    /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
     ///
     /// # Errors
     ///
@@ -208,17 +219,18 @@ impl TcpStream {
         self.source.try_read_buffers(buffers)
     }
 
-    /// Writes as much as there is room for.
+    /// Writes without waiting, and returns the number of bytes accepted.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none now, else the system's:
-    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) or [`ConnectionReset`](io::ErrorKind::ConnectionReset) when the peer is gone.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
+    /// of `send`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) or
+    /// [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the peer is gone.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write_bytes(buffer)
     }
 
-    /// Writes from several buffers; see [`try_write`](Self::try_write).
+    /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
     ///
     /// # Errors
     ///
@@ -227,165 +239,168 @@ impl TcpStream {
         self.source.try_write_buffers(buffers)
     }
 
-    /// Reads without taking: the next read gets the same bytes.
+    /// Reads without consuming: the next read returns the same bytes.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recv`.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// Dropping the future loses no data.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|stream| stream.peek(buffer)).await
     }
 
-    /// Ends one direction or both.
+    /// Shuts down one direction or both.
     ///
     /// # Errors
     ///
-    /// [`NotConnected`](io::ErrorKind::NotConnected) when the peer is gone.
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.get_ref().shutdown(how)
     }
 
-    /// Whether small writes are sent at once.
+    /// Returns whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(TCP_NODELAY)`.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.get_ref().nodelay()
     }
 
-    /// Sends small writes at once instead of gathering them.
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(TCP_NODELAY)`.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.get_ref().set_nodelay(nodelay)
     }
 
-    /// Probes the peer when the connection is silent; `None` does not.
+    /// Sets keep-alive probes for an idle connection; `None` turns them off.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for times below a second or no retries, else the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for times below a second or no retries;
+    /// otherwise any OS error of `setsockopt`.
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
         set_keepalive(&self.options(), keepalive)
     }
 
-    /// Whether the peer is probed when the connection is silent.
+    /// Returns whether keep-alive probes are on.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(SO_KEEPALIVE)`.
     pub fn keepalive(&self) -> io::Result<bool> {
         self.options().keepalive()
     }
 
-    /// What closing does with bytes that are not yet sent: `None` leaves them to the system, zero drops them with a reset.
-    /// Any other time lets the close, and so the loop, block until they are sent or the time is over.
+    /// Sets what closing does with unsent bytes. `None` lets the kernel send them in the
+    /// background. Zero discards them and resets the connection. Any other duration makes closing,
+    /// and so the loop, block until they are sent or the duration has passed.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_LINGER)`.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
         self.options().set_linger(linger)
     }
 
-    /// What [`set_linger`](Self::set_linger) has set.
+    /// Returns the duration set by [`set_linger`](Self::set_linger).
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(SO_LINGER)`.
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         self.options().linger()
     }
 
-    /// How many hops packets may take.
+    /// Returns the time to live (TTL) of sent packets.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(IP_TTL)`.
     pub fn ttl(&self) -> io::Result<u32> {
         self.get_ref().ttl()
     }
 
-    /// Sets how many hops packets may take, 1 to 255.
+    /// Sets the time to live (TTL) of sent packets, 1 to 255.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_TTL)`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.get_ref().set_ttl(ttl)
     }
 
-    /// The size of the system's buffer for what was received. Linux reports twice what was set.
+    /// Returns the size of the kernel's receive buffer. Linux reports twice the size that was set.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(SO_RCVBUF)`.
     pub fn recv_buffer_size(&self) -> io::Result<usize> {
         self.options().recv_buffer_size()
     }
 
-    /// Sets the size of the system's buffer for what was received.
+    /// Sets the size of the kernel's receive buffer.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_RCVBUF)`.
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.options().set_recv_buffer_size(bytes)
     }
 
-    /// The size of the system's buffer for what is to be sent. Linux reports twice what was set.
+    /// Returns the size of the kernel's send buffer. Linux reports twice the size that was set.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockopt(SO_SNDBUF)`.
     pub fn send_buffer_size(&self) -> io::Result<usize> {
         self.options().send_buffer_size()
     }
 
-    /// Sets the size of the system's buffer for what is to be sent.
+    /// Sets the size of the kernel's send buffer.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_SNDBUF)`.
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.options().set_send_buffer_size(bytes)
     }
 
-    /// Takes the error that the system keeps for the socket, if any.
+    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
     ///
     /// # Errors
     ///
-    /// The system's, when it cannot be asked.
+    /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.get_ref().take_error()
     }
 
-    /// Closes the connection at once, both directions, and has that reported in the closing phase; see [`Close`].
+    /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
     ///
-    /// Not named `close`: that is the name under which `AsyncWriteExt` ends the writing direction.
+    /// `close` is the method of `AsyncWriteExt` that shuts down the writing direction.
     pub fn close_now(self) -> Close {
         self.source.close()
     }
 
-    /// Closes the connection with a reset: what is not yet sent is dropped, and the peer sees an error instead of the end.
+    /// Closes the connection with a reset: unsent data is discarded, and the peer gets an error in
+    /// place of EOF.
     ///
     /// # Errors
     ///
-    /// The system's; the connection is closed all the same.
+    /// Any OS error of `setsockopt(SO_LINGER)`. The connection is closed in any case.
     pub fn reset(self) -> io::Result<Close> {
         let prepared = self.set_linger(Some(Duration::ZERO));
         let close = self.close_now();
         prepared.map(|()| close)
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpStream {
         self.source.get_ref()

@@ -39,20 +39,21 @@ pub struct TcpSocket {
 }
 
 impl TcpSocket {
-    /// A socket for IPv4.
+    /// Creates an IPv4 socket.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socket`.
     pub fn new_v4() -> io::Result<Self> {
         sys::socket::socket(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
     }
 
-    /// A socket for IPv6, and for IPv4 unless [`set_only_v6`](Self::set_only_v6) says otherwise.
+    /// Creates an IPv6 socket, which also serves IPv4 unless [`set_only_v6`](Self::set_only_v6)
+    /// excludes it.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socket`.
     pub fn new_v6() -> io::Result<Self> {
         sys::socket::socket(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
     }
@@ -61,25 +62,26 @@ impl TcpSocket {
         Self { socket }
     }
 
-    /// Gives the socket an address. Allows one whose former listener's connections linger.
+    /// Binds the socket to an address, with `SO_REUSEADDR` set.
     ///
     /// # Errors
     ///
-    /// [`AddrInUse`](io::ErrorKind::AddrInUse), [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable),
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other family; the system's. They name
-    /// the address.
+    /// [`AddrInUse`](io::ErrorKind::AddrInUse),
+    /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable),
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other
+    /// family; any other OS error of `bind`. The error names the address.
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
         self.bind_plainly(address)
             .map_err(|error| OsError::wrap(error, "bind", address))
     }
 
-    /// The same with the system's error as it is.
+    /// Binds without adding the address to an error.
     pub(super) fn bind_plainly(&self, address: SocketAddr) -> io::Result<()> {
         sys::socket::allow_lingering_address(&self.socket)?;
         self.socket.bind(&SockAddr::from(address))
     }
 
-    /// Connects, once the returned future is awaited; see [`TcpStream::connect`].
+    /// Connects when the returned future is awaited; see [`TcpStream::connect`].
     ///
     /// # Errors
     ///
@@ -91,7 +93,7 @@ impl TcpSocket {
     ///
     /// # Panics
     ///
-    /// When it is awaited where no loop runs.
+    /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
         let site = Location::caller();
@@ -102,12 +104,12 @@ impl TcpSocket {
         }
     }
 
-    /// Listens, with room for `backlog` connections that wait to be accepted; the system may have a lower limit. A socket
-    /// that was not bound gets a free port on all addresses.
+    /// Listens with a queue for `backlog` unaccepted connections, which the kernel may limit
+    /// further. An unbound socket gets a free port on all addresses.
     ///
     /// # Errors
     ///
-    /// [`AddrInUse`](io::ErrorKind::AddrInUse) and other errors of the system.
+    /// Any OS error of `listen`, such as [`AddrInUse`](io::ErrorKind::AddrInUse).
     ///
     /// # Panics
     ///
@@ -117,7 +119,7 @@ impl TcpSocket {
         self.listen_on(&LoopHandle::current(), backlog, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Listens on behalf of the caller at `site`.
     pub(crate) fn listen_on(
         self,
         handle: &LoopHandle,
@@ -129,34 +131,37 @@ impl TcpSocket {
         TcpListener::register(handle, self.socket.into(), site)
     }
 
-    /// Lets several sockets listen on one address; the system spreads the connections.
+    /// Sets `SO_REUSEPORT`: several sockets may listen on one address, and the kernel distributes
+    /// the connections.
     ///
     /// # Errors
     ///
-    /// The system's; [`Unsupported`](io::ErrorKind::Unsupported) where there is no such option.
+    /// Any OS error of `setsockopt`; [`Unsupported`](io::ErrorKind::Unsupported) on platforms
+    /// without this option.
     pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
         sys::socket::set_reuse_port(&self.socket, reuse)
     }
 
-    /// Whether an IPv6 socket leaves IPv4 alone.
+    /// Sets whether an IPv6 socket excludes IPv4 (`IPV6_V6ONLY`).
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) or the system's for an IPv4 socket.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) or another OS error of `setsockopt` for an
+    /// IPv4 socket.
     pub fn set_only_v6(&self, only: bool) -> io::Result<()> {
         self.socket.set_only_v6(only)
     }
 
-    /// Sends small writes at once instead of gathering them.
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(TCP_NODELAY)`.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.socket.set_tcp_nodelay(nodelay)
     }
 
-    /// Probes the peer when the connection is silent; see [`TcpStream::set_keepalive`].
+    /// Sets keep-alive probes; see [`TcpStream::set_keepalive`].
     ///
     /// # Errors
     ///
@@ -165,29 +170,29 @@ impl TcpSocket {
         set_keepalive(&SockRef::from(&self.socket), keepalive)
     }
 
-    /// Sets the size of the system's buffer for what was received.
+    /// Sets the size of the kernel's receive buffer.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_RCVBUF)`.
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_recv_buffer_size(bytes)
     }
 
-    /// Sets the size of the system's buffer for what is to be sent.
+    /// Sets the size of the kernel's send buffer.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_SNDBUF)`.
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_send_buffer_size(bytes)
     }
 
-    /// The address the socket was given.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let address = self.socket.local_addr()?.as_socket();
         address.ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -19,12 +19,13 @@ use crate::sys;
 
 /// A UDP socket.
 ///
-/// All methods take `&self`: one task can receive while another sends. Sends are tried at once and wait only when the
-/// system has no room. Many datagrams go faster in [batches](super::Batch).
+/// All methods take `&self`: one task can receive while another sends. A send is attempted at once
+/// and waits only if the kernel's send buffer is full. [Batches](super::Batch) transfer many
+/// datagrams with one system call.
 ///
 /// # Cancel safety
 ///
-/// What was given up has not happened: no datagram is lost or sent.
+/// A call whose future is dropped before it completes has no effect: no datagram is lost or sent.
 ///
 /// # Examples
 ///
@@ -48,8 +49,8 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Makes a socket with the first of the target's addresses that can be bound. Port 0 gets a free one. Nothing is done
-    /// before the returned future is awaited.
+    /// Creates a socket bound to the first address of the target that can be bound. Port 0 selects
+    /// a free port. Binding happens when the returned future is awaited.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl UdpSocket {
     ///
     /// # Panics
     ///
-    /// When it is awaited where no loop runs.
+    /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
@@ -67,11 +68,11 @@ impl UdpSocket {
         })
     }
 
-    /// Makes a socket with options that must be set before it is bound.
+    /// Creates a bound socket with options that must be set before binding.
     ///
     /// # Errors
     ///
-    /// The system's, with the address.
+    /// Any OS error of `socket`, `setsockopt` and `bind`, with the address.
     ///
     /// # Panics
     ///
@@ -99,7 +100,7 @@ impl UdpSocket {
         Self::bind_at(address, options, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Binds on behalf of the caller at `site`.
     #[track_caller]
     pub(crate) fn bind_at(
         address: SocketAddr,
@@ -139,11 +140,11 @@ impl UdpSocket {
         Ok(Self { source })
     }
 
-    /// Puts a socket of the standard library on the running loop. It is made non-blocking.
+    /// Registers a socket of the standard library with the running loop, in non-blocking mode.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -154,18 +155,19 @@ impl UdpSocket {
         Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
-    /// Takes the socket off the loop. It stays non-blocking.
+    /// Deregisters the socket and returns it. It stays in non-blocking mode.
     #[must_use]
     pub fn into_std(self) -> net::UdpSocket {
         self.source.into_inner()
     }
 
-    /// Sets the peer for [`send`](Self::send) and [`recv`](Self::recv): the first of the target's addresses that the system
-    /// takes. Datagrams of others are not received any more.
+    /// Sets the peer for [`send`](Self::send) and [`recv`](Self::recv): the first address of the
+    /// target that `connect` accepts. Datagrams from other senders are no longer received.
     ///
     /// # Errors
     ///
-    /// The system's, with the address; as [`TcpListener::bind`](super::TcpListener::bind) for the target.
+    /// Any OS error of `connect`, with the address; as
+    /// [`TcpListener::bind`](super::TcpListener::bind) for an invalid target.
     pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
         let socket = self.get_ref();
         first_of("connect", target, async |address| socket.connect(address)).await
@@ -175,8 +177,9 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// The system's: that there is no peer, that the datagram is too long, or, of a peer that is not there,
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) for an earlier one.
+    /// Any OS error of `send`: no peer is set, the datagram is too long, or
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused), which reports that an earlier
+    /// datagram reached no socket.
     pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.source.write_with(|socket| socket.send(datagram)).await
     }
@@ -185,72 +188,77 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// The system's, with the address; [`os_error`](crate::os_error) finds the number.
+    /// Any OS error of `sendto`, with the address; [`os_error`](crate::os_error) returns its
+    /// number.
     pub async fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
         self.source
             .write_with(|socket| send_to(socket, datagram, address))
             .await
     }
 
-    /// Receives a datagram from the peer. What does not fit into the buffer is lost.
+    /// Receives a datagram from the peer. Bytes beyond the length of the buffer are discarded.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recv`.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|socket| socket.recv(buffer)).await
     }
 
-    /// Receives a datagram and says where it came from. What does not fit into the buffer is lost.
+    /// Receives a datagram and returns its length and its sender. Bytes beyond the length of the
+    /// buffer are discarded.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recvfrom`.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source
             .read_with(|socket| socket.recv_from(buffer))
             .await
     }
 
-    /// Receives without taking: the next receive gets the same datagram.
+    /// Receives without consuming: the next receive returns the same datagram.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recvfrom`.
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source
             .read_with(|socket| socket.peek_from(buffer))
             .await
     }
 
-    /// Sends to the peer if there is room now.
+    /// Sends to the peer without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`send`](Self::send).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
+    /// [`send`](Self::send).
     pub fn try_send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.get_ref().send(datagram)
     }
 
-    /// Sends to an address if there is room now.
+    /// Sends to an address without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`send_to`](Self::send_to).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
+    /// [`send_to`](Self::send_to).
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
         send_to(self.get_ref(), datagram, address)
     }
 
-    /// Receives a datagram that waits.
+    /// Receives a datagram without waiting.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), else as [`recv_from`](Self::recv_from).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
+    /// [`recv_from`](Self::recv_from).
     pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source.try_with(|socket| socket.recv_from(buffer))
     }
 
-    /// The poll function of [`recv_from`](Self::recv_from), for one task at a time.
+    /// Polls [`recv_from`](Self::recv_from). One task at a time may wait this way.
     ///
     /// # Errors
     ///
@@ -264,7 +272,7 @@ impl UdpSocket {
             .poll_read_with(cx, |socket| socket.recv_from(buffer))
     }
 
-    /// The poll function of [`send_to`](Self::send_to), for one task at a time.
+    /// Polls [`send_to`](Self::send_to). One task at a time may wait this way.
     ///
     /// # Errors
     ///
@@ -279,48 +287,49 @@ impl UdpSocket {
             .poll_write_with(cx, |socket| send_to(socket, datagram, address))
     }
 
-    /// Waits until a datagram or an error has come.
+    /// Waits until the socket has a datagram or an error.
     pub fn readable(&self) -> Readiness<'_, net::UdpSocket> {
         self.source.readable()
     }
 
-    /// Waits until there is room to send.
+    /// Waits until the send buffer has room.
     pub fn writable(&self) -> Readiness<'_, net::UdpSocket> {
         self.source.writable()
     }
 
-    /// The socket's own address.
+    /// Returns the local address.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.get_ref().local_addr()
     }
 
-    /// The peer set by [`connect`](Self::connect).
+    /// Returns the peer set by [`connect`](Self::connect).
     ///
     /// # Errors
     ///
-    /// [`NotConnected`](io::ErrorKind::NotConnected) when there is none.
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if no peer is set.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.get_ref().peer_addr()
     }
 
-    /// Whether datagrams may be sent to broadcast addresses.
+    /// Sets whether datagrams may be sent to broadcast addresses.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(SO_BROADCAST)`.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.get_ref().set_broadcast(broadcast)
     }
 
-    /// How many hops datagrams may take: 1 to 255.
+    /// Sets the time to live (TTL) of datagrams, 1 to 255.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
+    /// `setsockopt`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 1, "a TTL")?;
         match self.local_addr()? {
@@ -329,11 +338,12 @@ impl UdpSocket {
         }
     }
 
-    /// How many hops multicast datagrams may take: 0 to 255.
+    /// Sets the time to live (TTL) of multicast datagrams, 0 to 255.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
+    /// `setsockopt`.
     pub fn set_multicast_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 0, "a multicast TTL")?;
         let socket = self.options();
@@ -343,11 +353,11 @@ impl UdpSocket {
         }
     }
 
-    /// Whether multicast datagrams sent here are received here.
+    /// Sets whether multicast datagrams are looped back to this host.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_MULTICAST_LOOP)`.
     pub fn set_multicast_loop(&self, receive_own: bool) -> io::Result<()> {
         match self.local_addr()? {
             SocketAddr::V4(_) => self.get_ref().set_multicast_loop_v4(receive_own),
@@ -355,65 +365,67 @@ impl UdpSocket {
         }
     }
 
-    /// Sends multicast datagrams through the interface with this address.
+    /// Sets the interface for multicast datagrams by its address.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_MULTICAST_IF)`.
     pub fn set_multicast_interface_v4(&self, interface: &Ipv4Addr) -> io::Result<()> {
         self.options().set_multicast_if_v4(interface)
     }
 
-    /// Sends multicast datagrams through the interface with this index.
+    /// Sets the interface for multicast datagrams by its index.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IPV6_MULTICAST_IF)`.
     pub fn set_multicast_interface_v6(&self, interface: u32) -> io::Result<()> {
         self.options().set_multicast_if_v6(interface)
     }
 
-    /// Joins a group on the interface with this address; [`Ipv4Addr::UNSPECIFIED`] leaves the choice to the system.
+    /// Joins a multicast group on the interface with this address. [`Ipv4Addr::UNSPECIFIED`] lets
+    /// the kernel choose the interface.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.get_ref().join_multicast_v4(group, interface)
     }
 
-    /// Leaves a group.
+    /// Leaves a multicast group.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.get_ref().leave_multicast_v4(group, interface)
     }
 
-    /// Joins a group on the interface with this index; 0 leaves the choice to the system.
+    /// Joins a multicast group on the interface with this index; 0 lets the kernel choose the
+    /// interface.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IPV6_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.get_ref().join_multicast_v6(group, interface)
     }
 
-    /// Leaves a group.
+    /// Leaves a multicast group.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IPV6_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.get_ref().leave_multicast_v6(group, interface)
     }
 
-    /// Joins a group for what one sender sends to it.
+    /// Joins a multicast group for datagrams of one sender only.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_ADD_SOURCE_MEMBERSHIP)`.
     pub fn join_multicast_from_v4(
         &self,
         source: &Ipv4Addr,
@@ -423,11 +435,11 @@ impl UdpSocket {
         self.options().join_ssm_v4(source, group, interface)
     }
 
-    /// Leaves a group joined for one sender.
+    /// Leaves a multicast group that was joined for one sender.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `setsockopt(IP_DROP_SOURCE_MEMBERSHIP)`.
     pub fn leave_multicast_from_v4(
         &self,
         source: &Ipv4Addr,
@@ -437,21 +449,21 @@ impl UdpSocket {
         self.options().leave_ssm_v4(source, group, interface)
     }
 
-    /// Takes the error that the system keeps for the socket, if any.
+    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
     ///
     /// # Errors
     ///
-    /// The system's, when it cannot be asked.
+    /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.get_ref().take_error()
     }
 
-    /// Closes the socket at once, and has that reported in the closing phase; see [`Close`].
+    /// Closes the socket at once. The close completes in the closing phase; see [`Close`].
     pub fn close(self) -> Close {
         self.source.close()
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::UdpSocket {
         self.source.get_ref()
@@ -472,31 +484,33 @@ pub struct UdpOptions {
 }
 
 impl UdpOptions {
-    /// The usual ones.
+    /// Creates the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets several sockets have one address; the last one bound receives.
+    /// Sets `SO_REUSEADDR`: several sockets may share an address, and the last one bound receives.
     pub fn reuse_address(mut self, reuse: bool) -> Self {
         self.reuse_address = reuse;
         self
     }
 
-    /// Lets several sockets have one address; the system spreads the datagrams.
+    /// Sets `SO_REUSEPORT`: several sockets may share an address, and the kernel distributes the
+    /// datagrams.
     pub fn reuse_port(mut self, reuse: bool) -> Self {
         self.reuse_port = reuse;
         self
     }
 
-    /// Whether an IPv6 socket leaves IPv4 alone. For an IPv4 socket, binding fails.
+    /// Sets whether an IPv6 socket excludes IPv4. Binding an IPv4 socket fails with this option.
     pub fn only_v6(mut self, only: bool) -> Self {
         self.only_v6 = Some(only);
         self
     }
 }
 
-/// Sends; the error names the address, unless the call is about to be made again.
+/// Sends a datagram. An error names the address, except `WouldBlock`, after which the call is
+/// repeated.
 fn send_to(socket: &net::UdpSocket, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
     use io::ErrorKind::{Interrupted, WouldBlock};
     socket

@@ -23,24 +23,25 @@ use crate::kinds::Site;
 use crate::phase;
 use crate::sys;
 
-/// The name of a Unix socket: a path, or on Linux a name without a file.
+/// The name of a Unix socket: a path, or an abstract name on Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketName {
-    /// A file of the file system.
+    /// A path in the file system.
     Path(PathBuf),
-    /// A name of its own space, which ends with its socket; Linux only.
+    /// An abstract name, which disappears with its socket. Linux only.
     Abstract(Vec<u8>),
 }
 
 impl SocketName {
-    /// A name without a file.
+    /// Creates an abstract name.
     #[must_use]
     pub fn abstract_name(name: impl Into<Vec<u8>>) -> Self {
         Self::Abstract(name.into())
     }
 
-    /// The system's form of the name. Too long, empty, or with a zero byte in a path: refused, never cut (R195).
+    /// Converts the name for the OS. A name that is too long, empty, or a path with a zero byte is
+    /// refused, never truncated.
     pub(super) fn address(&self) -> io::Result<SockAddr> {
         match self {
             Self::Path(path) => {
@@ -51,7 +52,7 @@ impl SocketName {
                 }
                 SockAddr::unix(path)
             }
-            // Checked by the standard library, then in the form that `socket2` reads.
+            // The standard library validates the path; `socket2` needs it in its own form.
             Self::Abstract(name) => {
                 sys::unix_socket::abstract_address(name)?;
                 let mut path = vec![0];
@@ -61,7 +62,7 @@ impl SocketName {
         }
     }
 
-    /// Adds the name and what was tried with it to an error.
+    /// Adds the name and the operation to an error.
     pub(super) fn explain(&self, error: io::Error, operation: &'static str) -> io::Error {
         OsError::wrap(error, operation, self.clone())
     }
@@ -98,21 +99,21 @@ pub(super) fn name_of(address: io::Result<net::SocketAddr>) -> io::Result<Option
     address.map(|address| SocketName::of(&address))
 }
 
-/// Who is at the other end of a Unix stream, as the system saw it when it connected.
+/// The credentials of the peer of a Unix stream, as the kernel recorded them at connect time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCredentials {
-    /// Its process.
+    /// Process id (pid).
     pub process: u32,
-    /// Its user.
+    /// User id (uid).
     pub user: u32,
-    /// Its group.
+    /// Group id (gid).
     pub group: u32,
 }
 
-/// A connection between two processes, or within one.
+/// A Unix stream connection between two processes, or within one.
 ///
-/// As [`TcpStream`](super::TcpStream); besides bytes it carries open descriptors.
+/// It works like [`TcpStream`](super::TcpStream), and also carries open descriptors.
 ///
 /// # Examples
 ///
@@ -137,17 +138,18 @@ pub struct UnixStream {
 }
 
 impl UnixStream {
-    /// Connects to a listener, once the returned future is awaited.
+    /// Connects to a listener when the returned future is awaited.
     ///
-    /// Every error that is known at once comes in the pending phase, as libuv has it.
+    /// An error that is known at once is delivered in the pending phase, as in libuv.
     ///
     /// # Errors
     ///
-    /// [`NotFound`](io::ErrorKind::NotFound), [`ConnectionRefused`](io::ErrorKind::ConnectionRefused),
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) and others of the system;
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when the listener's queue is full;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one. They say the name;
-    /// [`os_error`](crate::os_error) finds the system's number.
+    /// [`NotFound`](io::ErrorKind::NotFound),
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused),
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) and any other OS error of `connect`;
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the queue of the listener is full;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid name. The error includes the
+    /// name; [`os_error`](crate::os_error) returns its number.
     ///
     /// # Cancel safety
     ///
@@ -155,13 +157,13 @@ impl UnixStream {
     ///
     /// # Panics
     ///
-    /// When it is awaited where no loop runs.
+    /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn connect(name: impl Into<SocketName>) -> impl Future<Output = io::Result<Self>> {
         Self::connect_at(name, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Connects on behalf of the caller at `site`.
     pub(crate) async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         let name = name.into();
         match Self::connect_to(&name, site) {
@@ -175,17 +177,17 @@ impl UnixStream {
 
     fn connect_to(name: &SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
-        // Local: connected at once or not at all.
+        // A local connect completes or fails at once.
         sys::socket::connect_at_once(&socket, &name.address()?)?;
         let handle = LoopHandle::current_for(site);
         Self::register(&handle, OwnedFd::from(socket).into(), site)
     }
 
-    /// Two connected streams.
+    /// Creates two connected streams.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socketpair`.
     ///
     /// # Panics
     ///
@@ -201,11 +203,11 @@ impl UnixStream {
         Ok(Self { source })
     }
 
-    /// Puts a stream of the standard library on the running loop. It is made non-blocking.
+    /// Registers a stream of the standard library with the running loop, in non-blocking mode.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -216,24 +218,25 @@ impl UnixStream {
         Self::register(&LoopHandle::current(), stream, Location::caller())
     }
 
-    /// Takes the stream off the loop. It stays non-blocking.
+    /// Deregisters the stream and returns it. It stays in non-blocking mode.
     #[must_use]
     pub fn into_std(self) -> net::UnixStream {
         self.source.into_inner()
     }
 
-    /// Sends bytes together with open descriptors: sockets, files, pipes. The receiver gets descriptors of its own; those
-    /// sent stay open here. They travel with the first byte.
+    /// Sends bytes together with open descriptors, such as sockets, files and pipes. The receiver
+    /// gets duplicates; the originals stay open here. The descriptors travel with the first byte.
     ///
-    /// Returns how many of the bytes were sent; the rest, if any, goes without descriptors.
+    /// Returns the number of bytes sent. Send the rest, if any, without descriptors.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) without bytes or with more than 253 descriptors, else the system's.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) without bytes or with more than 253
+    /// descriptors; otherwise any OS error of `sendmsg`.
     ///
     /// # Cancel safety
     ///
-    /// Given up, nothing was sent.
+    /// If the future is dropped before it completes, nothing was sent.
     pub async fn send_with(
         &self,
         bytes: &[u8],
@@ -250,18 +253,19 @@ impl UnixStream {
             .await
     }
 
-    /// Receives bytes and adds the descriptors that came with them to `descriptors`, in the order of sending. They are not
-    /// inherited by child processes. A plain read drops the descriptors that come with its bytes.
+    /// Receives bytes, and appends the descriptors that came with them to `descriptors`, in the
+    /// order of sending. The descriptors are close-on-exec. A plain read closes the descriptors
+    /// that come with its bytes.
     ///
     /// # Errors
     ///
-    /// The system's. When it had to drop descriptors because the process has no numbers left for them, an error says so:
-    /// the bytes are in `buffer`, and the descriptors that fitted in `descriptors`, but the others are lost, as they would
-    /// be in any program.
+    /// Any OS error of `recvmsg`. If the kernel had to drop descriptors because the process is out
+    /// of them, an error reports it: the bytes are in `buffer`, the descriptors that fitted are in
+    /// `descriptors`, and the others are lost.
     ///
     /// # Cancel safety
     ///
-    /// Given up, nothing was received.
+    /// If the future is dropped before it completes, nothing was received.
     pub async fn recv_with(
         &self,
         buffer: &mut [u8],
@@ -272,11 +276,12 @@ impl UnixStream {
             .await
     }
 
-    /// Who is at the other end.
+    /// Returns the credentials of the peer.
     ///
     /// # Errors
     ///
-    /// The system's; [`Unsupported`](io::ErrorKind::Unsupported) elsewhere than on Linux.
+    /// Any OS error of `getsockopt(SO_PEERCRED)`; [`Unsupported`](io::ErrorKind::Unsupported) on
+    /// platforms other than Linux.
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let (process, user, group) = sys::unix_socket::peer_credentials(self.get_ref().as_fd())?;
         Ok(PeerCredentials {
@@ -286,76 +291,78 @@ impl UnixStream {
         })
     }
 
-    /// The name of this end; `None` if it has none.
+    /// Returns the local name; `None` if the socket has none.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_name(&self) -> io::Result<Option<SocketName>> {
         name_of(self.get_ref().local_addr())
     }
 
-    /// The name of the other end; `None` if it has none.
+    /// Returns the name of the peer; `None` if it has none.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getpeername`.
     pub fn peer_name(&self) -> io::Result<Option<SocketName>> {
         name_of(self.get_ref().peer_addr())
     }
 
-    /// Waits until there is something to read, the end, or an error.
+    /// Waits until the socket is readable: data, EOF or an error.
     pub fn readable(&self) -> Readiness<'_, net::UnixStream> {
         self.source.readable()
     }
 
-    /// Waits until there is room to write, or an error.
+    /// Waits until the socket is writable, or has an error.
     pub fn writable(&self) -> Readiness<'_, net::UnixStream> {
         self.source.writable()
     }
 
-    /// Reads what is there; 0 is the end.
+    /// Reads without waiting; 0 is EOF.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is nothing now, else the system's.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
+    /// `recv`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read_bytes(buffer)
     }
 
-    /// Writes as much as there is room for.
+    /// Writes without waiting, and returns the number of bytes accepted.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none now, else the system's.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
+    /// of `send`.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write_bytes(buffer)
     }
 
-    /// Ends one direction or both.
+    /// Shuts down one direction or both.
     ///
     /// # Errors
     ///
-    /// [`NotConnected`](io::ErrorKind::NotConnected) when the peer is gone.
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.get_ref().shutdown(how)
     }
 
-    /// Takes the error that the system keeps for the socket, if any.
+    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
     ///
     /// # Errors
     ///
-    /// The system's, when it cannot be asked.
+    /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.get_ref().take_error()
     }
 
-    /// Closes the connection at once, both directions, and has that reported in the closing phase; see [`Close`].
+    /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
     pub fn close_now(self) -> Close {
         self.source.close()
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::UnixStream {
         self.source.get_ref()
@@ -387,25 +394,28 @@ impl fmt::Debug for UnixStream {
     }
 }
 
-/// A Unix socket that waits for connections.
+/// A Unix socket that accepts connections.
 ///
-/// A path that it has bound is removed when it is dropped or closed. At most one connection is accepted per turn, as by
-/// [`TcpListener`](super::TcpListener), which also says what happens when descriptors run out and after errors that stay.
+/// The bound path is removed when the listener is dropped or closed. Each turn accepts at most one
+/// connection. [`TcpListener`](super::TcpListener) describes that limit, and what happens when
+/// descriptors run out and after errors that stay.
 pub struct UnixListener {
-    /// What to remove in the end; before the socket is closed, so that nobody finds the path without its listener (R193).
+    /// The path to remove. It comes before the socket, so that no client finds the path without its
+    /// listener.
     path: RemoveOnDrop,
     source: Source<net::UnixListener>,
     accepted: Accepted,
 }
 
 impl UnixListener {
-    /// Listens under a name.
+    /// Listens on a name.
     ///
     /// # Errors
     ///
-    /// [`AddrInUse`](io::ErrorKind::AddrInUse) for a path that exists, whatever it is;
-    /// [`NotFound`](io::ErrorKind::NotFound) for a directory that does not;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that cannot be one; the system's. They say the name.
+    /// [`AddrInUse`](io::ErrorKind::AddrInUse) for a path that exists, even if no socket listens on
+    /// it; [`NotFound`](io::ErrorKind::NotFound) if its directory does not exist;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid name; any other OS error of
+    /// `bind` and `listen`. The error includes the name.
     ///
     /// # Panics
     ///
@@ -415,7 +425,7 @@ impl UnixListener {
         Self::bind_at(name, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Binds on behalf of the caller at `site`.
     #[track_caller]
     pub(crate) fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         let (name, handle) = (name.into(), LoopHandle::current());
@@ -425,7 +435,7 @@ impl UnixListener {
     fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&name.address()?)?;
-        // From here on the path is ours to remove.
+        // From here on, this handle removes the path.
         let path = RemoveOnDrop::of(name);
         socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
         let mut listener = Self::register(handle, OwnedFd::from(socket).into(), site)?;
@@ -442,11 +452,12 @@ impl UnixListener {
         })
     }
 
-    /// Puts a listener of the standard library on the running loop. It is made non-blocking; its path stays in the end.
+    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
+    /// Its path is not removed.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -457,7 +468,7 @@ impl UnixListener {
         Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
-    /// Waits for a connection, in the poll phase, once the returned future is awaited.
+    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
     ///
     /// # Errors
     ///
@@ -465,13 +476,13 @@ impl UnixListener {
     ///
     /// # Cancel safety
     ///
-    /// No connection is lost.
+    /// Dropping the future loses no connection.
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<UnixStream>> {
         self.accept_at(Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Accepts on behalf of the caller at `site`.
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
         let handle = self.event_loop();
         let accept = |listener: &net::UnixListener| {
@@ -483,35 +494,36 @@ impl UnixListener {
         UnixStream::register(&handle, stream, site)
     }
 
-    /// The name that is listened on; `None` if it has none.
+    /// Returns the name that the listener is bound to; `None` if it has none.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_name(&self) -> io::Result<Option<SocketName>> {
         name_of(self.get_ref().local_addr())
     }
 
-    /// Closes the listener at once, removes its path, and has that reported in the closing phase; see [`Close`].
+    /// Closes the listener at once and removes its path. The close completes in the closing phase;
+    /// see [`Close`].
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::UnixListener {
         self.source.get_ref()
     }
 }
 
-/// A bound path that nobody else will remove.
+/// A bound path that is removed on drop.
 pub(super) struct RemoveOnDrop(pub(super) Option<PathBuf>);
 
 impl RemoveOnDrop {
     pub(super) fn of(name: SocketName) -> Self {
         match name {
-            // As it is now: the process may go to another directory.
+            // The absolute path, since the process may change its working directory.
             SocketName::Path(path) => Self(Some(std::path::absolute(&path).unwrap_or(path))),
             SocketName::Abstract(_) => Self(None),
         }
@@ -521,7 +533,7 @@ impl RemoveOnDrop {
 impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         if let Some(path) = self.0.take() {
-            // Somebody may have removed it already.
+            // The path may have been removed already.
             let _ = std::fs::remove_file(path);
         }
     }

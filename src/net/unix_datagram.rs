@@ -15,13 +15,13 @@ use crate::io::{Readiness, Source};
 use crate::kinds::Site;
 use crate::sys;
 
-/// A Unix socket for datagrams: each send is one receive, nothing is lost and nothing reordered.
+/// A Unix datagram socket: each send is one receive, reliable and in order.
 ///
-/// A path that it has bound is removed when it is dropped or closed.
+/// The bound path is removed when the socket is dropped or closed.
 ///
 /// # Cancel safety
 ///
-/// What was given up has not happened.
+/// A call whose future is dropped before it completes has no effect.
 ///
 /// # Examples
 ///
@@ -41,13 +41,13 @@ use crate::sys;
 /// # }
 /// ```
 pub struct UnixDatagram {
-    /// What to remove in the end, before the socket is closed.
+    /// The path to remove, before the socket closes.
     path: RemoveOnDrop,
     source: Source<net::UnixDatagram>,
 }
 
 impl UnixDatagram {
-    /// Makes a socket with a name.
+    /// Creates a socket bound to a name.
     ///
     /// # Errors
     ///
@@ -66,18 +66,19 @@ impl UnixDatagram {
     fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
         socket.bind(&name.address()?)?;
-        // From here on the path is ours to remove.
+        // From here on, this handle removes the path.
         let path = RemoveOnDrop::of(name);
         let mut datagram = Self::register(handle, socket, site)?;
         datagram.path = path;
         Ok(datagram)
     }
 
-    /// Makes a socket without a name; it can send, and be answered only over a connection.
+    /// Creates a socket without a name. It can send, and receives answers only from a connected
+    /// peer.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socket`.
     ///
     /// # Panics
     ///
@@ -88,11 +89,11 @@ impl UnixDatagram {
         Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
-    /// Two connected sockets.
+    /// Creates two connected sockets.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socketpair`.
     ///
     /// # Panics
     ///
@@ -103,11 +104,12 @@ impl UnixDatagram {
         Ok((Self::from_std(one)?, Self::from_std(other)?))
     }
 
-    /// Puts a socket of the standard library on the running loop. It is made non-blocking; its path stays in the end.
+    /// Registers a socket of the standard library with the running loop, in non-blocking mode. Its
+    /// path is not removed.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of registering the descriptor with the poller.
     ///
     /// # Panics
     ///
@@ -131,8 +133,8 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// The system's, such as [`NotFound`](io::ErrorKind::NotFound) and
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). They say the name.
+    /// Any OS error of `connect`, such as [`NotFound`](io::ErrorKind::NotFound) and
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). The error includes the name.
     pub fn connect(&self, name: impl Into<SocketName>) -> io::Result<()> {
         let name = name.into();
         let socket = socket2::SockRef::from(self.get_ref());
@@ -146,7 +148,7 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `send`.
     pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.source.write_with(|socket| socket.send(datagram)).await
     }
@@ -155,7 +157,7 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// The system's, with the name.
+    /// Any OS error of `sendto`, with the name.
     pub async fn send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
         let name = name.into();
         let explain = |error| name.explain(error, "send_to");
@@ -165,20 +167,20 @@ impl UnixDatagram {
         self.source.write_with(send).await.map_err(explain)
     }
 
-    /// Receives a datagram. What does not fit into the buffer is lost.
+    /// Receives a datagram. Bytes beyond the length of the buffer are discarded.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recv`.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|socket| socket.recv(buffer)).await
     }
 
-    /// Receives a datagram and the sender's name, if it has one.
+    /// Receives a datagram and the name of its sender, if it has one.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `recvfrom`.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketName>)> {
         let (length, address) = self
             .source
@@ -187,32 +189,33 @@ impl UnixDatagram {
         Ok((length, name_of(Ok(address))?))
     }
 
-    /// The socket's name; `None` if it has none.
+    /// Returns the name of the socket; `None` if it has none.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `getsockname`.
     pub fn local_name(&self) -> io::Result<Option<SocketName>> {
         name_of(self.get_ref().local_addr())
     }
 
-    /// Waits until a datagram has come.
+    /// Waits until the socket has a datagram or an error.
     pub fn readable(&self) -> Readiness<'_, net::UnixDatagram> {
         self.source.readable()
     }
 
-    /// Waits until there is room to send.
+    /// Waits until the send buffer has room.
     pub fn writable(&self) -> Readiness<'_, net::UnixDatagram> {
         self.source.writable()
     }
 
-    /// Closes the socket at once, removes its path, and has that reported in the closing phase; see [`Close`].
+    /// Closes the socket at once and removes its path. The close completes in the closing phase;
+    /// see [`Close`].
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()
     }
 
-    /// The socket itself, for options that have no method here.
+    /// Returns the socket of the standard library, for options without a method here.
     #[must_use]
     pub fn get_ref(&self) -> &net::UnixDatagram {
         self.source.get_ref()
