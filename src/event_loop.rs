@@ -35,6 +35,7 @@ pub(crate) mod late;
 pub(crate) mod liveness;
 pub(crate) mod phase_call;
 mod poll;
+pub(crate) mod polls;
 pub(crate) mod queue;
 pub(crate) mod remote;
 pub(crate) mod report;

@@ -26,6 +26,7 @@ pub(crate) mod channel;
 mod copy;
 #[cfg(unix)]
 mod pipe;
+mod poll_handle;
 #[cfg(unix)]
 mod pooled;
 mod source;
@@ -41,11 +42,12 @@ pub use futures::io::{
 pub use copy::{copy, copy_both_ways};
 #[cfg(unix)]
 pub use pipe::{PipeReader, PipeWriter, pipe};
+pub use poll_handle::PollHandle;
 pub use source::{Readiness, Source};
 pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 #[cfg(unix)]
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 
-pub use crate::sys::poller::AsSource;
+pub use crate::sys::poller::{AsSource, PollEvents};
 #[cfg(unix)]
 pub use crate::sys::stdio::StdioKind;

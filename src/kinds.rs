@@ -60,6 +60,8 @@ pub enum Kind {
     Async,
     /// A [`Source`](crate::io::Source) that somebody waits for.
     Io,
+    /// A started [`PollHandle`](crate::io::PollHandle).
+    Poll,
     /// Work in flight on other threads.
     Work,
     /// Somebody who listens to a signal.
@@ -75,7 +77,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 14;
+    pub(crate) const COUNT: usize = 15;
 
     /// Every kind, in the order of declaration.
     pub const ALL: [Self; Self::COUNT] = [
@@ -87,6 +89,7 @@ impl Kind {
         Self::Queued,
         Self::Async,
         Self::Io,
+        Self::Poll,
         Self::Work,
         Self::Signal,
         Self::Child,
@@ -107,6 +110,7 @@ impl fmt::Display for Kind {
             Self::Queued => "queued entry",
             Self::Async => "async handle",
             Self::Io => "I/O source",
+            Self::Poll => "poll handle",
             Self::Work => "work on another thread",
             Self::Signal => "signal listener",
             Self::Child => "child process",

@@ -12,11 +12,13 @@ pub(crate) struct CallbackSlot {
     callback: RefCell<Option<Box<dyn FnMut()>>>,
     /// Changes with every `set` and `clear`.
     version: Cell<u64>,
+    is_set: Cell<bool>,
 }
 
 impl CallbackSlot {
     pub(crate) fn new(callback: Option<Box<dyn FnMut()>>) -> Self {
         Self {
+            is_set: Cell::new(callback.is_some()),
             callback: RefCell::new(callback),
             version: Cell::new(0),
         }
@@ -29,12 +31,18 @@ impl CallbackSlot {
         self.replace(Some(callback))
     }
 
+    /// Whether there is a callback, also while it is called.
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.get()
+    }
+
     pub(crate) fn clear(&self) {
         drop_callback(self.replace(None));
     }
 
     fn replace(&self, callback: Option<Box<dyn FnMut()>>) -> Option<Box<dyn FnMut()>> {
         self.version.set(self.version.get() + 1);
+        self.is_set.set(callback.is_some());
         std::mem::replace(&mut *self.callback.borrow_mut(), callback)
     }
 

@@ -17,6 +17,7 @@ use super::hooks::Hooks;
 use super::jobs::Jobs;
 use super::late::Late;
 use super::liveness::Liveness;
+use super::polls::Polls;
 use super::queue::{Entry, PhaseQueue, QueueKey};
 use super::root::Main;
 use super::sources::Sources;
@@ -69,6 +70,7 @@ pub(crate) struct Core {
     /// What has to wait for the next look at the kernel without an event of its own.
     pub(super) poll_queue: PhaseQueue,
     pub(crate) sources: Sources,
+    pub(super) polls: Polls,
     pub(crate) asyncs: Asyncs,
     /// What comes last in the poll phase.
     pub(crate) late: Late,
@@ -140,6 +142,7 @@ impl Core {
             events: RefCell::new(Events::new()),
             poll_queue: PhaseQueue::new(),
             sources: Sources::new(),
+            polls: Polls::default(),
             asyncs: Asyncs::new(),
             late: Late::default(),
             handles: Handles::new(),

@@ -139,7 +139,7 @@ impl Core {
             // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
             let Some(source) = self.sources.get(key) else {
                 self.late.note_event(key);
-                events.advance();
+                dispatched += self.run_poll_handle(key, &events);
                 continue;
             };
             source.add_ready(ready);

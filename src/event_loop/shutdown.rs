@@ -55,6 +55,7 @@ impl Core {
         drop(self.asyncs.drain());
         self.late.shut_down();
         self.handles.shut_down();
+        self.polls.drain();
         for source in self.sources.drain() {
             source.end_waits(self);
         }

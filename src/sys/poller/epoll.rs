@@ -9,7 +9,7 @@ use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 
-use super::{BATCH, BackendFd, Event, NOTIFY_KEY, Ready};
+use super::{BATCH, BackendFd, Event, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -17,6 +17,14 @@ pub(crate) const REPORTS_END: bool = true;
 pub(crate) const NEEDS_REARM: bool = false;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = true;
+
+/// What a level-triggered source can be watched for.
+const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
+    (PollEvents::READABLE, epoll::EventFlags::IN),
+    (PollEvents::WRITABLE, epoll::EventFlags::OUT),
+    (PollEvents::DISCONNECT, epoll::EventFlags::RDHUP),
+    (PollEvents::PRIORITIZED, epoll::EventFlags::PRI),
+];
 
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
@@ -82,6 +90,27 @@ impl Poller {
         reason = "the signature is shared with the backends that have something to do"
     )]
     pub(super) fn rearm(&self, _: &impl AsSource, _: usize, _: bool, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Watches a source for some events, level-triggered.
+    pub(super) fn set_level(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        events: PollEvents,
+        is_new: bool,
+    ) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(key as u64);
+        let flags = FLAGS
+            .into_iter()
+            .filter(|(event, _)| events.contains(*event))
+            .fold(epoll::EventFlags::empty(), |all, (_, flag)| all | flag);
+        if is_new {
+            epoll::add(&self.poller, source.source(), data, flags)?;
+        } else {
+            epoll::modify(&self.poller, source.source(), data, flags)?;
+        }
         Ok(())
     }
 
@@ -171,6 +200,29 @@ impl Events {
                 return Some(Event { key, ready });
             }
             self.advance();
+        }
+    }
+
+    /// What the next event says of a level-triggered source, of what it was asked for. `None`: nothing of that.
+    ///
+    /// # Errors
+    ///
+    /// When the source is in error (R238).
+    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
+        let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+        let flags = self.list.get(self.next.get())?.flags;
+        let ready = FLAGS
+            .into_iter()
+            .filter(|(event, flag)| asked.contains(*event) && flags.contains(*flag))
+            .fold(PollEvents::NONE, |all, (event, _)| all | event);
+        let is_error = flags.contains(epoll::EventFlags::ERR);
+        // An error or a hang-up alone says nothing of the directions: an attempt in each will tell.
+        let is_alone = ready.is_empty() && flags.intersects(broken) && !flags.contains(broken);
+        let ready = if is_alone { asked } else { ready };
+        if is_error && !ready.contains(PollEvents::PRIORITIZED) {
+            Some(Err(Errno::BADF.into()))
+        } else {
+            (!ready.is_empty()).then_some(Ok(ready))
         }
     }
 

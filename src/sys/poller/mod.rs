@@ -31,6 +31,7 @@
     path = "portable.rs"
 )]
 mod backend;
+mod level;
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -40,6 +41,7 @@ use std::rc::Rc;
 pub(crate) use backend::REPORTS_END;
 pub(crate) use backend::{Events, Notifier, Poller};
 pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
+pub use level::PollEvents;
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
 
@@ -76,12 +78,12 @@ pub(crate) struct RawSource(std::os::windows::io::RawSocket);
 
 impl RawSource {
     #[cfg(unix)]
-    fn of(source: &impl AsSource) -> Self {
+    pub(crate) fn of(source: &impl AsSource) -> Self {
         Self(std::os::fd::AsRawFd::as_raw_fd(&source.source()))
     }
 
     #[cfg(windows)]
-    fn of(source: &impl AsSource) -> Self {
+    pub(crate) fn of(source: &impl AsSource) -> Self {
         Self(std::os::windows::io::AsRawSocket::as_raw_socket(
             &source.source(),
         ))
@@ -90,14 +92,14 @@ impl RawSource {
     /// Calls `f` with the source.
     #[cfg(unix)]
     fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
-        // SAFETY: open, as it is registered.
+        // SAFETY: open: it is registered, or about to be, by its owner.
         f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
     }
 
     /// Calls `f` with the source.
     #[cfg(windows)]
     fn with<R>(self, f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R) -> R {
-        // SAFETY: open, as it is registered.
+        // SAFETY: open: it is registered, or about to be, by its owner.
         f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
     }
 }
@@ -107,6 +109,35 @@ impl Poller {
     pub(crate) fn remove(&self, source: RawSource) {
         // As in `Registration::deregister`.
         let _ = source.with(|source| self.delete(source));
+    }
+
+    /// Whether the source can be watched: registers it for a moment.
+    pub(crate) fn check(&self, source: &impl AsSource) -> io::Result<()> {
+        // SAFETY: deleted at once.
+        unsafe { self.add(source, MAX_KEY)? };
+        self.delete(source)
+    }
+
+    /// Registers a source, level-triggered.
+    ///
+    /// The caller sees to it that [`remove`](Self::remove) is called before the source is closed.
+    pub(crate) fn add_level(
+        &self,
+        source: RawSource,
+        key: usize,
+        events: PollEvents,
+    ) -> io::Result<()> {
+        source.with(|source| self.set_level(source, key, events, true))
+    }
+
+    /// Changes the key of a level-triggered source and what it is watched for.
+    pub(crate) fn change_level(
+        &self,
+        source: RawSource,
+        key: usize,
+        events: PollEvents,
+    ) -> io::Result<()> {
+        source.with(|source| self.set_level(source, key, events, false))
     }
 }
 

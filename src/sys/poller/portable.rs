@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 
-use super::{BackendFd, Event, NOTIFY_KEY, Ready};
+use super::{BackendFd, Event, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left. Not in what
 /// `polling` reports.
@@ -82,6 +82,33 @@ impl Poller {
             .modify_with_mode(source.source(), interest, self.mode)
     }
 
+    /// Watches a source for some events: each is reported once, and asked for again after it was dealt with.
+    pub(super) fn set_level(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        events: PollEvents,
+        is_new: bool,
+    ) -> io::Result<()> {
+        let (read, write) = (PollEvents::READABLE, PollEvents::WRITABLE);
+        if events != events.intersection(read | write) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (read, write) = (events.contains(read), events.contains(write));
+        let interest = polling::Event::new(key, read, write);
+        let source = source.source();
+        if is_new {
+            // SAFETY: deleted before it is closed, as the caller promises.
+            unsafe {
+                self.poller
+                    .add_with_mode(&source, interest, PollMode::Oneshot)
+            }
+        } else {
+            self.poller
+                .modify_with_mode(source, interest, PollMode::Oneshot)
+        }
+    }
+
     pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         self.poller.delete(source.source())
     }
@@ -152,6 +179,20 @@ impl Events {
             key: event.key,
             ready,
         })
+    }
+
+    /// What the next event says of a level-triggered source, of what it was asked for. `None`: nothing of that.
+    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
+        let event = self.list.get(self.next.get())?;
+        let mut ready = PollEvents::NONE;
+        if event.readable {
+            ready |= PollEvents::READABLE;
+        }
+        if event.writable {
+            ready |= PollEvents::WRITABLE;
+        }
+        let ready = ready.intersection(asked);
+        (!ready.is_empty()).then_some(Ok(ready))
     }
 
     /// The next event has been dealt with.

@@ -1,0 +1,82 @@
+//! What a level-triggered source is watched for, and what it is ready for.
+
+use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
+
+/// What a [`PollHandle`](crate::io::PollHandle) waits for, or has been called for: a set.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::PollEvents;
+///
+/// let both = PollEvents::READABLE | PollEvents::WRITABLE;
+/// assert!(both.contains(PollEvents::WRITABLE) && !both.contains(PollEvents::DISCONNECT));
+/// assert_eq!(format!("{both:?}"), "READABLE | WRITABLE");
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct PollEvents(u8);
+
+impl PollEvents {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// Reading does not block: there is data, a connection, or the end.
+    pub const READABLE: Self = Self(1);
+    /// Writing does not block.
+    pub const WRITABLE: Self = Self(1 << 1);
+    /// The peer has closed its end, at least for writing (`POLLRDHUP`). Linux only.
+    pub const DISCONNECT: Self = Self(1 << 2);
+    /// There is urgent data (`POLLPRI`). Linux only.
+    pub const PRIORITIZED: Self = Self(1 << 3);
+
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::READABLE, "READABLE"),
+        (Self::WRITABLE, "WRITABLE"),
+        (Self::DISCONNECT, "DISCONNECT"),
+        (Self::PRIORITIZED, "PRIORITIZED"),
+    ];
+
+    /// Whether all of `other` is in the set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What both sets have.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl BitOr for PollEvents {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for PollEvents {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for PollEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Self::NAMES.into_iter();
+        let names: Vec<_> = names
+            .filter(|(event, _)| self.contains(*event))
+            .map(|(_, name)| name)
+            .collect();
+        f.write_str(if names.is_empty() { "NONE" } else { "" })?;
+        f.write_str(&names.join(" | "))
+    }
+}
