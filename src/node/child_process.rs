@@ -10,7 +10,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-pub use self::exec::{exec, exec_file};
+pub use self::exec::{
+    ExecError, ExecOptions, ExecOutput, exec, exec_file, exec_file_with, exec_with, promises,
+};
 use super::callbacks::in_callbacks;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
@@ -138,6 +140,8 @@ struct Inner {
     stderr: Option<Readable<Vec<u8>>>,
     child: RefCell<Option<process::Child>>,
     exit: Cell<Option<Exit>>,
+    /// A signal was sent from here.
+    was_killed: Cell<bool>,
     /// What has to end before [`CLOSE`]: the program, and each pipe.
     open: Cell<usize>,
     /// Wakes what waits for that.
@@ -193,6 +197,7 @@ impl ChildProcess {
             stderr,
             child: RefCell::new(child),
             exit: Cell::new(None),
+            was_killed: Cell::new(false),
             open: Cell::new(1 + pipes),
             closed: RefCell::default(),
         });
@@ -319,10 +324,20 @@ impl ChildProcess {
     /// Sends a signal. `false`: it has ended, or was never started.
     pub fn kill(&self, signal: SignalKind) -> bool {
         let child = self.inner.child.borrow();
-        self.exit().is_none()
+        let was_sent = self.exit().is_none()
             && child
                 .as_ref()
-                .is_some_and(|child| child.signal(signal).is_ok())
+                .is_some_and(|child| child.signal(signal).is_ok());
+        if was_sent {
+            self.inner.was_killed.set(true);
+        }
+        was_sent
+    }
+
+    /// Whether [`kill`](Self::kill) has sent a signal; the program may run on. JavaScript: `subprocess.killed`.
+    #[must_use]
+    pub fn killed(&self) -> bool {
+        self.inner.was_killed.get()
     }
 }
 

@@ -39,7 +39,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-pub use self::awaited::{Events, Once, on, once};
+pub use self::awaited::{Events, Once, on, on_with_signal, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
 use self::event::Key;
 pub use self::event::{Event, ListenerId};

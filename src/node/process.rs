@@ -1,5 +1,6 @@
 //! The events of a program's end, and of what nobody has caught; on Unix its signals and its standard streams.
 
+mod once;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]
@@ -11,8 +12,12 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::{Rc, Weak};
 
+pub use self::once::{
+    on_uncaught_exception_monitor, once_before_exit, once_exit, once_rejection_handled,
+    once_uncaught_exception, once_unhandled_rejection, once_warning,
+};
 #[cfg(unix)]
-pub use self::signals::on_signal;
+pub use self::signals::{on_signal, once_signal};
 #[cfg(unix)]
 pub use self::stdio::{stderr, stdin, stdout};
 pub use self::warning::Warning;
@@ -31,6 +36,8 @@ pub(super) struct ProcessState {
     before_exit: Listeners<i32>,
     exit: Listeners<i32>,
     uncaught: Listeners<Uncaught>,
+    /// Told before those, and not instead of anything.
+    monitors: Listeners<Uncaught>,
     pub(super) unhandled: Listeners<Reason>,
     pub(super) handled_late: Listeners<Reason>,
     warning: Listeners<Warning>,
@@ -195,6 +202,15 @@ impl Node {
         listener: impl FnMut(&E) + 'static,
     ) -> Listener {
         let id = event(&self.process).add(listener);
+        self.listener(event, id)
+    }
+
+    /// What takes the listener `id` off again.
+    fn listener<E: 'static>(
+        self: &Rc<Self>,
+        event: fn(&ProcessState) -> &Listeners<E>,
+        id: u64,
+    ) -> Listener {
         let node = Rc::downgrade(self);
         Listener {
             remove: Box::new(move || {
@@ -210,7 +226,7 @@ impl Node {
         let node = Rc::downgrade(self);
         if let Some(core) = self.core() {
             let handler = move |payload: Payload| match Weak::upgrade(&node) {
-                Some(node) if !payload.is::<ExitRequest>() && !node.process.uncaught.is_empty() => {
+                Some(node) if !payload.is::<ExitRequest>() && node.process.is_told() => {
                     node.uncaught(Reason::from_panic(payload), Origin::Panic);
                 }
                 _ => resume_unwind(payload),
@@ -225,6 +241,7 @@ impl Node {
         let process = &self.process;
         // Found like this if a listener panics.
         process.is_listener_at_fault.set(true);
+        process.monitors.emit(&uncaught);
         let was_told = process.uncaught.emit(&uncaught);
         process.is_listener_at_fault.set(false);
         if !was_told {
@@ -290,6 +307,12 @@ impl Node {
 }
 
 impl ProcessState {
+    /// Whether something uncaught is to be told to listeners, and has not been.
+    fn is_told(&self) -> bool {
+        let has_listeners = !self.uncaught.is_empty() || !self.monitors.is_empty();
+        has_listeners && self.uncaught_origin.get().is_none()
+    }
+
     pub(super) fn exit_code(&self) -> Option<i32> {
         self.exit_code.get()
     }
@@ -335,6 +358,7 @@ impl ProcessState {
         self.before_exit.clear();
         self.exit.clear();
         self.uncaught.clear();
+        self.monitors.clear();
         self.unhandled.clear();
         self.handled_late.clear();
         self.warning.clear();

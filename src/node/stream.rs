@@ -11,6 +11,8 @@
 //! | `pipeline(a, b, c, callback)` | [`pipeline(&a).through(&b).into(&c).then(..)`](pipeline), or awaited |
 //! | `finished(stream, callback)` | [`finished`] |
 //! | `Readable.from(iterable)` | [`Readable::from_iter`], [`Readable::from_stream`] |
+//! | `readable.map(f)`, `filter`, `flatMap`, `take`, `drop` | [`Readable::map`], [`filter`](Readable::filter), … |
+//! | `await readable.toArray()`, `forEach`, `reduce`, `find`, `some`, `every` | [`Readable::to_array`], … |
 //! | `for await (const chunk of readable)` | [`Readable::chunks`] |
 //! | a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`]; the other way round [`Readable::into_reader`], [`Writable::into_writer`] |
 //!
@@ -30,6 +32,7 @@ mod duplex;
 mod encoding;
 mod finished;
 mod iterate;
+mod operators;
 mod pipe;
 mod pipeline;
 mod readable;

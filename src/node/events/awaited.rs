@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 
+use super::super::abort::{AbortListener, AbortSignal};
 use super::super::error::Error;
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::event_loop::handle::LoopHandle;
@@ -63,13 +64,74 @@ where
     Once { state }
 }
 
+/// Waits for the next emission of `event` as [`once()`] does, until `signal` is aborted.
+///
+/// JavaScript: `events.once(emitter, name, { signal })`.
+///
+/// # Errors
+///
+/// As [`once()`]; an `AbortError`, whose source is the signal's reason, when the signal is aborted first, or was already.
+///
+/// # Cancel safety
+///
+/// Dropping the future takes its listeners off.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter, once_with_signal};
+/// use phaseloop::node::AbortController;
+///
+/// const READY: Event<u32> = Event::new("ready");
+///
+/// phaseloop::block_on(async {
+///     let (emitter, controller) = (EventEmitter::new(), AbortController::new());
+///     let ready = once_with_signal(&emitter, READY, &controller.signal());
+///     controller.abort();
+///     assert_eq!(ready.await.unwrap_err().name(), "AbortError");
+///     assert_eq!(emitter.listener_count(READY), 0);
+/// });
+/// ```
+pub fn once_with_signal<A>(
+    emitter: &(impl Emitter + ?Sized),
+    event: Event<A>,
+    signal: &AbortSignal,
+) -> Once<A>
+where
+    A: ToOwned + ?Sized + 'static,
+    A::Owned: 'static,
+{
+    if let Some(reason) = signal.reason() {
+        let state = State::default();
+        state
+            .output
+            .replace(Output::Soon(Err(Error::aborted_by(reason))));
+        return Once {
+            state: Rc::new(state),
+        };
+    }
+    let once = once(emitter, event);
+    let (aborted, known) = (Rc::downgrade(&once.state), signal.clone());
+    let listener = signal.on_abort(move || {
+        if let (Some(state), Some(reason)) = (aborted.upgrade(), known.reason()) {
+            state.settle(Err(Error::aborted_by(reason)));
+        }
+    });
+    once.state.abort.replace(Some((signal.clone(), listener)));
+    once
+}
+
 struct State<T> {
+    /// What ends the wait.
+    abort: RefCell<Option<(AbortSignal, AbortListener)>>,
     emitter: RefCell<Option<super::WeakEmitter>>,
     listeners: RefCell<Vec<ListenerId>>,
     output: RefCell<Output<T>>,
 }
 
 enum Output<T> {
+    /// Known from the start: ready one microtask after it is asked for.
+    Soon(Result<T, Error>),
     Waiting(Option<Waker>),
     /// Settled; the first of the two microtasks has not run.
     Settled(Result<T, Error>, Option<Waker>),
@@ -80,6 +142,7 @@ enum Output<T> {
 impl<T> Default for State<T> {
     fn default() -> Self {
         Self {
+            abort: RefCell::default(),
             emitter: RefCell::default(),
             listeners: RefCell::default(),
             output: RefCell::new(Output::Waiting(None)),
@@ -128,6 +191,10 @@ impl<T> State<T> {
     }
 
     fn stop_listening(&self) {
+        let abort = self.abort.take();
+        if let Some((signal, listener)) = abort {
+            signal.off(listener);
+        }
         let listeners = self.listeners.take();
         let emitter = self.emitter.borrow().as_ref().and_then(|e| e.upgrade());
         if let Some(emitter) = emitter {
@@ -162,6 +229,14 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
                     unreachable!("it was ready")
                 };
                 return Poll::Ready(result);
+            }
+            Output::Soon(_) => {
+                if let Output::Soon(result) = std::mem::replace(&mut *output, Output::Taken) {
+                    *output = Output::Ready(result);
+                }
+                drop(output);
+                waker.wake();
+                return Poll::Pending;
             }
             Output::Taken => panic!("an awaited event was polled after its end"),
         };
@@ -235,7 +310,41 @@ where
         emitter: emitter.clone(),
         listeners,
         queue,
+        abort: None,
     }
+}
+
+/// All emissions of `event` from now on, as [`on()`] gives them, until `signal` is aborted: then what was kept comes, and an
+/// `AbortError` as the last item. With a signal that was aborted before, that is the only one.
+///
+/// JavaScript: `events.on(emitter, name, { signal })`.
+///
+/// # Cancel safety
+///
+/// Dropping the stream takes its listeners off; what it has kept is lost.
+pub fn on_with_signal<A>(
+    emitter: &(impl Emitter + ?Sized),
+    event: Event<A>,
+    signal: &AbortSignal,
+) -> Events<A>
+where
+    A: ToOwned + ?Sized + 'static,
+    A::Owned: 'static,
+{
+    let mut events = on(emitter, event);
+    if let Some(reason) = signal.reason() {
+        events.stop_listening();
+        push(&events.queue, Err(Error::aborted_by(reason)));
+        return events;
+    }
+    let (aborted, known) = (Rc::downgrade(&events.queue), signal.clone());
+    let listener = signal.on_abort(move || {
+        if let (Some(queue), Some(reason)) = (aborted.upgrade(), known.reason()) {
+            push(&queue, Err(Error::aborted_by(reason)));
+        }
+    });
+    events.abort = Some((signal.clone(), listener));
+    events
 }
 
 struct Queue<T> {
@@ -271,6 +380,18 @@ where
     emitter: EventEmitter,
     listeners: Vec<ListenerId>,
     queue: Rc<RefCell<Queue<A::Owned>>>,
+    abort: Option<(AbortSignal, AbortListener)>,
+}
+
+impl<A: ToOwned + ?Sized> Events<A> {
+    fn stop_listening(&mut self) {
+        if let Some((signal, listener)) = self.abort.take() {
+            signal.off(listener);
+        }
+        for listener in self.listeners.drain(..) {
+            self.emitter.off(listener);
+        }
+    }
 }
 
 impl<A: ToOwned + ?Sized> Stream for Events<A> {
@@ -295,9 +416,7 @@ impl<A: ToOwned + ?Sized> Stream for Events<A> {
 
 impl<A: ToOwned + ?Sized> Drop for Events<A> {
     fn drop(&mut self) {
-        for listener in self.listeners.drain(..) {
-            self.emitter.off(listener);
-        }
+        self.stop_listening();
     }
 }
 

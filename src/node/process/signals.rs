@@ -63,6 +63,40 @@ pub fn on_signal(
     })
 }
 
+/// Calls `listener` when the signal is caught the next time, and stops listening right before. JavaScript:
+/// `process.once('SIGTERM', ..)`; see [`on_signal`].
+///
+/// # Errors
+///
+/// As [`on_signal`].
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[track_caller]
+pub fn once_signal(
+    kind: SignalKind,
+    listener: impl FnOnce(SignalKind) + 'static,
+) -> Result<Listener, Error> {
+    let own: Rc<RefCell<Option<Listener>>> = Rc::default();
+    let (known, mut listener) = (own.clone(), Some(listener));
+    let added = on_signal(kind, move |kind| {
+        let own = known.take();
+        if let Some(own) = own {
+            own.remove();
+        }
+        if let Some(listener) = listener.take() {
+            listener(kind);
+        }
+    })?;
+    let remove = Box::new({
+        let own = own.clone();
+        move || own.take().is_some_and(|own| own.remove())
+    });
+    own.replace(Some(added));
+    Ok(Listener { remove })
+}
+
 impl SignalListeners {
     /// Those of a signal; the first starts the handle.
     #[track_caller]

@@ -1,8 +1,20 @@
 //! 300–349: what stands next to the rest of Node's surface: encodings, file options, programs with options, operators.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use futures::StreamExt;
+use phaseloop::node::child_process::{
+    ChildProcess, ExecError, ExecOptions, exec, exec_file, exec_file_with, exec_with, promises,
+};
+use phaseloop::node::events::{ERROR, Event, EventEmitter, on_with_signal, once_with_signal};
 use phaseloop::node::stream::{CLOSE, END, READABLE, Readable};
 use phaseloop::node::string_decoder::Encoding;
-use phaseloop::node::{Emitter, next_tick, set_immediate};
+use phaseloop::node::{
+    AbortController, Deferred, Emitter, Error, Promise, Reason, next_tick, process, set_immediate,
+    throw,
+};
+use phaseloop::signal::SignalKind;
 
 use crate::support::{log, say};
 
@@ -10,6 +22,10 @@ super::ports! {
     Virtual "300-set-encoding" => set_encoding,
     Virtual "301-set-encoding-late" => set_encoding_late,
     Virtual "302-set-encoding-hex" => set_encoding_hex,
+    Real "320-exec-options" => exec_options,
+    Virtual "321-stream-operators" => stream_operators,
+    Virtual "322-process-once" => process_once,
+    Virtual "323-events-signal" => events_signal,
 }
 
 async fn set_encoding() {
@@ -86,4 +102,316 @@ async fn set_encoding_hex() {
     }
     let error = "utf7".parse::<Encoding>().unwrap_err();
     log(format!("{}-{}", error.code().unwrap(), error.message()));
+}
+
+type Ended = Box<dyn FnOnce(Option<ExecError>, String, String)>;
+
+/// Logs how a program ends, in JSON.
+async fn run(start: impl FnOnce(Ended) -> ChildProcess) {
+    let ended = Deferred::new();
+    let promise = ended.promise();
+    start(Box::new(move |error, stdout, stderr| {
+        let text = |text: &str| serde_json::to_string(text).unwrap();
+        let null = || "null".to_owned();
+        let mut fields = vec![null(); 6];
+        if let Some(error) = error {
+            let has_code = error.code().is_some();
+            let exit_code = error.exit_code().map_or_else(null, |code| code.to_string());
+            fields = vec![
+                text(error.name()),
+                error.code().map_or(exit_code, text),
+                if has_code {
+                    null()
+                } else {
+                    error.killed().to_string()
+                },
+                error
+                    .signal()
+                    .map_or_else(null, |signal| text(signal.name().unwrap())),
+                text(error.cmd()),
+                text(error.message()),
+            ];
+        }
+        fields.extend([text(&stdout), text(&stderr)]);
+        log(fields.join(" "));
+        ended.resolve(());
+    }));
+    promise.await.unwrap();
+}
+
+async fn exec_options() {
+    let plain = ExecOptions::default;
+    run(|cb| exec("echo out; echo err >&2; exit 3", cb)).await;
+    run(|cb| exec("exit 4", cb)).await;
+    run(|cb| exec("kill -9 $$", cb)).await;
+    let late = ExecOptions {
+        timeout: Some(50.into()),
+        ..plain()
+    };
+    run(|cb| exec_with("sleep 60", late.clone(), cb)).await;
+    let hard = ExecOptions {
+        kill_signal: SignalKind::KILL,
+        ..late
+    };
+    run(|cb| exec_with("sleep 60", hard, cb)).await;
+    let little = ExecOptions {
+        max_buffer: 4,
+        ..plain()
+    };
+    run(|cb| exec_with("echo 123456789; exec sleep 60", little.clone(), cb)).await;
+    run(|cb| exec_with("echo 123456789 >&2; exec sleep 60", little, cb)).await;
+    let env = |value: &str| Some(vec![("A".into(), value.into())]);
+    let there = ExecOptions {
+        cwd: Some("/".into()),
+        env: env("b"),
+        ..plain()
+    };
+    run(|cb| exec_with("pwd; echo \"$A-$HOME\"", there, cb)).await;
+    for encoding in [Encoding::Latin1, Encoding::Hex] {
+        let options = ExecOptions {
+            encoding,
+            ..plain()
+        };
+        run(|cb| exec_with(r#"printf "\351""#, options, cb)).await;
+    }
+    run(|cb| exec_file("no-such-program", ["a", "b"], cb)).await;
+    run(|cb| exec_file("sh", ["-c", "exit 2"], cb)).await;
+    let shell = ExecOptions {
+        shell: Some("/bin/sh".into()),
+        env: env("b c"),
+        ..plain()
+    };
+    run(|cb| exec_file_with("echo", ["$A"], shell, cb)).await;
+    let nowhere = ExecOptions {
+        cwd: Some("/no/such/directory".into()),
+        ..plain()
+    };
+    run(|cb| exec_with("true", nowhere, cb)).await;
+    let aborted = AbortController::new();
+    aborted.abort();
+    let options = ExecOptions {
+        signal: Some(aborted.signal()),
+        ..plain()
+    };
+    run(|cb| exec_with("sleep 60", options, cb)).await;
+    let controller = AbortController::new();
+    let options = ExecOptions {
+        signal: Some(controller.signal()),
+        ..plain()
+    };
+    set_immediate(move || controller.abort());
+    run(|cb| exec_with("sleep 60", options, cb)).await;
+    run(|cb| {
+        let child = exec("exec sleep 60", cb);
+        let before = child.killed();
+        let was_sent = child.kill(SignalKind::INT);
+        log(format!("kill {before} {was_sent} {}", child.killed()));
+        child
+    })
+    .await;
+    let output = promises::exec("echo hi", plain()).await.unwrap();
+    log(serde_json::to_string(&[output.stdout, output.stderr]).unwrap());
+    let failed = promises::exec_file("sh", ["-c", "echo out; exit 5"], plain()).await;
+    let reason = failed.unwrap_err();
+    let error: &ExecError = reason.error().unwrap().downcast_ref().unwrap();
+    log(format!(
+        "{} {:?} {:?}",
+        error.exit_code().unwrap(),
+        error.stdout(),
+        error.stderr()
+    ));
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    let items: Vec<_> = items.iter().map(T::to_string).collect();
+    items.join(",")
+}
+
+fn failed(name: &str, reason: &Reason) {
+    log(format!("{name}-Error-{reason}"));
+}
+
+async fn stream_operators() {
+    let numbers = || Readable::from_iter(1..=5);
+    let say_all = |name: &str, items: Vec<i32>| log(format!("{name}-{}", joined(&items)));
+    say_all("map", numbers().map(|n| n * 2).to_array().await.unwrap());
+    let tripled = numbers().map_async(|n| async move {
+        Promise::resolved(()).await.unwrap();
+        Ok(n * 3)
+    });
+    say_all("async", tripled.to_array().await.unwrap());
+    say_all(
+        "filter",
+        numbers().filter(|n| n % 2 == 1).to_array().await.unwrap(),
+    );
+    say_all(
+        "flat",
+        numbers()
+            .flat_map(|n| [n, n * 10])
+            .to_array()
+            .await
+            .unwrap(),
+    );
+    say_all("take", numbers().take(2).to_array().await.unwrap());
+    log(format!(
+        "none-{}",
+        numbers().take(0).to_array().await.unwrap().len()
+    ));
+    say_all("drop", numbers().drop(3).to_array().await.unwrap());
+    let chain = numbers().filter(|n| *n > 1).map(|n| n + 1).take(2);
+    say_all("chain", chain.to_array().await.unwrap());
+    let sum = numbers().reduce(100, |sum, n| sum + n).await.unwrap();
+    log(format!("reduce-{sum}"));
+    numbers()
+        .for_each(|n| log(format!("each-{n}")))
+        .await
+        .unwrap();
+    let r = numbers();
+    r.on(CLOSE, |()| log("closed"));
+    log(format!(
+        "find-{}",
+        r.find(|n| *n > 2).await.unwrap().unwrap()
+    ));
+    let none = numbers().find(|n| *n > 9).await.unwrap();
+    log(format!(
+        "find-{}",
+        none.map_or("undefined".to_owned(), |n| n.to_string())
+    ));
+    let some = [4, 5].map(|limit| numbers().some(move |n| *n > limit));
+    log(format!(
+        "some-{}-{}",
+        (&some[0]).await.unwrap(),
+        (&some[1]).await.unwrap()
+    ));
+    let every = [0, 1].map(|limit| numbers().every(move |n| *n > limit));
+    log(format!(
+        "every-{}-{}",
+        (&every[0]).await.unwrap(),
+        (&every[1]).await.unwrap()
+    ));
+    let three = numbers().map(|n| {
+        if n == 3 {
+            throw(Error::new("three"))
+        } else {
+            n
+        }
+    });
+    failed("map", &three.to_array().await.unwrap_err());
+    let seen: Rc<RefCell<Vec<i32>>> = Rc::default();
+    let see = seen.clone();
+    let two = numbers().for_each(move |n| {
+        see.borrow_mut().push(n);
+        if n == 2 {
+            throw(Error::new("two"));
+        }
+    });
+    failed("each", &two.await.unwrap_err());
+    log(format!("seen-{}", joined(&seen.borrow())));
+    let broken = Readable::<i32>::objects()
+        .read(|this, _| this.destroy(Some(Error::new("broken"))))
+        .build();
+    failed("source", &broken.map(|n| n).to_array().await.unwrap_err());
+    let lines = numbers().map(|n| format!("line {n}"));
+    lines.on_data(|line| log(line.as_str()));
+    lines.on(END, |()| log("end"));
+    lines.on(CLOSE, |()| log("close"));
+}
+
+async fn process_once() {
+    let origin = |uncaught: &process::Uncaught| match uncaught.origin() {
+        process::Origin::UnhandledRejection => "unhandledRejection",
+        _ => "uncaughtException",
+    };
+    process::once_before_exit(|code| {
+        log(format!("once.beforeExit-{code}"));
+        set_immediate(say("revived"));
+    });
+    let turns = Cell::new(0);
+    process::on_before_exit(move |_| {
+        log("beforeExit");
+        if turns.replace(turns.get() + 1) == 0 {
+            set_immediate(say("again"));
+        }
+    });
+    process::once_exit(|code| log(format!("once.exit-{code}")));
+    process::once_warning(|w| log(format!("warning-{}", w.text())));
+    process::emit_warning("Warning", "one");
+    set_immediate(|| process::emit_warning("Warning", "two"));
+    process::on_uncaught_exception_monitor(move |uncaught| {
+        log(format!(
+            "monitor-{}-{}",
+            uncaught.reason(),
+            origin(uncaught)
+        ));
+    });
+    process::once_uncaught_exception(move |uncaught| {
+        log(format!("caught-{}-{}", uncaught.reason(), origin(uncaught)));
+        process::once_uncaught_exception(|uncaught| {
+            log(format!("caught second-{}", uncaught.reason()))
+        });
+    });
+    set_immediate(|| throw(Error::new("thrown")));
+    set_immediate(|| drop(Promise::<()>::rejected(Error::new("rejected"))));
+    let listener = process::once_signal(SignalKind::USR2, |_| log("signal")).unwrap();
+    log("listeners-1");
+    assert!(listener.remove() && !listener.remove());
+}
+
+async fn events_signal() {
+    const X: Event<i32> = Event::new("x");
+    let e = EventEmitter::new();
+    let emitter = e.clone();
+    let counts = move |name: &str| {
+        let (x, error) = (emitter.listener_count(X), emitter.listener_count(ERROR));
+        log(format!("{name}-{x}-{error}"));
+    };
+    let said = |name: &str, error: Error| {
+        let cause = std::error::Error::source(&error).unwrap();
+        let code = error.code().unwrap();
+        log(format!("{name}-{}-{code}-{error}-{cause}", error.name()));
+    };
+    let c = AbortController::new();
+    let waiting = once_with_signal(&e, X, &c.signal());
+    counts("waiting");
+    let count = counts.clone();
+    set_immediate(move || {
+        c.abort();
+        count("aborted");
+        next_tick(say("tick"));
+        let micro = |n: i32| move |()| log(format!("micro {n}"));
+        Promise::resolved(())
+            .then(micro(1))
+            .then(micro(2))
+            .then(micro(3));
+    });
+    said("once", waiting.await.unwrap_err());
+    let aborted = AbortController::new();
+    aborted.abort();
+    let before = once_with_signal(&e, X, &aborted.signal());
+    counts("before");
+    let micro = |n: i32| move |()| log(format!("micro {n}"));
+    Promise::resolved(()).then(micro(1)).then(micro(2));
+    said("before", before.await.unwrap_err());
+    let kept = AbortController::new();
+    let soon = once_with_signal(&e, X, &kept.signal());
+    e.emit(X, 7);
+    log(format!("value-{}", soon.await.unwrap()));
+    kept.abort();
+    let d = AbortController::new();
+    let mut events = on_with_signal(&e, X, &d.signal());
+    let emits = e.clone();
+    set_immediate(move || {
+        emits.emit(X, 1);
+        emits.emit(X, 2);
+        d.abort();
+        emits.emit(X, 3);
+    });
+    while let Some(n) = events.next().await {
+        match n {
+            Ok(n) => log(format!("event-{n}")),
+            Err(error) => said("on", error),
+        }
+    }
+    drop(events);
+    counts("over");
 }

@@ -1,0 +1,129 @@
+//! Listeners that are called once. JavaScript: `process.once('exit', ..)`.
+
+use std::cell::Cell;
+use std::rc::{Rc, Weak};
+
+use super::warning::Warning;
+use super::{Listener, Listeners, ProcessState, Uncaught};
+use crate::node::reason::Reason;
+use crate::node::state::Node;
+
+impl Node {
+    /// Adds a listener that is taken off right before it is called.
+    fn listen_once<E: 'static>(
+        self: &Rc<Self>,
+        event: fn(&ProcessState) -> &Listeners<E>,
+        listener: impl FnOnce(&E) + 'static,
+    ) -> Listener {
+        let (listener, id) = (Cell::new(Some(listener)), Rc::new(Cell::new(None)));
+        let (node, own_id) = (Rc::downgrade(self), id.clone());
+        let added = event(&self.process).add(move |argument: &E| {
+            if let (Some(node), Some(id)) = (Weak::upgrade(&node), own_id.take()) {
+                event(&node.process).remove(id);
+            }
+            if let Some(listener) = listener.take() {
+                listener(argument);
+            }
+        });
+        id.set(Some(added));
+        self.listener(event, added)
+    }
+}
+
+/// Calls `listener` the first time that the loop has run dry. JavaScript: `process.once('beforeExit', ..)`; see
+/// [`on_before_exit`](super::on_before_exit).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_immediate};
+///
+/// run(async {
+///     // `on_before_exit` would go on for ever.
+///     process::once_before_exit(|_| {
+///         set_immediate(|| println!("one more turn"));
+///     });
+/// });
+/// ```
+pub fn once_before_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
+    Node::current().listen_once(|process| &process.before_exit, move |&code| listener(code))
+}
+
+/// Calls `listener` at the end. JavaScript: `process.once('exit', ..)`; see [`on_exit`](super::on_exit).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn once_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
+    Node::current().listen_once(|process| &process.exit, move |&code| listener(code))
+}
+
+/// Calls `listener` with the first thing that nothing has caught: the next one ends the program, unless another listener
+/// is there. JavaScript: `process.once('uncaughtException', ..)`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn once_uncaught_exception(listener: impl FnOnce(&Uncaught) + 'static) -> Listener {
+    let node = Node::current();
+    node.contain_panics();
+    node.listen_once(|process| &process.uncaught, listener)
+}
+
+/// Calls `listener` with the first rejection that nothing handles. JavaScript: `process.once('unhandledRejection', ..)`;
+/// see [`on_unhandled_rejection`](super::on_unhandled_rejection).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn once_unhandled_rejection(listener: impl FnOnce(&Reason) + 'static) -> Listener {
+    Node::current().listen_once(|process| &process.unhandled, listener)
+}
+
+/// Calls `listener` with the first rejection that is handled late. JavaScript: `process.once('rejectionHandled', ..)`; see
+/// [`on_rejection_handled`](super::on_rejection_handled).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn once_rejection_handled(listener: impl FnOnce(&Reason) + 'static) -> Listener {
+    Node::current().listen_once(|process| &process.handled_late, listener)
+}
+
+/// Calls `listener` with the next warning. JavaScript: `process.once('warning', ..)`; see
+/// [`on_warning`](super::on_warning).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn once_warning(listener: impl FnOnce(&Warning) + 'static) -> Listener {
+    Node::current().listen_once(|process| &process.warning, listener)
+}
+
+/// Calls `listener` with what nothing has caught, before those of `uncaughtException`, and although there are none: it does
+/// not count as caught. JavaScript: `process.on('uncaughtExceptionMonitor', ..)`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_immediate, throw};
+///
+/// let exit = run(async {
+///     process::on_uncaught_exception_monitor(|uncaught| println!("seen: {}", uncaught.reason()));
+///     set_immediate(|| throw("the end"));
+/// });
+/// assert_eq!(exit.code(), 1);
+/// ```
+pub fn on_uncaught_exception_monitor(listener: impl FnMut(&Uncaught) + 'static) -> Listener {
+    let node = Node::current();
+    node.contain_panics();
+    node.listen(|process| &process.monitors, listener)
+}

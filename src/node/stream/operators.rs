@@ -1,0 +1,278 @@
+//! Operators on readable streams: new streams of old ones, and promises of what all chunks come to.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::Stream;
+
+use super::super::error::Error;
+use super::super::promise::{self, Promise, try_call};
+use super::super::reason::Reason;
+use super::base::error_of;
+use super::iterate::Chunks;
+use super::readable::Readable;
+
+/// Operators. Each takes the stream over with the first read of its result, as [`chunks`](Readable::chunks) does: it does
+/// not flow then. One chunk is worked on at a time. An error of the stream, or a panic of the function, is the error of the
+/// result; leaving the result before its end destroys the stream.
+impl<T: 'static> Readable<T> {
+    /// A stream of what `f` makes of each chunk, in object mode. JavaScript: `readable.map(f)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{run, stream::Readable};
+    ///
+    /// run(async {
+    ///     let numbers = Readable::from_iter(1..=6);
+    ///     let even = numbers.filter(|n| n % 2 == 0).map(|n| n * 10);
+    ///     assert_eq!(even.to_array().await.unwrap(), [20, 40, 60]);
+    /// });
+    /// ```
+    pub fn map<U: 'static>(&self, mut f: impl FnMut(T) -> U + 'static) -> Readable<U> {
+        self.operate(move |chunk, out| {
+            out.push_back(f(chunk));
+            true
+        })
+    }
+
+    /// A stream of what the futures of `f` give, in object mode and in the order of the chunks. JavaScript:
+    /// `readable.map(async (chunk) => ..)`.
+    pub fn map_async<U, F>(&self, f: impl FnMut(T) -> F + 'static) -> Readable<U>
+    where
+        U: 'static,
+        F: Future<Output = Result<U, Error>> + 'static,
+    {
+        Readable::from_stream(MapAsync {
+            chunks: self.chunks(),
+            f,
+            current: None,
+        })
+    }
+
+    /// A stream of the chunks that `f` likes. JavaScript: `readable.filter(f)`.
+    pub fn filter(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Self {
+        self.operate(move |chunk, out| {
+            if f(&chunk) {
+                out.push_back(chunk);
+            }
+            true
+        })
+    }
+
+    /// A stream of all that the iterators of `f` give. JavaScript: `readable.flatMap(f)`.
+    pub fn flat_map<U, I>(&self, mut f: impl FnMut(T) -> I + 'static) -> Readable<U>
+    where
+        U: 'static,
+        I: IntoIterator<Item = U>,
+    {
+        self.operate(move |chunk, out| {
+            out.extend(f(chunk));
+            true
+        })
+    }
+
+    /// A stream of the first `count` chunks. JavaScript: `readable.take(count)`.
+    pub fn take(&self, count: usize) -> Self {
+        let mut left = count;
+        self.operate(move |chunk, out| {
+            if left > 0 {
+                out.push_back(chunk);
+                left -= 1;
+            }
+            left > 0
+        })
+    }
+
+    /// A stream of the chunks after the first `count`. JavaScript: `readable.drop(count)`.
+    pub fn drop(&self, count: usize) -> Self {
+        let mut left = count;
+        self.operate(move |chunk, out| {
+            if left > 0 {
+                left -= 1;
+            } else {
+                out.push_back(chunk);
+            }
+            true
+        })
+    }
+
+    fn operate<U, F>(&self, step: F) -> Readable<U>
+    where
+        U: 'static,
+        F: FnMut(T, &mut VecDeque<U>) -> bool + 'static,
+    {
+        Readable::from_stream(Operated {
+            chunks: Some(self.chunks()),
+            step,
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// All chunks. JavaScript: `await readable.toArray()`.
+    ///
+    /// # Errors
+    ///
+    /// Rejected with the error of the stream.
+    pub fn to_array(&self) -> Promise<Vec<T>>
+    where
+        T: Clone,
+    {
+        self.reduce(Vec::new(), |mut all, chunk| {
+            all.push(chunk);
+            all
+        })
+    }
+
+    /// Calls `f` with each chunk. JavaScript: `await readable.forEach(f)`.
+    ///
+    /// # Errors
+    ///
+    /// Rejected with the error of the stream, or with what `f` [throws](super::super::throw).
+    pub fn for_each(&self, mut f: impl FnMut(T) + 'static) -> Promise<()> {
+        self.reduce((), move |(), chunk| f(chunk))
+    }
+
+    /// What all chunks come to, beginning with `initial`. JavaScript: `await readable.reduce(f, initial)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn reduce<U: Clone + 'static>(
+        &self,
+        initial: U,
+        mut f: impl FnMut(U, T) -> U + 'static,
+    ) -> Promise<U> {
+        let mut chunks = self.chunks();
+        try_call(async move {
+            let mut value = initial;
+            while let Some(chunk) = next(&mut chunks).await {
+                value = f(value, chunk?);
+            }
+            Ok::<_, Reason>(value)
+        })
+    }
+
+    /// The first chunk that `f` likes; the rest is not read. JavaScript: `await readable.find(f)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn find(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<Option<T>>
+    where
+        T: Clone,
+    {
+        let mut chunks = self.chunks();
+        try_call(async move {
+            while let Some(chunk) = next(&mut chunks).await {
+                let chunk = chunk?;
+                if f(&chunk) {
+                    return Ok::<_, Reason>(Some(chunk));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Whether `f` likes any chunk. JavaScript: `await readable.some(f)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn some(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
+        let mut chunks = self.chunks();
+        try_call(async move {
+            while let Some(chunk) = next(&mut chunks).await {
+                if f(&chunk?) {
+                    return Ok::<_, Reason>(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    /// Whether `f` likes all chunks. JavaScript: `await readable.every(f)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn every(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
+        self.some(move |chunk| !f(chunk)).then(|some| !some)
+    }
+}
+
+async fn next<T: 'static>(chunks: &mut Chunks<T>) -> Option<Result<T, Error>> {
+    poll_fn(|cx| Pin::new(&mut *chunks).poll_next(cx)).await
+}
+
+/// What a function makes of chunks. It is called with a chunk and gives any number of others; `false` ends the stream.
+struct Operated<T: 'static, U, F> {
+    /// `None` once the function wants no more.
+    chunks: Option<Chunks<T>>,
+    step: F,
+    ready: VecDeque<U>,
+}
+
+// Nothing of it is pinned.
+impl<T, U, F> Unpin for Operated<T, U, F> {}
+
+impl<T, U, F: FnMut(T, &mut VecDeque<U>) -> bool> Stream for Operated<T, U, F> {
+    type Item = Result<U, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(item) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            let Some(chunks) = &mut this.chunks else {
+                return Poll::Ready(None);
+            };
+            let Some(chunk) = ready!(Pin::new(chunks).poll_next(cx)) else {
+                return Poll::Ready(None);
+            };
+            let (step, out) = (&mut this.step, &mut this.ready);
+            match promise::catch(|| Ok::<_, Error>(step(chunk?, out))) {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => drop(this.chunks.take()),
+                Ok(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Err(reason) => return Poll::Ready(Some(Err(error_of(&reason)))),
+            }
+        }
+    }
+}
+
+/// What the futures of a function give, one after the other.
+struct MapAsync<T: 'static, F, M> {
+    chunks: Chunks<T>,
+    f: M,
+    current: Option<Pin<Box<F>>>,
+}
+
+impl<T, F, M> Unpin for MapAsync<T, F, M> {}
+
+impl<T, U, F, M> Stream for MapAsync<T, F, M>
+where
+    F: Future<Output = Result<U, Error>>,
+    M: FnMut(T) -> F,
+{
+    type Item = Result<U, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(future) = &mut this.current {
+                let item = ready!(future.as_mut().poll(cx));
+                this.current = None;
+                return Poll::Ready(Some(item));
+            }
+            match ready!(Pin::new(&mut this.chunks).poll_next(cx)) {
+                Some(Ok(chunk)) => this.current = Some(Box::pin((this.f)(chunk))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}

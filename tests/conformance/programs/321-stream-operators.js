@@ -1,0 +1,34 @@
+'use strict';
+// N147: operators on readable streams.
+const { log } = require('./_lib');
+const { Readable } = require('stream');
+const numbers = () => Readable.from([1, 2, 3, 4, 5]);
+const said = (name) => (e) => log(name + '-' + e.name + '-' + e.message);
+(async () => {
+  log('map-' + await numbers().map((n) => n * 2).toArray());
+  log('async-' + await numbers().map(async (n) => { await null; return n * 3; }).toArray());
+  log('filter-' + await numbers().filter((n) => n % 2).toArray());
+  log('flat-' + await numbers().flatMap((n) => [n, n * 10]).toArray());
+  log('take-' + await numbers().take(2).toArray());
+  log('none-' + (await numbers().take(0).toArray()).length);
+  log('drop-' + await numbers().drop(3).toArray());
+  log('chain-' + await numbers().filter((n) => n > 1).map((n) => n + 1).take(2).toArray());
+  log('reduce-' + await numbers().reduce((sum, n) => sum + n, 100));
+  await numbers().forEach((n) => log('each-' + n));
+  const r = numbers();
+  r.on('close', () => log('closed'));
+  log('find-' + await r.find((n) => n > 2));
+  log('find-' + await numbers().find((n) => n > 9));
+  log('some-' + await numbers().some((n) => n > 4) + '-' + await numbers().some((n) => n > 5));
+  log('every-' + await numbers().every((n) => n > 0) + '-' + await numbers().every((n) => n > 1));
+  await numbers().map((n) => { if (n === 3) throw new Error('three'); return n; }).toArray().catch(said('map'));
+  const seen = [];
+  await numbers().forEach((n) => { seen.push(n); if (n === 2) throw new Error('two'); }).catch(said('each'));
+  log('seen-' + seen);
+  const broken = new Readable({ objectMode: true, read() { this.destroy(new Error('broken')); } });
+  await broken.map((n) => n).toArray().catch(said('source'));
+  const lines = numbers().map((n) => 'line ' + n);
+  lines.on('data', (line) => log(line));
+  lines.on('end', () => log('end'));
+  lines.on('close', () => log('close'));
+})();
