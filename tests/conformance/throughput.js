@@ -3,10 +3,11 @@
 // The same measurements as ../throughput.rs.
 const BATCH = 1000;
 const BATCHES = Number(process.argv[2]);
+const LINES = 20000;
 const ROUNDS = 100;
 
 // Calls round(done) ROUNDS times, one after the other, and reports the fastest.
-function measure(name, round, next) {
+function measure(name, operations, round, next) {
   let best = Infinity;
   let left = ROUNDS;
   const once = () => {
@@ -14,7 +15,7 @@ function measure(name, round, next) {
     round(() => {
       best = Math.min(best, Number(process.hrtime.bigint() - start));
       if (--left > 0) return setImmediate(once);
-      console.log(name + ' ' + Math.round(BATCH * BATCHES * 1e9 / best));
+      console.log(name + ' ' + Math.round(operations * 1e9 / best));
       next();
     });
   };
@@ -40,7 +41,19 @@ function timers(done) {
   done();
 }
 
-measure('immediates', batches(setImmediate), () =>
-  measure('next_tick', batches(process.nextTick), () =>
-    measure('microtasks', batches(queueMicrotask), () =>
-      measure('set_timeout+clear', timers, () => {}))));
+// Writes LINES short lines into a file; done when it is closed.
+const path = require('path').join(require('os').tmpdir(), 'phaseloop-throughput-node-' + process.pid);
+function lines(done) {
+  const file = require('fs').createWriteStream(path);
+  for (let i = 0; i < LINES; i++) file.write('a short line\n');
+  file.on('close', done);
+  file.end();
+}
+process.on('exit', () => require('fs').rmSync(path, { force: true }));
+
+const ALL = BATCH * BATCHES;
+measure('immediates', ALL, batches(setImmediate), () =>
+  measure('next_tick', ALL, batches(process.nextTick), () =>
+    measure('microtasks', ALL, batches(queueMicrotask), () =>
+      measure('set_timeout+clear', ALL, timers, () =>
+        measure('20,000 short lines through createWriteStream', LINES, lines, () => {})))));

@@ -1,16 +1,20 @@
 //! How many operations a second, here and on Node, in one run: the same measurements as `throughput.js`.
 
 use std::cell::Cell;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
+use phaseloop::node::fs::create_write_stream;
+use phaseloop::node::stream::CLOSE;
 use phaseloop::node::{
     self, Deferred, clear_timeout, next_tick, queue_microtask, set_immediate, set_timeout,
 };
 
 const BATCH: u32 = 1000;
+const LINES: u32 = 20_000;
 const ROUNDS: u32 = 100;
 
 /// A way to queue a closure.
@@ -56,7 +60,7 @@ pub(crate) fn compare(batches: u32) -> Result<(), String> {
     let ours = node::run(measure_all(batches)).into_output();
     let ours = ours.ok_or("the program ran dry")?;
     println!(
-        "{:<20}{:>14}{:>14}{:>8}",
+        "{:<46}{:>14}{:>14}{:>8}",
         "operations/s", "phaseloop", "node", "ratio"
     );
     for ((name, ours), line) in ours.into_iter().zip(theirs.lines()) {
@@ -66,7 +70,7 @@ pub(crate) fn compare(batches: u32) -> Result<(), String> {
         let Some(Ok(theirs)) = theirs else {
             return Err(format!("node printed `{line}` for {name}"));
         };
-        println!("{name:<20}{ours:>14.0}{theirs:>14.0}{:>8.1}", ours / theirs);
+        println!("{name:<46}{ours:>14.0}{theirs:>14.0}{:>8.1}", ours / theirs);
     }
     Ok(())
 }
@@ -77,6 +81,10 @@ async fn measure_all(batches: u32) -> Vec<(&'static str, f64)> {
         ("next_tick", measure::<Ticks>(batches).await),
         ("microtasks", measure::<Microtasks>(batches).await),
         ("set_timeout+clear", measure_timers(batches)),
+        (
+            "20,000 short lines through createWriteStream",
+            measure_lines().await,
+        ),
     ]
 }
 
@@ -119,4 +127,27 @@ fn measure_timers(batches: u32) -> f64 {
         best = best.min(start.elapsed().as_secs_f64());
     }
     per_second(batches, best)
+}
+
+/// Writes short lines into a file, until it is closed.
+async fn measure_lines() -> f64 {
+    let name = format!("phaseloop-throughput-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let file = create_write_stream(&path);
+        for _ in 0..LINES {
+            file.write("a short line\n");
+        }
+        let closed = node::events::once(&file, CLOSE);
+        file.end();
+        closed.await.expect("the file can be written");
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let written = fs::metadata(&path).map_or(0, |file| file.len());
+    assert_eq!(written, u64::from(LINES) * 13, "every line is there");
+    // A file that is left there does no harm.
+    let _ = fs::remove_file(&path);
+    f64::from(LINES) / best
 }

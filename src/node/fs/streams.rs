@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 
-use futures::io::{AsyncRead, AsyncWrite};
+use futures::io::AsyncRead;
 
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, WeakEmitter};
-use super::super::stream::{Done, Readable, Writable};
+use super::super::stream::{Done, Readable, Writable, write_chunks_blocking};
 use crate::fs::{File, OpenOptions};
 
 /// The file of a stream is open.
@@ -105,7 +105,7 @@ pub fn create_read_stream_with(
                         position.set(position.get() + chunk.len() as u64);
                         readable.push(chunk);
                     }
-                    Err(error) => readable.destroy(Some(error.into())),
+                    Err(error) => readable.destroy(Some(Error::of_descriptor(error, "read"))),
                 }
             });
         })
@@ -151,14 +151,12 @@ pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
 /// When no loop runs on this thread.
 pub fn create_write_stream_with(path: impl AsRef<Path>, how: OpenOptions) -> Writable<Vec<u8>> {
     let opened = Rc::new(Opened::default());
-    let [opens, writes, closes] = [(); 3].map(|()| opened.clone());
+    let [opens, writes, writes_all, closes] = [(); 4].map(|()| opened.clone());
     let path = path.as_ref().to_owned();
     let writable = Writable::bytes(move |bytes: Vec<u8>, done| {
-        writes.with_file(move |file| async move {
-            let written = write(&file, &bytes).await;
-            move || done.call(written.map_err(Error::from))
-        });
+        writes.write(vec![bytes], done);
     })
+    .write_all(move |chunks, done| writes_all.write(chunks, done))
     .construct(move |done| opens.open(path, how, done))
     .destroy(move |error, done| closes.close(error, done))
     .build();
@@ -178,15 +176,6 @@ async fn read(file: &File, size: usize, position: u64) -> io::Result<Vec<u8>> {
     };
     chunk.truncate(count);
     Ok(chunk)
-}
-
-/// Writes everything, and waits until the system has it.
-async fn write(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = poll_fn(|cx| Pin::new(&mut file).poll_write(cx, bytes)).await?;
-        bytes = &bytes[count..];
-    }
-    poll_fn(|cx| Pin::new(&mut file).poll_flush(cx)).await
 }
 
 /// The file of a stream.
@@ -245,6 +234,15 @@ impl Opened {
             if let Some(close) = close {
                 close();
             }
+        });
+    }
+
+    /// Writes what has queued up, as one job of the pool.
+    fn write(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+        self.with_file(|file| async move {
+            let write = move |file: &std::fs::File| write_chunks_blocking(file, &chunks);
+            let written = file.write_with(write).await;
+            move || done.call(written.map_err(|error| Error::of_descriptor(error, "write")))
         });
     }
 

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use super::super::stream::write_chunks;
 use crate::event_loop::handles::Close;
 use crate::kinds::Site;
 use crate::net::{TcpListener, TcpStream};
@@ -16,6 +17,11 @@ use crate::net::{TcpListener, TcpStream};
 pub(super) trait Connection {
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;
+    fn poll_write_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>>;
     /// Whether a read would be tried now.
     fn is_readable(&self) -> bool;
     fn shutdown_write(&self) -> io::Result<()>;
@@ -52,6 +58,16 @@ macro_rules! connection_of_stream {
             buffer: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
             futures::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+        }
+
+        fn poll_write_vectored(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffers: &[std::io::IoSlice<'_>],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            let mut stream = &*self;
+            let stream = std::pin::Pin::new(&mut stream);
+            futures::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
         }
 
         fn is_readable(&self) -> bool {
@@ -110,4 +126,13 @@ pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
         bytes = &bytes[size..];
     }
     Ok(())
+}
+
+/// Writes everything, several chunks at once.
+pub(super) async fn write_all_chunks(slot: &Slot, chunks: &[Vec<u8>]) -> io::Result<()> {
+    write_chunks(chunks, |cx, buffers| match &*slot.borrow() {
+        Some(connection) => connection.poll_write_vectored(cx, buffers),
+        None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+    })
+    .await
 }

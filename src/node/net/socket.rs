@@ -16,7 +16,7 @@ use super::super::callbacks::in_callbacks;
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
-use super::super::stream::{Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
+use super::super::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
 use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
@@ -134,7 +134,7 @@ impl Socket {
     #[must_use]
     pub fn new() -> Self {
         let inner = Rc::new(Inner::default());
-        let [reads, writes, ends, destroys] = [(); 4].map(|()| inner.clone());
+        let [reads, writes, writes_all, ends, destroys] = [(); 5].map(|()| inner.clone());
         let readable = Readable::bytes().read(move |readable, _| {
             let (inner, readable) = (reads.clone(), readable.clone());
             reads.when_connected(readable.emitter(), {
@@ -143,6 +143,7 @@ impl Socket {
             });
         });
         let writable = Writable::bytes(move |bytes, done| writes.write(bytes, done))
+            .write_all(move |chunks, done| writes_all.write_all(chunks, done))
             .end(move |done| ends.shut_down(done))
             .destroy(move |error, done| destroys.destroy(error, done));
         let duplex = Duplex::new_not_half_open(readable, writable);
@@ -324,7 +325,7 @@ impl Socket {
         self.inner.connecting.get()
     }
 
-    /// Whether an error has closed it: what Node's `'close'` is given.
+    /// Whether an error has closed its connection: what Node's `'close'` is given.
     #[must_use]
     pub fn had_error(&self) -> bool {
         self.inner.had_error.get()
@@ -435,16 +436,63 @@ impl Inner {
     }
 
     fn write(self: &Rc<Self>, bytes: Vec<u8>, done: Done) {
-        let inner = self.clone();
-        let write = move || {
-            in_callbacks(async move {
-                inner.is_active();
-                let written = connection::write_all(&inner.slot, &bytes).await;
-                inner.is_active();
-                done.call(written.map_err(|error| Error::of_call(error, "write")));
-            });
+        let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
+        self.write_when_connected(write, done);
+    }
+
+    /// Writes what has queued up, as one request.
+    fn write_all(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+        let write =
+            async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
+        self.write_when_connected(write, done);
+    }
+
+    /// Writes now, or among the listeners of 'connect'; a close before that fails the write among its listeners.
+    fn write_when_connected<W>(self: &Rc<Self>, write: W, done: Done)
+    where
+        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
+    {
+        let duplex = self.duplex().filter(|_| self.connecting.get());
+        if self.is_open() {
+            return self.start_writing(write, done);
+        }
+        let Some(duplex) = duplex else {
+            let error = Error::with_code("ERR_SOCKET_CLOSED", "Socket is closed");
+            return done.fail(error);
         };
-        self.once_connected(write);
+        let waits = Rc::new(Cell::new(Some((write, done))));
+        let closed = waits.clone();
+        let on_close = duplex.once(CLOSE, move |()| {
+            if let Some((_, done)) = closed.take() {
+                let text = "Socket closed before the connection was established";
+                done.fail(Error::with_code(
+                    "ERR_SOCKET_CLOSED_BEFORE_CONNECTION",
+                    text,
+                ));
+            }
+        });
+        let inner = self.clone();
+        duplex.once(CONNECT, move |()| {
+            if let Some(duplex) = inner.duplex() {
+                duplex.off(on_close);
+            }
+            if let Some((write, done)) = waits.take() {
+                inner.start_writing(write, done);
+            }
+        });
+    }
+
+    fn start_writing<W>(self: &Rc<Self>, write: W, done: Done)
+    where
+        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
+    {
+        let inner = self.clone();
+        in_callbacks(async move {
+            inner.is_active();
+            let written = write(&inner).await;
+            inner.is_active();
+            done.call(written.map_err(|error| Error::of_call(error, "write")));
+        });
     }
 
     /// The system is told by the pending phase, after what was written.
@@ -465,19 +513,16 @@ impl Inner {
                 });
             });
         };
-        self.once_connected(shut_down);
-    }
-
-    fn once_connected(&self, f: impl FnOnce() + 'static) {
         if let Some(duplex) = self.duplex() {
-            self.when_connected(duplex.emitter(), f);
+            self.when_connected(duplex.emitter(), shut_down);
         }
     }
 
     fn destroy(self: &Rc<Self>, error: Option<Error>, done: Done) {
-        self.had_error.set(error.is_some());
         let (duplex, connection) = (self.duplex(), self.slot.take());
         let was_connecting = self.connecting.replace(false);
+        let had_handle = connection.is_some() || was_connecting;
+        self.had_error.set(error.is_some() && had_handle);
         let idle = self.idle.take();
         if let Some(idle) = idle {
             idle.close();

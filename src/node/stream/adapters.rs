@@ -14,6 +14,7 @@ use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::promise::call;
 use super::base::{Done, destroyed};
+use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
 use crate::task::{next_tick, queue_microtask};
@@ -215,10 +216,14 @@ impl Writable<Vec<u8>> {
     /// stream is destroyed.
     pub fn from_writer(writer: impl AsyncWrite + 'static) -> Self {
         let writer = Given::new(writer);
-        let (ended, destroyed) = (writer.clone(), writer.clone());
+        let [writes_all, ended, destroyed] = [(); 3].map(|()| writer.clone());
         Self::bytes(move |chunk: Vec<u8>, done| {
             let writer = writer.clone();
             in_callbacks(async move { done.call(write_all(&writer, &chunk).await) });
+        })
+        .write_all(move |chunks, done| {
+            let writer = writes_all.clone();
+            in_callbacks(async move { done.call(write_gathered(&writer, &chunks).await) });
         })
         .end(move |done| {
             in_callbacks(async move { done.call(close(&ended).await) });
@@ -245,6 +250,17 @@ async fn write_all<W: AsyncWrite>(writer: &Given<W>, mut bytes: &[u8]) -> Result
         }
         bytes = &bytes[size..];
     }
+    flush(writer).await
+}
+
+async fn write_gathered<W: AsyncWrite>(writer: &Given<W>, chunks: &[Vec<u8>]) -> Result<(), Error> {
+    write_chunks(chunks, |cx, buffers| {
+        let write = |writer: Pin<&mut W>, cx: &mut Context<'_>| {
+            writer.poll_write_vectored(cx, buffers).map_err(Error::from)
+        };
+        writer.poll(cx, || Err(destroyed("write")), write)
+    })
+    .await?;
     flush(writer).await
 }
 

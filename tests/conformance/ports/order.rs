@@ -7,10 +7,11 @@ use std::rc::Rc;
 
 use phaseloop::node::dgram;
 use phaseloop::node::events::{ERROR, Event, EventEmitter};
-use phaseloop::node::net::{self, LISTENING};
+use phaseloop::node::fs::{self, OPEN, READY};
+use phaseloop::node::net::{self, CONNECT, LISTENING};
 use phaseloop::node::process::{self, Origin, Warning};
 use phaseloop::node::stream::{
-    CLOSE, Duplex, END, FINISH, FinishedOptions, Readable, Writable, finished_with,
+    CLOSE, DRAIN, Duplex, END, FINISH, FinishedOptions, Readable, Writable, finished_with,
 };
 use phaseloop::node::timers::promises as sleeps;
 use phaseloop::node::worker_threads::{EXIT, MessagePort, ONLINE, Worker};
@@ -19,7 +20,7 @@ use phaseloop::node::{
     call_returning, next_tick, queue_microtask, set_immediate, set_timeout, thenable, throw,
 };
 
-use crate::support::{log, say};
+use crate::support::{log, say, scratch};
 
 super::ports! {
     Virtual "200-exit-microtasks" => exit_microtasks,
@@ -31,6 +32,9 @@ super::ports! {
     Real "206-dgram-burst" => dgram_burst,
     Real "207-dgram-unbound" => dgram_unbound,
     Real "208-words" => words,
+    Real "209-file-writes-queue-up" => file_writes_queue_up,
+    Real "210-socket-writes-queue-up" => socket_writes_queue_up,
+    Real "211-closed-before-connected" => closed_before_connected,
 }
 
 /// The error of this crate that a reason is.
@@ -201,7 +205,7 @@ async fn finished_one_side() {
     };
     let d = duplex("a");
     finished_with(&d, written).then(over("a"));
-    d.writable().end_chunk(b"x".to_vec());
+    d.writable().end_chunk("x");
     next_tick(say("tick"));
     let d = duplex("b");
     finished_with(&d, read).then(over("b"));
@@ -533,5 +537,262 @@ async fn words() {
         let error: &AggregateError = error.expect("all were rejected");
         log(format!("any | {} | {error} | undefined", error.name()));
         log(error.reasons().len().to_string());
+    });
+}
+
+/// A callback that logs what it is told, then a tick and a promise of its own.
+fn written(name: &'static str) -> impl FnOnce(Result<(), Error>) + 'static {
+    move |result| {
+        let why = result.err().map_or(String::new(), |error| {
+            format!(" {}", error.code().unwrap_or("undefined"))
+        });
+        log(format!("written {name}{why}"));
+        next_tick(move || log(format!("tick {name}")));
+        Promise::resolved(()).then(move |()| log(format!("promise {name}")));
+    }
+}
+
+async fn file_writes_queue_up() {
+    fn events(name: &'static str, stream: &Writable<Vec<u8>>) {
+        let named = [OPEN, READY, DRAIN, FINISH, CLOSE];
+        for event in named {
+            stream.on(event, move |()| log(format!("{name} {}", event.name())));
+        }
+        stream.on(ERROR, move |error| log(format!("{name} {error}")));
+    }
+    fn write_all(stream: &Writable<Vec<u8>>, names: &[&'static str]) {
+        for name in names {
+            stream.write_with(*name, written(name));
+        }
+    }
+    fn aborted() {
+        let v = fs::create_write_stream(scratch("file"));
+        events("v", &v);
+        let this = v.clone();
+        v.on(READY, move |()| {
+            write_all(&this, &["v1", "v2", "v3"]);
+            this.destroy(None);
+        });
+        v.on(CLOSE, |()| drop(set_immediate(early)));
+    }
+    fn early() {
+        let u = fs::create_write_stream(scratch("file"));
+        events("u", &u);
+        write_all(&u, &["u1", "u2"]);
+        u.destroy(None);
+        u.on(CLOSE, |()| drop(set_immediate(missing)));
+    }
+    fn missing() {
+        let t = fs::create_write_stream("/nonexistent/file");
+        write_all(&t, &["t1", "t2"]);
+        events("t", &t);
+        t.on(CLOSE, |()| drop(set_immediate(full)));
+    }
+    fn full() {
+        let f = fs::create_write_stream("/dev/full");
+        write_all(&f, &["f1", "f2"]);
+        f.end_with(written("end"));
+        events("f", &f);
+    }
+    let w = fs::create_write_stream(scratch("file"));
+    events("w", &w);
+    let rooms = ["a", "b", "c"].map(|name| w.write_with(name, written(name)).to_string());
+    log(rooms.join(" "));
+    let this = w.clone();
+    w.on(READY, move |()| {
+        this.write_with("d", written("d"));
+        this.write("e");
+        this.cork();
+        this.write_with("f", written("f"));
+        this.uncork();
+        log(format!("length {}", this.length()));
+    });
+    let this = w.clone();
+    set_timeout(100, move || {
+        write_all(&this, &["h", "i"]);
+        this.end_chunk_with("j", written("end"));
+    });
+    w.on(CLOSE, |()| {
+        log(std::fs::read_to_string(scratch("file")).expect("it was written"));
+        aborted();
+    });
+}
+
+async fn socket_writes_queue_up() {
+    let server = net::Server::new();
+    let this = server.clone();
+    server.on(net::CONNECTION, move |socket| {
+        let got = Rc::new(RefCell::new(Vec::new()));
+        let (all, server) = (got.clone(), this.clone());
+        socket.on_data(move |bytes| got.borrow_mut().extend_from_slice(bytes));
+        socket.on(END, move |()| {
+            log(format!("got {}", String::from_utf8_lossy(&all.borrow())));
+            server.close();
+        });
+    });
+    server.listen_with(scratch("s"), || {
+        let c = net::connect(scratch("s"));
+        for name in ["a", "b", "c"] {
+            c.write_with(name, written(name));
+        }
+        let this = c.clone();
+        c.on(CONNECT, move |()| {
+            let sink = this.writable().clone();
+            log("connect");
+            this.write_with("d", written("d"));
+            this.write_with("e", written("e"));
+            sink.cork();
+            this.write_with("f", written("f"));
+            this.write_with("g", written("g"));
+            this.write("h");
+            log(format!("corked {}", sink.length()));
+            sink.uncork();
+            log(format!("uncorked {}", sink.length()));
+            let this = this.clone();
+            set_immediate(move || {
+                sink.cork();
+                this.write_with("i", written("i"));
+                sink.cork();
+                this.write_with("j", written("j"));
+                sink.uncork();
+                log(format!("still {}", sink.length()));
+                next_tick(move || {
+                    sink.uncork();
+                    log(format!("now {}", sink.length()));
+                    sink.cork();
+                    this.write_with("k", written("k"));
+                    sink.end_chunk_with("l", written("end"));
+                });
+            });
+        });
+        for event in [net::READY, DRAIN, FINISH, CLOSE] {
+            c.on(event, move |()| log(event.name()));
+        }
+    });
+}
+
+async fn closed_before_connected() {
+    fn text(error: &Error) -> String {
+        let directory = scratch("s").parent().expect("it has one").to_owned();
+        let text = format!("{} {error}", error.code().unwrap_or("undefined"));
+        text.replace(&directory.display().to_string(), "")
+    }
+    fn told(name: &'static str) -> impl FnOnce(Result<(), Error>) + 'static {
+        move |result| {
+            let what = result.err().map_or("ok".to_owned(), |error| text(&error));
+            log(format!("told {name} {what}"));
+            next_tick(move || log(format!("tick {name}")));
+        }
+    }
+    fn watch(name: &'static str, socket: net::Socket) -> net::Socket {
+        for event in [CONNECT, net::READY, END, DRAIN, FINISH] {
+            socket.on(event, move |()| log(format!("{name} {}", event.name())));
+        }
+        let this = socket.clone();
+        socket.on(CLOSE, move |()| {
+            log(format!("{name} close {}", this.had_error()))
+        });
+        socket.on(ERROR, move |error| {
+            log(format!("{name} error {}", text(error)))
+        });
+        socket
+    }
+    fn connected(name: &'static str) -> net::Socket {
+        watch(name, net::connect(scratch("s")))
+    }
+    fn write(socket: &net::Socket, names: &[&'static str]) {
+        for name in names {
+            socket.write_with(*name, told(name));
+        }
+    }
+    fn end(socket: &net::Socket) {
+        socket.writable().end_with(told("end"));
+    }
+    let steps: Vec<fn()> = vec![
+        || {
+            let s = connected("write");
+            write(&s, &["x", "y"]);
+            s.destroy(None);
+        },
+        || {
+            let s = connected("write-error");
+            write(&s, &["x", "y"]);
+            s.destroy(Some(Error::new("boom")));
+        },
+        || {
+            let s = connected("end");
+            end(&s);
+            s.destroy(None);
+        },
+        || {
+            let s = connected("end-chunk");
+            s.writable().end_chunk_with("data", told("end"));
+            s.destroy(None);
+        },
+        || {
+            let s = connected("tick");
+            write(&s, &["x"]);
+            next_tick(move || s.destroy(None));
+        },
+        || {
+            let s = net::connect(scratch("s"));
+            write(&s, &["x"]);
+            watch("listens-later", s).destroy(None);
+        },
+        || {
+            let s = watch("missing", net::connect(scratch("none")));
+            write(&s, &["x", "y"]);
+            end(&s);
+        },
+        || {
+            let s = watch("refused", net::connect(("127.0.0.1", 1)));
+            write(&s, &["x"]);
+            end(&s);
+        },
+        || {
+            let s = connected("after");
+            s.destroy(None);
+            write(&s, &["x"]);
+            end(&s);
+        },
+        || {
+            let s = watch("never", net::Socket::new());
+            write(&s, &["x"]);
+            end(&s);
+        },
+        || end(&watch("never-end", net::Socket::new())),
+        || {
+            let s = connected("connected");
+            let this = s.clone();
+            s.on(CONNECT, move |()| {
+                write(&this, &["x", "y"]);
+                end(&this);
+                this.destroy(None);
+            });
+        },
+        || {
+            let s = connected("connected-end");
+            let this = s.clone();
+            s.on(CONNECT, move |()| {
+                end(&this);
+                this.destroy(None);
+            });
+        },
+    ];
+    let server = net::create_server(|socket| {
+        socket.on(ERROR, |_| ());
+        socket.resume();
+    });
+    let this = server.clone();
+    fn next(server: net::Server, mut steps: std::vec::IntoIter<fn()>) {
+        let Some(step) = steps.next() else {
+            return server.close();
+        };
+        log("--");
+        step();
+        set_timeout(100, move || next(server, steps));
+    }
+    server.listen_with(scratch("s"), move || {
+        next(this.clone(), steps.clone().into_iter())
     });
 }
