@@ -18,7 +18,8 @@ use crate::kinds::{Kind, Site};
 ///
 /// However often it is sent before the callback begins, there is one callback. What is sent after that moment
 /// makes another one. The handles of a loop are called in the order in which they were made. It is active from the
-/// start, until it is closed or dropped.
+/// start, until it is closed or dropped. A send ends the wait of the poll phase and keeps no loop alive: an unref'd handle
+/// is called when the loop runs for another reason.
 ///
 /// # Examples
 ///

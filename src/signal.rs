@@ -8,8 +8,10 @@
 //!
 //! Any number of them may listen to a signal, on any number of loops in the process; each gets it. They are called in
 //! the poll phase, last in its batch: signals in the order in which they were caught, those who listen to one in the
-//! order in which they started, with a drain of the lanes after each. A signal that is caught again before the loop has
-//! looked is delivered once, as the system itself does it; none is lost. A stop between the catch and the delivery holds.
+//! order in which they started, with a drain of the lanes after each. A signal is for those who listen when it is caught.
+//! One that is caught while the poll phase runs callbacks comes with the next poll phase. A signal that is caught again
+//! before its delivery is delivered once, as the OS itself does it; none is lost. A stop between the catch and the delivery
+//! holds.
 //!
 //! # What a listener does to the process
 //!

@@ -123,7 +123,8 @@ impl Signal {
         self.state.number().map(SignalKind::from_raw)
     }
 
-    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
+    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`]. If its signal was caught
+    /// already, the report follows the poll phase that would have delivered it.
     pub fn close(&self) -> Close {
         self.core.close()
     }
