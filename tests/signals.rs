@@ -20,7 +20,7 @@ use phaseloop::time::Timer;
 use phaseloop::{
     AsyncHandle, EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn,
 };
-use util::{Trace, ZERO, finish, in_child, ms, panic_of, paused, turn};
+use util::{Trace, ZERO, busy, finish, in_child, ms, panic_of, paused, turn};
 
 const USR1: SignalKind = SignalKind::USR1;
 const USR2: SignalKind = SignalKind::USR2;
@@ -333,6 +333,30 @@ fn r115_a_signal_raised_by_a_listener_comes_in_the_next_poll_phase() {
     turn(&mut event_loop);
     assert_eq!(trace.take(), "usr2");
     drop(other);
+}
+
+/// A wake-up that was left over would refresh the clock in the middle of the phase, and the wait would be a shorter one.
+#[test]
+fn r115_what_was_delivered_with_another_leaves_no_wake_up() {
+    let _alone = alone();
+    let (mut event_loop, handle, trace) = paused();
+    let _listeners = [
+        listen(&handle, USR1, &trace, "usr1"),
+        listen(&handle, USR2, &trace, "usr2"),
+    ];
+    let timer = Timer::new(&handle);
+    timer.start(ms(2), ZERO, trace.on_stamped("timer")).unwrap();
+    let raiser = AsyncHandle::new(&handle, |_| raise(USR2)).unwrap();
+    raiser.sender().send().unwrap();
+    raise(USR1);
+    // The listeners change: the record of what was caught is looked at before the poll phase.
+    listen(&handle, WINCH, &trace, "winch").stop();
+    event_loop.run(RunMode::Once).unwrap();
+    assert_eq!(trace.take(), "usr1 usr2");
+    let prepare = phase::Prepare::new(&handle);
+    prepare.start(|_: &phase::Prepare| busy(ms(1))).unwrap();
+    event_loop.run(RunMode::Once).unwrap();
+    assert_eq!(trace.take(), "timer@3", "due in 2 by the cached time (R48)");
 }
 
 #[test]

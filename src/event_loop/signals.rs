@@ -160,7 +160,7 @@ impl Signals {
 
     /// Whether something was caught, or is left from a pass that a panic cut short.
     pub(crate) fn any(&self) -> bool {
-        self.caught.get().is_some_and(|caught| caught.any())
+        self.marked().is_some()
             || !self.waiting.borrow().is_empty()
             || self.saw_child.get()
             || self.has_due()
@@ -170,12 +170,22 @@ impl Signals {
         !self.due.borrow().is_empty()
     }
 
+    /// Before a listener comes or goes: what was caught is for those who are there. The mark of the first catch stays until
+    /// the pass, so that a later catch leaves no wake-up behind for what the pass delivers.
+    fn collect(&self) {
+        if let Some(caught) = self.marked() {
+            self.assign(caught);
+        }
+    }
+
+    fn marked(&self) -> Option<&Caught> {
+        let caught = self.caught.get()?;
+        caught.any().then_some(caught)
+    }
+
     /// Makes an entry for each listener of each signal that was caught: signals in the order of the catch, listeners in
     /// the order of start.
-    fn collect(&self) {
-        let Some(caught) = self.caught.get().filter(|caught| caught.any()) else {
-            return;
-        };
+    fn assign(&self, caught: &Caught) {
         let listeners = self.listeners.borrow();
         let mut waiting = self.waiting.borrow_mut();
         for number in caught.take() {
@@ -195,7 +205,10 @@ impl Signals {
 
     /// A pass begins: all that was caught until now comes to its turn, after what an unfinished pass has left.
     pub(crate) fn begin_pass(&self) {
-        self.collect();
+        if let Some(caught) = self.marked() {
+            caught.unmark();
+            self.assign(caught);
+        }
         let mut waiting = self.waiting.borrow_mut();
         for entry in waiting.iter().filter(|entry| entry.is_wanted()) {
             entry.listener.is_waiting.set(false);

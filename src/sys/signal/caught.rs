@@ -8,8 +8,8 @@ use crate::sys::poller::Notifier;
 /// What was caught for one loop and not looked at yet: for each signal, when it was first caught.
 ///
 /// The handler notes, on whatever thread; the loop takes. A signal that is caught again before the
-/// loop has looked is caught once. Nothing is lost: the loop clears the mark first and looks then,
-/// the handler notes first and marks then.
+/// loop has looked is caught once. Nothing is lost: before it sleeps, the loop clears the mark first
+/// and looks then; the handler notes first and marks then.
 pub(crate) struct Caught {
     /// Whether something was noted since the last look.
     marked: AtomicBool,
@@ -50,9 +50,14 @@ impl Caught {
         self.marked.load(Ordering::Acquire)
     }
 
+    /// From now on a catch wakes the loop again. Before [`take`](Self::take), unless the loop is going to look once more
+    /// before it sleeps.
+    pub(crate) fn unmark(&self) {
+        self.marked.swap(false, Ordering::AcqRel);
+    }
+
     /// Takes the signals that were caught, in the order of their first catch (R244).
     pub(crate) fn take(&self) -> Vec<i32> {
-        self.marked.swap(false, Ordering::AcqRel);
         let mut caught: Vec<(usize, i32)> = (0..)
             .zip(&self.tickets)
             .map(|(number, slot)| (slot.swap(0, Ordering::AcqRel), number))
@@ -81,6 +86,7 @@ mod tests {
         }
         assert!(caught.any());
         assert_eq!(caught.take(), [12, 3, 7, LARGEST as i32]);
+        caught.unmark();
         assert!(!caught.any() && caught.take().is_empty());
         caught.note(3);
         assert_eq!(caught.take(), [3]);
@@ -108,6 +114,7 @@ mod tests {
             caught.note(2);
             // Would hang if the wake were lost.
             poller.wait(&mut Events::new(), None).unwrap();
+            caught.unmark();
             assert_eq!(caught.take(), [1, 2]);
         }
     }
