@@ -26,6 +26,7 @@ pub(crate) mod contain;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
+mod fork;
 pub(crate) mod handle;
 pub(crate) mod handles;
 pub(crate) mod heap;
@@ -105,6 +106,11 @@ enum Wait {
 ///
 /// Dropping it drops its tasks (their [`JoinHandle`](crate::JoinHandle)s report them cancelled), callbacks and queued
 /// closures. Handles, wakers and [`Remote`]s may outlive it: they do nothing then, or say so.
+///
+/// # After `fork`
+///
+/// A child after `fork` without `exec` shares the kernel objects of the loop with its parent. It may drop what it has of the
+/// loop; the parent does not notice. To run the loop there, call [`LoopHandle::reinit_after_fork`] first.
 ///
 /// # Examples
 ///

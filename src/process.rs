@@ -13,6 +13,9 @@
 //! A [`Child`] that is dropped goes on running, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. The loop
 //! waits for it when it ends, and when the loop is gone a thread does: no zombie stays. Nobody else's children are touched.
 //!
+//! A process that calls `fork` by itself, without `exec`, shares the loop with its child; see
+//! [`LoopHandle::reinit_after_fork`](crate::LoopHandle::reinit_after_fork).
+//!
 //! On Linux each child has a descriptor that tells of its end. Elsewhere, and when no descriptor is left, the loop
 //! listens to SIGCHLD while such a child runs.
 //!

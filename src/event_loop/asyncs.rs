@@ -76,6 +76,13 @@ impl Asyncs {
         self.list.borrow_mut().remove(&state.place);
     }
 
+    /// After a fork: what was sent before is the parent's (R328).
+    pub(super) fn forget_sent(&self) {
+        for state in self.list.borrow().values() {
+            state.sent.pending.store(false, Ordering::Release);
+        }
+    }
+
     /// Whether something was sent that nobody was called back for.
     pub(crate) fn any_sent(&self) -> bool {
         let list = self.list.borrow();

@@ -221,6 +221,13 @@ impl Children {
         }
     }
 
+    /// After a fork: asks for all of them, who are none of this process. Returns whether there are any.
+    pub(super) fn ask_all(&self) -> bool {
+        let list = self.list.borrow();
+        self.reported.borrow_mut().extend(list.keys());
+        !list.is_empty()
+    }
+
     /// The next one who is to be told of an end.
     fn next(&self) -> Option<Waker> {
         loop {

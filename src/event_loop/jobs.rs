@@ -64,6 +64,8 @@ pub(crate) struct Jobs {
 struct Job {
     info: JobInfo,
     after: Option<After>,
+    /// It was under way in the process that this one was forked from.
+    is_lost: bool,
 }
 
 /// What is called on the loop when a job has ended.
@@ -90,7 +92,11 @@ impl Core {
             polled => self.tasks.id(polled).map_or(Asker::Callback, Asker::Task),
         };
         let info = JobInfo { purpose, asked_by };
-        let job = Job { info, after: None };
+        let job = Job {
+            info,
+            after: None,
+            is_lost: false,
+        };
         JobKey(self.jobs.list.borrow_mut().insert(job))
     }
 
@@ -110,7 +116,19 @@ impl Core {
 
     /// The job has ended, or is given up. Returns what is to be called if it has ended.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
-        self.liveness.remove(Kind::Work);
-        self.jobs.list.borrow_mut().remove(key.0).after
+        let job = self.jobs.list.borrow_mut().remove(key.0);
+        if !job.is_lost {
+            self.liveness.remove(Kind::Work);
+        }
+        job.after
+    }
+
+    /// After a fork: the threads of the pool are the parent's, and jobs under way end there alone (R329).
+    pub(super) fn lose_jobs(&self) {
+        for (_, job) in self.jobs.list.borrow_mut().iter_mut() {
+            if !std::mem::replace(&mut job.is_lost, true) {
+                self.liveness.remove(Kind::Work);
+            }
+        }
     }
 }

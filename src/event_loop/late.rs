@@ -2,6 +2,7 @@
 //! children.
 
 use std::cell::OnceCell;
+use std::io;
 
 use super::children::Children;
 use super::core::Core;
@@ -80,6 +81,18 @@ impl Parts {
 }
 
 impl Core {
+    /// After a fork: what is watched is watched by this process.
+    pub(super) fn reinit_late(&self) -> io::Result<()> {
+        let Some(parts) = self.late.parts.get() else {
+            return Ok(());
+        };
+        parts.signals.forget_caught();
+        if parts.children.ask_all() {
+            self.shared.inbox.signal();
+        }
+        self.restart_watches()
+    }
+
     /// Delivers what comes last, and of signals, if one was caught before the batch, all that are caught by now (R115).
     /// Returns how many events that were; the signals are at least one, though all of them may be passed over.
     #[inline]

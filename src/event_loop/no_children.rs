@@ -18,6 +18,10 @@ impl Children {
 
     pub(super) fn ask(&self) {}
 
+    pub(super) fn ask_all(&self) -> bool {
+        false
+    }
+
     #[inline]
     pub(super) fn report(&self, _: &SourceState) -> bool {
         false

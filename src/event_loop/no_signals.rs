@@ -21,6 +21,8 @@ impl Signals {
         false
     }
 
+    pub(super) fn forget_caught(&self) {}
+
     pub(super) fn drain(&self) {}
 }
 

@@ -132,6 +132,15 @@ impl Core {
         Ok(())
     }
 
+    /// After a fork: registers the started handles with the poller of this process.
+    pub(super) fn register_polls_again(&self) -> io::Result<()> {
+        let started = self.polls.started.borrow();
+        started.iter().try_for_each(|(&key, poll)| {
+            let events = poll.events.get();
+            self.poller.add_level(poll.source, key, events)
+        })
+    }
+
     pub(crate) fn stop_poll(&self, poll: &PollState) {
         if self.polls.forget(poll) {
             self.poller.remove(poll.source);

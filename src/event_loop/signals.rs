@@ -237,6 +237,16 @@ impl Signals {
         }
     }
 
+    /// After a fork: what was caught before is the parent's (R328).
+    pub(super) fn forget_caught(&self) {
+        self.begin_pass();
+        self.saw_child.set(false);
+        for entry in self.due.take() {
+            let listener = entry.listener;
+            listener.entries.set(listener.entries.get() - 1);
+        }
+    }
+
     pub(crate) fn drain(&self) {
         for listener in self.listeners.take().into_values() {
             listener.started.set(None);

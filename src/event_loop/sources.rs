@@ -6,13 +6,14 @@
 //! slot or its descriptor has a new tenant, finds nobody (R94).
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
 use std::rc::Rc;
 use std::task::Waker;
 
 use super::core::Core;
 use super::handles::{Header, Owner};
 use crate::kinds::Kind;
-use crate::sys::poller::{MAX_KEY, RawSource, Ready};
+use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
 use crate::sys::slots::Slots;
 
 /// Half of the key is the slot, the other half the generation.
@@ -82,6 +83,12 @@ impl SourceState {
         self.registered.set(Some(source));
         let owner = Rc::downgrade(self);
         self.header.belongs_to(owner);
+    }
+
+    /// After a fork: registers the source with the poller of this process.
+    pub(super) fn register_again(&self, poller: &Poller) -> io::Result<()> {
+        let source = self.registered.get();
+        source.map_or(Ok(()), |source| poller.add_again(source, self.key))
     }
 
     /// Whether the source has left the loop.

@@ -7,10 +7,10 @@
 //! All watches of a loop share one descriptor, which is there while there are any. Watches of the same file have the same
 //! number, by whatever path. One that is stopped between the event and its turn is passed over (R308).
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -32,6 +32,7 @@ pub(crate) struct Watch {
     pub(crate) header: Rc<Header>,
     /// What it watches, and its place in the order of start. `None`: nothing, or nothing any more.
     key: Cell<Option<(WatchId, u64)>>,
+    path: OnceCell<PathBuf>,
     received: RefCell<VecDeque<Notice>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -55,6 +56,7 @@ impl Watch {
         let watch = Rc::new(Self {
             header,
             key: Cell::new(None),
+            path: OnceCell::new(),
             received: RefCell::default(),
             waker: RefCell::default(),
         });
@@ -81,6 +83,10 @@ impl Watch {
         if notice.kind.is_some() {
             self.keep(notice);
         }
+        self.wake();
+    }
+
+    fn wake(&self) {
         let waker = self.waker.take();
         if let Some(waker) = waker {
             waker.wake();
@@ -131,6 +137,7 @@ impl Watches {
             None => Rc::new(Notices::new(poller.clone(), WATCHES_KEY)?),
         };
         let id = notices.add(path)?;
+        watch.path.get_or_init(|| path.to_owned());
         let place = self.next_place.get();
         self.next_place.set(place + 1);
         watch.key.set(Some((id, place)));
@@ -237,6 +244,30 @@ fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
 }
 
 impl Core {
+    /// After a fork: has the kernel tell this process, too. What cannot be watched any more is at its end.
+    pub(super) fn restart_watches(&self) -> io::Result<()> {
+        let watches = &self.late.parts().watches;
+        let before = watches.watches.take();
+        drop(watches.due.take());
+        drop(watches.notices.take());
+        watches.readable.set(false);
+        let mut started: Vec<_> = before.into_iter().collect();
+        started.sort_unstable_by_key(|&((_, place), _)| place);
+        for (_, watch) in started {
+            watch.key.set(None);
+            let path = watch.path.get().cloned().unwrap_or_default();
+            match watches.start(&self.poller, &watch, &path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.set_active(&watch.header, false);
+                    watch.wake();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Tells watches what has happened; returns how many callbacks that made.
     pub(super) fn run_watches(&self) -> usize {
         let watches = &self.late.parts().watches;

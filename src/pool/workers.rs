@@ -2,11 +2,12 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::queue::{Job, Queue};
 use super::{Class, PoolBuilder, PoolStats, Run};
 use crate::sys;
+use crate::sys::fork;
 use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
 
 /// What the pool's users and threads share.
@@ -16,6 +17,10 @@ use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
 pub(super) struct Workers {
     builder: PoolBuilder,
     shared: Arc<Shared>,
+    /// Of the process that the threads belong to.
+    generation: u32,
+    /// The pool of a child after `fork`, which has none of the threads (R329).
+    successor: OnceLock<Arc<Self>>,
 }
 
 struct Shared {
@@ -63,8 +68,11 @@ impl Shared {
 impl Workers {
     pub(super) fn new(builder: PoolBuilder) -> Arc<Self> {
         let queue = Queue::new(&builder);
+        fork::count_forks();
         Arc::new(Self {
             builder,
+            generation: fork::generation(),
+            successor: OnceLock::new(),
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
                     queue,
@@ -77,12 +85,27 @@ impl Workers {
         })
     }
 
+    /// The pool in this process.
+    fn here(&self) -> &Self {
+        if self.generation == fork::generation() {
+            return self;
+        }
+        let successor = self
+            .successor
+            .get_or_init(|| Self::new(self.builder.clone()));
+        successor.here()
+    }
+
     /// Queues a job.
     ///
     /// # Errors
     ///
     /// When there is no thread, and none could be started.
     pub(super) fn submit(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
+        self.here().submit_here(class, run)
+    }
+
+    fn submit_here(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
         let job = Job {
             run,
             class,
@@ -101,7 +124,7 @@ impl Workers {
     }
 
     pub(super) fn stats(&self) -> PoolStats {
-        self.shared.lock().stats
+        self.here().shared.lock().stats
     }
 
     /// Starts all threads with the first job (R272). Those that could not be started are tried again with later jobs.
@@ -124,6 +147,10 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
+        if self.generation != fork::generation() {
+            // No thread is left to tell, and one may have held the lock.
+            return;
+        }
         self.shared.lock().closed = true;
         self.shared.wake.notify_all();
     }

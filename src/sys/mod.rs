@@ -37,6 +37,7 @@ pub(crate) mod datagrams;
 pub(crate) mod descriptor;
 #[cfg(feature = "node")]
 pub(crate) mod errno;
+pub(crate) mod fork;
 #[cfg(feature = "fs")]
 pub(crate) mod fs;
 pub(crate) mod home;

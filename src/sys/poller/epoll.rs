@@ -2,14 +2,15 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Weak};
 
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use rustix::io::Errno;
+use rustix::io::{DupFlags, Errno, dup3};
 
-use super::{BATCH, BackendFd, Event, NOTIFY_KEY, PollEvents, Ready};
+use super::{BATCH, BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -31,6 +32,7 @@ pub(crate) struct Poller {
     poller: polling::Poller,
     /// Closed with the poller, whoever still holds a notifier. A thread that is just writing to it closes it then.
     event_fd: Arc<OwnedFd>,
+    pub(super) maker: Maker,
 }
 
 impl Poller {
@@ -46,7 +48,22 @@ impl Poller {
         Ok(Self {
             poller,
             event_fd: Arc::new(event_fd),
+            maker: Maker::this_process(),
         })
+    }
+
+    /// In a child after `fork`: replaces what is shared with the parent. Descriptors keep their numbers, so whoever holds
+    /// one has the new one. Nothing is registered afterwards but the notifier.
+    pub(crate) fn reinit(&self) -> io::Result<()> {
+        let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let data = epoll::EventData::new_u64(NOTIFY_KEY as u64);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        replace(self.event_fd.as_fd(), &event_fd)?;
+        epoll::add(&queue, &self.event_fd, data, flags)?;
+        replace(self.poller.as_fd(), &queue)?;
+        self.maker.take_over();
+        Ok(())
     }
 
     pub(crate) fn notifier(&self) -> Notifier {
@@ -66,6 +83,7 @@ impl Poller {
     /// `source` must be deleted before it is dropped.
     pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         use epoll::EventFlags as Flags;
+        self.maker.check()?;
         let source = source.source();
         // SAFETY: the caller's promise.
         unsafe {
@@ -101,6 +119,7 @@ impl Poller {
         events: PollEvents,
         is_new: bool,
     ) -> io::Result<()> {
+        self.maker.check()?;
         let data = epoll::EventData::new_u64(key as u64);
         let flags = FLAGS
             .into_iter()
@@ -115,6 +134,10 @@ impl Poller {
     }
 
     pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        if self.maker.is_parent() {
+            // It would be taken out of the parent's poller.
+            return Ok(());
+        }
         self.poller.delete(source.source())
     }
 
@@ -126,6 +149,7 @@ impl Poller {
     /// `Interrupted` when a signal ended the wait; else what the system says of the epoll descriptor.
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
+        self.maker.check()?;
         let timeout = timeout.map(|timeout| Timespec {
             // Both fit: at most 2^64 nanoseconds.
             tv_sec: (timeout / 1_000_000_000) as i64,
@@ -135,6 +159,14 @@ impl Poller {
         epoll::wait(&self.poller, buffer, timeout.as_ref())?;
         Ok(())
     }
+}
+
+/// Makes the number of `old` stand for what `new` does.
+fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
+    // SAFETY: never dropped, so the number stays its owner's. What it stood for is closed, and something of the same kind
+    // takes its place.
+    let mut owned = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(old.as_raw_fd()) });
+    Ok(dup3(new, &mut owned, DupFlags::CLOEXEC)?)
 }
 
 /// Ends the poller's wait, from any thread and from signal handlers. Without effect once the poller is gone.

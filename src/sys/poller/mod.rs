@@ -33,14 +33,17 @@
 mod backend;
 mod level;
 
+use std::cell::Cell;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+use crate::sys::fork;
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
 pub(crate) use backend::{Events, Notifier, Poller};
 pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
+
 pub use level::PollEvents;
 /// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
@@ -104,7 +107,63 @@ impl RawSource {
     }
 }
 
+/// The process that has made a poller, by its generation.
+struct Maker {
+    generation: Cell<u32>,
+}
+
+impl Maker {
+    fn this_process() -> Self {
+        fork::count_forks();
+        Self {
+            generation: Cell::new(fork::generation()),
+        }
+    }
+
+    /// Whether this process is a child of the maker: the kernel's part of the poller is shared with that.
+    #[inline]
+    fn is_parent(&self) -> bool {
+        self.generation.get() != fork::generation()
+    }
+
+    /// # Errors
+    ///
+    /// In a child of the maker: what it registers, or waits for, would be its parent's.
+    #[inline]
+    fn check(&self) -> io::Result<()> {
+        if self.is_parent() {
+            Err(inherited())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// From now on, this process counts as the maker.
+    fn take_over(&self) {
+        self.generation.set(fork::generation());
+    }
+}
+
+#[cold]
+fn inherited() -> io::Error {
+    io::Error::other(
+        "this process was forked from the one that has made the loop: call `LoopHandle::reinit_after_fork` before it goes \
+         on here",
+    )
+}
+
 impl Poller {
+    /// Whether the poller was made by a process that this one was forked from.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.maker.is_parent()
+    }
+
+    /// Registers a source anew, after [`reinit`](Self::reinit).
+    pub(crate) fn add_again(&self, source: RawSource, key: usize) -> io::Result<()> {
+        // SAFETY: the registration of before is still there to delete it.
+        source.with(|source| unsafe { self.add(source, key) })
+    }
+
     /// Deregisters a source on behalf of its [`Registration`], which has to [`leave`](Registration::leave) then.
     pub(crate) fn remove(&self, source: RawSource) {
         // As in `Registration::deregister`.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 
-use super::{BackendFd, Event, NOTIFY_KEY, PollEvents, Ready};
+use super::{BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether the end of a stream is an event of its own, so that a short read means that nothing is left. Not in what
 /// `polling` reports.
@@ -23,6 +23,7 @@ pub(crate) struct Poller {
     poller: Arc<polling::Poller>,
     /// Edge-triggered where the system has it, else each interest is reported once and asked for again.
     mode: PollMode,
+    pub(super) maker: Maker,
 }
 
 impl Poller {
@@ -33,7 +34,17 @@ impl Poller {
         } else {
             PollMode::Oneshot
         };
-        Ok(Self { poller, mode })
+        Ok(Self {
+            poller,
+            mode,
+            maker: Maker::this_process(),
+        })
+    }
+
+    /// Only the backend of Linux can take over what it has inherited.
+    pub(crate) fn reinit(&self) -> io::Result<()> {
+        let _ = &self.maker;
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(crate) fn notifier(&self) -> Notifier {
@@ -110,12 +121,17 @@ impl Poller {
     }
 
     pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        if self.maker.is_parent() {
+            // It would be taken out of the parent's poller.
+            return Ok(());
+        }
         self.poller.delete(source.source())
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.list.clear();
         events.next.set(0);
+        self.maker.check()?;
         self.poller
             .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
         events.list.extend(events.buffer.iter());
