@@ -1,4 +1,4 @@
-//! Async handles: call back on the loop when another thread says so.
+//! Async handles: callbacks on the loop that other threads trigger.
 
 use std::fmt;
 use std::panic::Location;
@@ -13,13 +13,13 @@ use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::executor::spawn::Shared;
 use crate::kinds::{Kind, Site};
 
-/// Calls back in the poll phase when one of its [senders](AsyncHandle::sender) has sent, from whatever thread or signal
-/// handler.
+/// Runs a callback in the poll phase after one of its [senders](AsyncHandle::sender) has sent, from
+/// any thread or signal handler.
 ///
-/// However often it is sent before the callback begins, there is one callback. What is sent after that moment
-/// makes another one. The handles of a loop are called in the order in which they were made. It is active from the
-/// start, until it is closed or dropped. A send ends the wait of the poll phase and keeps no loop alive: an unref'd handle
-/// is called when the loop runs for another reason.
+/// Any number of sends before the callback begins cause one call; a send after that moment causes
+/// another one. The handles of a loop are called in the order of their creation. A handle is active
+/// from its creation until it is closed or dropped. A send ends the wait of the poll phase, but
+/// does not keep the loop alive: an unref'd handle is called when the loop runs for another reason.
 ///
 /// # Examples
 ///
@@ -42,17 +42,17 @@ pub struct AsyncHandle {
 }
 
 impl AsyncHandle {
-    /// Makes a handle that calls `callback`, which gets the handle itself, to close or unref it.
+    /// Creates a handle. `callback` receives the handle, to close or unref it.
     ///
     /// # Errors
     ///
-    /// When the loop is gone.
+    /// If the loop was dropped.
     #[track_caller]
     pub fn new(handle: &LoopHandle, callback: impl FnMut(&Self) + 'static) -> Result<Self, Error> {
         Self::new_at(handle, Location::caller(), callback)
     }
 
-    /// The same for the line `site`.
+    /// Creates a handle on behalf of the caller at `site`.
     pub(crate) fn new_at(
         handle: &LoopHandle,
         site: Site,
@@ -80,14 +80,15 @@ impl AsyncHandle {
         Ok(Self { core, state })
     }
 
-    /// Makes the loop call back, as a [sender](Self::sender) does: for the loop's own thread, from whatever phase.
+    /// Sends from the loop's own thread, in any phase; a [sender](Self::sender) does it from other
+    /// threads.
     ///
-    /// The callback comes in the next poll phase. Sent from the callback of another async handle, to one that was made
-    /// after that, it comes in the same one.
+    /// The callback runs in the next poll phase. A send from the callback of an async handle to a
+    /// handle created later is served in the same poll phase.
     ///
     /// # Errors
     ///
-    /// When the handle was closed or its loop is gone; nothing happens then.
+    /// If the handle was closed or its loop was dropped. The send has no effect then.
     ///
     /// # Examples
     ///
@@ -106,7 +107,7 @@ impl AsyncHandle {
         send(&self.state.sent, &self.core.handle.core().shared)
     }
 
-    /// A way for other threads to make the loop call back.
+    /// Returns a sender for other threads.
     #[must_use]
     pub fn sender(&self) -> AsyncSender {
         AsyncSender {
@@ -115,13 +116,14 @@ impl AsyncHandle {
         }
     }
 
-    /// Stops the handle for good, at once, also if it was sent already, and has it reported in the closing phase; see
-    /// [`Close`].
+    /// Stops the handle for good, at once, even with a send pending. The close completes in the
+    /// closing phase; see [`Close`].
     pub fn close(&self) -> Close {
         self.core.close()
     }
 
-    /// For the callback: has it called once more in this poll phase, after a drain and before the handles after it.
+    /// Requests, from the callback, another call in this poll phase: after a drain, and before the
+    /// handles after it.
     #[cfg(feature = "node")]
     pub(crate) fn call_again(&self) {
         self.state.again.set(true);
@@ -150,7 +152,7 @@ impl fmt::Debug for AsyncHandle {
     }
 }
 
-/// Makes an [`AsyncHandle`] call back; for any thread, and for signal handlers.
+/// Triggers the callback of an [`AsyncHandle`], from any thread and from signal handlers.
 #[derive(Clone)]
 pub struct AsyncSender {
     sent: Arc<Sent>,
@@ -158,14 +160,14 @@ pub struct AsyncSender {
 }
 
 impl AsyncSender {
-    /// Makes the loop call the handle's callback, once for all sends until it does.
+    /// Triggers the callback, once for all sends before it begins.
     ///
-    /// Takes no lock and allocates nothing: an atomic swap or two, and a write to a descriptor if the loop sleeps. All
-    /// that was done before is visible in the callback.
+    /// It takes no lock and allocates nothing: an atomic swap or two, and a write to a descriptor
+    /// if the loop sleeps. Memory written before the send is visible in the callback.
     ///
     /// # Errors
     ///
-    /// When the handle was closed or its loop is gone; nothing happens then.
+    /// If the handle was closed or its loop was dropped. The send has no effect then.
     pub fn send(&self) -> Result<(), Error> {
         send(&self.sent, &self.shared)
     }

@@ -1,4 +1,4 @@
-//! The phases as a program meets them: hooks that run in each turn, futures that wait for a phase, and closures that run in
+//! Phases: hooks that run in every turn, futures that wait for a phase, and closures that run in
 //! one ([`call_in`]).
 //!
 //! | in this phase | each turn | once |
@@ -24,7 +24,8 @@ use crate::event_loop::handle::LoopHandle;
 pub use crate::event_loop::phase_call::PhaseCall;
 pub use crate::kinds::Phase;
 
-/// Calls `callback` once, in the next pass of a phase of the running loop; see [`LoopHandle::call_in`].
+/// Calls `callback` once, in the next pass of a phase of the running loop; see
+/// [`LoopHandle::call_in`].
 ///
 /// # Panics
 ///

@@ -1,11 +1,13 @@
-//! The thread pool for what would block the loop: libuv's, and a little more.
+//! The thread pool for work that would block the loop, modelled on libuv's.
 //!
-//! One pool serves the whole process; it starts with its first job, with 4 threads or as many as the environment variable
-//! `UV_THREADPOOL_SIZE` says. Jobs are taken in the order of submission. Jobs of a class with a limit (name lookups, by
-//! default) hold at most that many threads, so that slow ones leave room for the others. A loop can have a pool of its own:
+//! One pool serves the whole process. Its first job starts 4 threads, or as many as the environment
+//! variable `UV_THREADPOOL_SIZE` says. Jobs start in the order of submission. Jobs of a class with
+//! a limit, by default name lookups, occupy at most that many threads, so that slow jobs leave
+//! threads for the others. A loop can have a pool of its own:
 //! [`Builder::pool`](crate::Builder::pool).
 //!
-//! The pool knows nothing of loops: a job reports by itself, and knows by itself that it was cancelled.
+//! The pool does not depend on loops: a job delivers its own result, and knows whether it was
+//! cancelled.
 
 mod queue;
 mod workers;
@@ -17,19 +19,20 @@ use std::time::Duration;
 
 use self::workers::Workers;
 
-/// The default number of threads, and the most there can be (R271).
+/// The default number of threads, and the upper limit.
 const DEFAULT_THREADS: usize = 4;
 const MOST_THREADS: usize = 1024;
 
-/// What a job does; each class can have a limit of its own.
+/// The class of a job. Each class can have its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// Computing, and everything handed to [`spawn_blocking`](crate::spawn_blocking) without a class.
+    /// Computation, and every job of [`spawn_blocking`](crate::spawn_blocking) without a class.
     Cpu,
     /// Files and directories.
     Fs,
-    /// Names and addresses: slow, and waiting most of the time. At most half of the threads, rounded up.
+    /// Name lookups, which are slow and mostly wait. By default they occupy at most half of the
+    /// threads, rounded up.
     Dns,
 }
 
@@ -45,22 +48,22 @@ impl Class {
     }
 }
 
-/// What a thread of the pool does with a job: once, in its turn, also if it was cancelled meanwhile.
+/// A job. A pool thread runs it once, in its turn, even if it was cancelled meanwhile.
 pub(crate) trait Run: Send + Sync {
     fn run(self: Arc<Self>);
 }
 
 /// A pool of threads for blocking work.
 ///
-/// Cheap to clone; the threads end when the last clone, and the last loop that uses it, is gone and the queue is empty.
-/// The process-wide pool never ends.
+/// Clones share the pool. Its threads end once the last clone and the last loop that uses it are
+/// dropped and the queue is empty. The process-wide pool never ends.
 #[derive(Clone)]
 pub struct Pool {
     workers: Arc<Workers>,
 }
 
 impl Pool {
-    /// The pool of the process, whose threads start with its first job.
+    /// Returns the pool of the process. Its first job starts its threads.
     #[must_use]
     pub fn global() -> Self {
         static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -75,16 +78,16 @@ impl Pool {
             .clone()
     }
 
-    /// Queues `job` for one of the threads.
+    /// Queues `job`.
     ///
     /// # Errors
     ///
-    /// When the pool has no thread and none can be started.
+    /// The OS error of starting a thread, if the pool has no thread.
     pub(crate) fn submit(&self, class: Class, job: Arc<dyn Run>) -> io::Result<()> {
         self.workers.submit(class, job)
     }
 
-    /// What the pool has done and has to do.
+    /// Returns statistics of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.workers.stats()
@@ -99,25 +102,25 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Figures of a [`Pool`].
+/// Statistics of a [`Pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// Threads that are running.
+    /// Threads of the pool.
     pub threads: usize,
-    /// Threads that wait for a job.
+    /// Threads without a job.
     pub idle: usize,
-    /// Jobs that wait for a thread; cancelled ones are passed over by the next thread that reaches them.
+    /// Jobs in the queue, including cancelled ones that no thread has discarded yet.
     pub queued: usize,
-    /// Jobs that a thread has reached, ever.
+    /// Jobs taken from the queue so far.
     pub started: u64,
-    /// How long these had waited, in sum.
+    /// Total time that those jobs spent in the queue.
     pub total_wait: Duration,
-    /// How long the one that waited longest had.
+    /// Longest time that a job spent in the queue.
     pub longest_wait: Duration,
 }
 
-/// Makes a [`Pool`] of its own, beside the process's.
+/// Builds a [`Pool`] beside that of the process.
 ///
 /// # Examples
 ///
@@ -144,7 +147,7 @@ pub struct PoolBuilder {
 }
 
 impl PoolBuilder {
-    /// Four threads, named `phaseloop-worker`, and the usual limits.
+    /// Creates a builder for four threads named `phaseloop-worker`, with the default limits.
     pub fn new() -> Self {
         Self {
             threads: DEFAULT_THREADS,
@@ -154,13 +157,13 @@ impl PoolBuilder {
         }
     }
 
-    /// How many threads: at least 1, at most 1024; other values are brought into that range.
+    /// Sets the number of threads, clamped to 1–1024.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.clamp(1, MOST_THREADS);
         self
     }
 
-    /// The name of the threads. Bytes from a NUL on are left out.
+    /// Sets the name of the threads, up to the first NUL byte.
     pub fn name(mut self, name: &str) -> Self {
         name.split('\0')
             .next()
@@ -169,19 +172,19 @@ impl PoolBuilder {
         self
     }
 
-    /// The size of the threads' stacks, in bytes.
+    /// Sets the stack size of the threads, in bytes.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// How many threads jobs of this class may hold at a time, at least 1.
+    /// Sets the number of threads that jobs of a class may occupy at a time, at least 1.
     pub fn limit(mut self, class: Class, threads: usize) -> Self {
         self.limits[class.index()] = Some(threads.max(1));
         self
     }
 
-    /// Makes the pool. Its threads start with its first job.
+    /// Builds the pool. Its first job starts the threads.
     #[must_use = "the pool is used by handing it to a loop's builder"]
     pub fn build(self) -> Pool {
         Pool {
@@ -189,7 +192,7 @@ impl PoolBuilder {
         }
     }
 
-    /// The limit in force for a class; `None` where all threads may be used.
+    /// The effective limit of a class; `None`: all threads.
     fn limit_of(&self, class: usize) -> Option<usize> {
         let usual = (class == Class::Dns.index()).then(|| self.threads.div_ceil(2));
         self.limits[class]
@@ -204,12 +207,12 @@ impl Default for PoolBuilder {
     }
 }
 
-/// What libuv makes of its environment variable (R271).
+/// Parses the environment variable as libuv does.
 fn threads_from(variable: Option<&str>) -> usize {
     let Some(text) = variable.filter(|text| text.len() <= 15) else {
         return DEFAULT_THREADS;
     };
-    // As C's `atoi` reads it: leading space, a sign, digits, whatever follows.
+    // C's `atoi` accepts leading space, a sign, digits, and ignores the rest.
     let text = text.trim_start();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,7 +1,7 @@
-//! Tasks: spawn them, name them, give way, wait for many.
+//! Tasks: spawning, naming, yielding, joining many.
 //!
-//! A task is polled in the microtask lane: first when it is spawned, then once for each time it is woken. All tasks of
-//! a loop run on its thread, so they may share `Rc` and `RefCell`.
+//! A task is polled in the microtask lane: first after it is spawned, then once for each wake. All
+//! tasks of a loop run on its thread, so they may share `Rc` and `RefCell`.
 
 mod join_set;
 
@@ -20,12 +20,13 @@ pub use crate::phase::yield_now_immediate;
 
 /// Spawns a task on the running loop.
 ///
-/// It is first polled in the microtask lane, after everything that stands there now, not inside this call. The
-/// future need not be `Send`. Dropping the returned handle detaches the task.
+/// The first poll happens in the microtask lane, after its current entries, not inside this call.
+/// The future need not be `Send`. Dropping the returned handle detaches the task.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. [`LoopHandle::spawn`] and [`Remote::spawn`](crate::Remote::spawn) work without.
+/// When no loop runs on this thread. [`LoopHandle::spawn`] works outside a running loop, and
+/// [`Remote::spawn`](crate::Remote::spawn) from other threads.
 ///
 /// # Examples
 ///
@@ -45,21 +46,24 @@ where
     LoopHandle::spawn_current(future, Location::caller())
 }
 
-/// Queues a closure in the tick lane, which a drain empties before the microtasks. Node's `process.nextTick`.
+/// Queues a closure in the next-tick lane, which a drain empties before the microtask lane. It is
+/// Node's `process.nextTick`.
 ///
-/// Called from a callback, it runs in the drain after that, before all microtasks; called from a tick, in the same round
-/// of ticks; called from a task or another microtask, in this drain, once all microtasks have run.
+/// Queued by a callback, the closure runs in the drain after it, before all microtasks. Queued by a
+/// tick, it runs in the same round of ticks. Queued by a task or another microtask, it runs in the
+/// current drain, once all microtasks have run.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. A panic in the closure ends the drain; the rest of both lanes goes on with the
-/// next run.
+/// When no loop runs on this thread. A panic of the closure ends the drain; the rest of both lanes
+/// runs with the next run of the loop.
 #[track_caller]
 pub fn next_tick(tick: impl FnOnce() + 'static) {
     LoopHandle::next_tick_current(tick);
 }
 
-/// Queues a closure in the microtask lane, between the woken tasks. JavaScript's `queueMicrotask`.
+/// Queues a closure in the microtask lane, among the woken tasks. It is JavaScript's
+/// `queueMicrotask`.
 ///
 /// # Panics
 ///
@@ -69,25 +73,28 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
     LoopHandle::queue_microtask_current(microtask);
 }
 
-/// Queues a closure for the check phase of this turn, or, called in that phase, of the next. Node's `setImmediate`.
+/// Queues a closure for the check phase of this turn or, when called in that phase, of the next
+/// turn. It is Node's `setImmediate`.
 ///
-/// It keeps the loop alive and from sleeping until it has run.
+/// A queued closure keeps the loop alive and awake until it has run.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. A panic in the closure comes out of the call that runs the loop.
+/// When no loop runs on this thread. A panic of the closure leaves through the call that runs the
+/// loop.
 #[track_caller]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
     LoopHandle::current().into_call_in(Phase::Check, immediate)
 }
 
-/// The task that is being polled on this thread; `None` in callbacks, in the future of `block_on` and outside a loop.
+/// Returns the task that is being polled on this thread; `None` in callbacks, in the main future of
+/// `block_on`, and outside a loop.
 #[must_use]
 pub fn current() -> Option<Info> {
     LoopHandle::try_current().and_then(|handle| handle.core().polled_task())
 }
 
-/// Spawns a task with a name, which shows in reports and traces.
+/// Spawns a task with a name, which appears in reports and traces.
 ///
 /// # Examples
 ///
@@ -108,7 +115,7 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// A task without a name.
+    /// Creates a builder without a name.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Time: sleeping, deadlines, intervals, and the loop's own timers.
+//! Time: sleeps, deadlines, intervals, and libuv's timers.
 //!
 //! There are two clocks, on purpose:
 //!
@@ -7,8 +7,9 @@
 //! | [`sleep`], [`sleep_until`], [`timeout`], [`interval`] | the real clock, at the moment of the call | never early |
 //! | [`Timer`] | the loop's cached time ([`LoopHandle::now`](crate::LoopHandle::now)), as libuv's timers do | never before that time plus its timeout; after a callback that took long, that is earlier than a sleep would be |
 //!
-//! Both wait in one heap and fire in the timers phase, ordered by deadline and, where deadlines are equal, by start.
-//! A deadline beyond the range of the clock is never reached. The loop waits in whole milliseconds, rounded up.
+//! Both wait in one heap and fire in the timers phase, ordered by deadline; equal deadlines fire in
+//! the order of their start. A deadline beyond the range of the clock is never reached. The loop
+//! waits in whole milliseconds, rounded up.
 
 mod interval;
 mod sleep;
@@ -30,7 +31,7 @@ pub use virtual_clock::{advance, is_paused, pause, resume};
 
 use crate::event_loop::handle::LoopHandle;
 
-/// The time at this moment by the running loop's clock: the system's monotonic clock, unless a test has paused it.
+/// Reads the clock of the running loop: the monotonic clock of the OS, unless a test has paused it.
 ///
 /// # Panics
 ///

@@ -8,18 +8,19 @@ use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::queue::{Entry, QueueKey};
 use crate::kinds::Phase;
 
-/// Waits for the next check phase, and so lets a turn of the loop pass: timers and I/O get their chance.
+/// Waits for the next check phase. A turn of the loop passes meanwhile, so that timers and I/O can
+/// run.
 ///
-/// The same as [`check()`]; Node's `await setImmediate()`. See [`yield_now`](crate::task::yield_now) for giving way
-/// within the turn.
+/// It is [`check()`] under another name, and Node's `await setImmediate()`.
+/// [`yield_now`](crate::task::yield_now) yields within the turn.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes it out of the phase.
+/// Dropping the future removes it from the queue of the phase.
 ///
 /// # Panics
 ///
-/// When first polled on a thread where no loop runs.
+/// When it is first polled and no loop runs on this thread.
 ///
 /// # Examples
 ///
@@ -46,7 +47,7 @@ pub fn yield_now_immediate() -> PhaseFuture {
     check()
 }
 
-/// Waits for the next check phase: of this turn, or of the next if this one's has begun.
+/// Waits for the next check phase: that of this turn, or of the next turn if it has begun already.
 pub fn check() -> PhaseFuture {
     PhaseFuture::new(Phase::Check)
 }
@@ -61,35 +62,36 @@ pub fn prepare() -> PhaseFuture {
     PhaseFuture::new(Phase::Prepare)
 }
 
-/// Waits for the next closing phase; runs after the handles closed in this turn are reported.
+/// Waits for the next closing phase, after the handles that were closed in this turn.
 pub fn closing() -> PhaseFuture {
     PhaseFuture::new(Phase::Closing)
 }
 
-/// Waits for the next pass over the pending queue: at the start of a turn, or right after its poll phase.
+/// Waits for the next pass over the pending queue: at the start of a turn, or right after its poll
+/// phase.
 pub fn pending() -> PhaseFuture {
     PhaseFuture::new(Phase::Pending)
 }
 
-/// Waits for the next poll phase, and is woken after its I/O.
+/// Waits for the next poll phase, after its I/O.
 pub fn poll() -> PhaseFuture {
     PhaseFuture::new(Phase::Poll)
 }
 
-/// Waits for the next pass over the timers, and is woken after those that are due.
+/// Waits for the next timers phase, after the timers that are due.
 pub fn timers() -> PhaseFuture {
     PhaseFuture::new(Phase::Timers)
 }
 
-/// Waits for a phase. Made by the functions of [`phase`](crate::phase).
+/// Waits for a phase; returned by the functions of [`phase`](crate::phase).
 ///
-/// Registered with its first poll, it keeps the loop alive and from sleeping until its phase has come. Those who wait
-/// for the same phase are woken in the order in which they began to, each followed by a drain of the lanes. One that
-/// begins to wait while its phase runs waits for the next turn.
+/// Its first poll registers it. From then on it keeps the loop alive and awake until its phase
+/// runs. Tasks that wait for one phase wake in the order of registration, and the lanes are drained
+/// after each. A task that registers while its phase runs waits for the next turn.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes it out of the phase.
+/// Dropping the future removes it from the queue of the phase.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct PhaseFuture {

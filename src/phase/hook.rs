@@ -17,7 +17,8 @@ use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::hooks::{HookState, Hooks};
 use crate::kinds::{Kind, Phase};
 
-/// Runs once a turn before the prepare hooks. The loop does not sleep while an idle hook is started.
+/// Runs once a turn before the prepare hooks. The loop does not wait in the poll phase while an
+/// idle hook is started.
 ///
 /// See [`Hook`].
 pub type Idle = Hook<IdleHooks>;
@@ -64,11 +65,12 @@ hook_phase!(IdleHooks, Idle);
 hook_phase!(PrepareHooks, Prepare);
 hook_phase!(CheckHooks, Check);
 
-/// A callback that runs in every turn of the loop, in the phase `P`: [`Idle`], [`Prepare`] or [`Check`].
+/// A callback that runs in every turn of the loop, in the phase `P`: [`Idle`], [`Prepare`] or
+/// [`Check`].
 ///
-/// Hooks of a phase run in *reverse* order of their start. One that is started while its phase runs waits for the
-/// next turn; one that is stopped, closed or dropped does not run any more, not even in the running pass. A drain of
-/// the lanes follows each.
+/// Hooks of a phase run in *reverse* order of their start. A hook that is started while its phase
+/// runs waits for the next turn. A hook that is stopped, closed or dropped does not run any more,
+/// not even in the current pass. The lanes are drained after each hook.
 ///
 /// # Examples
 ///
@@ -97,7 +99,7 @@ pub struct Hook<P: HookPhase> {
 }
 
 impl<P: HookPhase> Hook<P> {
-    /// Makes a hook that is not started.
+    /// Creates a stopped hook.
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
@@ -109,17 +111,18 @@ impl<P: HookPhase> Hook<P> {
         }
     }
 
-    /// Starts calling `callback` once a turn. A hook that is started already keeps its callback and its place.
+    /// Starts the hook: `callback` runs once a turn. A started hook keeps its callback and its
+    /// place.
     ///
-    /// The callback gets the hook itself, to stop or close it.
+    /// The callback receives the hook, to stop or close it.
     ///
     /// # Errors
     ///
-    /// When the hook was closed or the loop is gone.
+    /// If the hook was closed or the loop was dropped.
     pub fn start(&self, mut callback: impl FnMut(&Self) + 'static) -> Result<(), Error> {
         self.core.check_open()?;
         if self.hooks().start(&self.state) {
-            // Weak: the callback lives in what it points to.
+            // The reference is weak, since the hook owns the callback.
             let state = Rc::downgrade(&self.state);
             let before = self.state.callback.set(Box::new(move || {
                 if let Some(state) = state.upgrade() {
@@ -127,20 +130,20 @@ impl<P: HookPhase> Hook<P> {
                 }
             }));
             self.loop_core().set_active(&self.state.header, true);
-            // What the old callback has captured may do anything, also to this hook.
+            // Dropping the old callback may run user code, which may use this hook.
             drop(before);
         }
         Ok(())
     }
 
-    /// Stops calling. Does nothing when stopped already.
+    /// Stops the hook. Stopping a stopped hook does nothing.
     pub fn stop(&self) {
         if self.hooks().stop(&self.state) {
             self.loop_core().set_active(&self.state.header, false);
         }
     }
 
-    /// Stops the hook for good, at once, and has it reported in the closing phase; see [`Close`].
+    /// Stops the hook for good, at once. The close completes in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
         self.core.close()
     }

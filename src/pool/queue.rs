@@ -1,9 +1,9 @@
 //! The pool's queue: first in, first out, with classes that may hold a limited number of threads.
 //!
-//! Jobs of a limited class wait in a lane of their own and take turns with the others through a *token* in the common
-//! queue: whoever reaches the token takes one job of that lane and, if more wait there, puts the token at the end again
-//! (R276). A token that is reached while its class holds all the threads it may goes away; a thread that ends a job of the
-//! class brings it back.
+//! Jobs of a limited class wait in a lane of their own and take turns with the others through a
+//! *token* in the common queue. A thread that reaches the token takes one job of that lane and, if
+//! more wait there, puts the token at the end again. A token that is reached while its class is at
+//! its limit is removed; the thread that finishes a job of the class adds it again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::{Class, PoolBuilder, Run};
 
-/// One job. Whether it was cancelled is known to itself: it is taken all the same.
+/// One job. A cancelled job is taken like any other, and returns at once.
 pub(super) struct Job {
     pub(super) run: Arc<dyn Run>,
     pub(super) class: Class,
@@ -20,13 +20,13 @@ pub(super) struct Job {
 
 enum Entry {
     Job(Job),
-    /// The turn of a limited class.
+    /// The token of a limited class.
     Token(usize),
 }
 
 #[derive(Default)]
 struct Lane {
-    /// How many threads the class may hold; `None`: all of them, its jobs stand in the common queue.
+    /// The most threads of the class. `None`: all of them, and its jobs stand in the common queue.
     limit: Option<usize>,
     waiting: VecDeque<Job>,
     running: usize,
@@ -49,7 +49,7 @@ impl Queue {
         }
     }
 
-    /// Whether a thread has nothing to look for. What a full class has waiting is nothing.
+    /// Whether no job can be taken. Jobs of a class at its limit do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.common.is_empty()
     }
@@ -65,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// The next job a thread may take.
+    /// Takes the next job.
     pub(super) fn pop(&mut self) -> Option<Job> {
         loop {
             match self.common.pop_front()? {
@@ -85,7 +85,7 @@ impl Queue {
         }
     }
 
-    /// A job of this class has ended.
+    /// Records that a job of this class has finished.
     pub(super) fn ended(&mut self, class: Class) {
         let lane = &mut self.lanes[class.index()];
         if lane.limit.is_some() {
@@ -94,7 +94,7 @@ impl Queue {
         }
     }
 
-    /// Gives a limited class a turn, if it has a job, may hold another thread and has none yet.
+    /// Adds the token of a class that has a job, is below its limit and has no token yet.
     fn offer_token(&mut self, class: usize) {
         let lane = &mut self.lanes[class];
         if !lane.has_token && !lane.is_full() && !lane.waiting.is_empty() {
@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn r276_limited_and_other_jobs_take_turns() {
-        // The token stands where the first lookup was, then behind what was queued by the time it is taken.
+        // The token stands where the first lookup was, then behind what was queued by the time it
+        // is taken.
         let mut waiting = queue(8, &[Dns, Dns, Dns, Cpu, Cpu, Cpu]);
         assert_eq!(waiting.pop().unwrap().class, Dns);
         assert_eq!(waiting.pop().unwrap().class, Cpu);

@@ -1,4 +1,4 @@
-//! The pool's threads.
+//! The threads of the pool.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,10 +10,10 @@ use crate::sys;
 use crate::sys::fork;
 use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
 
-/// What the pool's users and threads share.
+/// State shared between the pool's users and its threads.
 ///
-/// The lock is held for a few instructions only, and a sleeping thread is notified after it was released: it would
-/// otherwise wake up only to wait for the lock.
+/// The lock is held for a few instructions only. A sleeping thread is notified after its release,
+/// or it would wake up only to wait for the lock.
 pub(super) struct Workers {
     builder: PoolBuilder,
     shared: Arc<Shared>,
@@ -31,17 +31,19 @@ struct Shared {
 struct State {
     queue: Queue,
     stats: PoolStats,
-    /// A thread was notified and has not run yet.
+    /// Whether a notified thread has not run yet.
     is_waking: bool,
-    /// The pool is gone: threads end when the queue is empty.
+    /// Whether the pool was dropped: threads end when the queue is empty.
     closed: bool,
 }
 
 impl State {
-    /// Whether to notify a thread: there is something to do, one sleeps, and none is on its way.
+    /// Whether to notify a thread: a job can be taken, a thread sleeps, and no notified thread is
+    /// on its way.
     ///
-    /// One at a time is enough, because each thread asks this again before it begins with a job. So a burst of short
-    /// jobs costs a notification or two, while long ones have all threads awake soon.
+    /// One notification at a time is enough, because each thread checks this again before it starts
+    /// a job. A burst of short jobs costs a notification or two, while long jobs soon wake all
+    /// threads.
     fn claim_sleeper(&mut self) -> bool {
         let claims = !self.is_waking && self.stats.idle > 0 && !self.queue.is_empty();
         self.is_waking |= claims;
@@ -100,7 +102,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// When there is no thread, and none could be started.
+    /// The OS error of starting a thread, if there is no thread.
     pub(super) fn submit(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
         self.here().submit_here(class, run)
     }
@@ -127,7 +129,7 @@ impl Workers {
         self.here().shared.lock().stats
     }
 
-    /// Starts all threads with the first job (R272). Those that could not be started are tried again with later jobs.
+    /// Starts all threads with the first job. Later jobs retry threads that could not be started.
     fn start_threads(&self, state: &mut State) -> io::Result<()> {
         while state.stats.threads < self.builder.threads {
             let shared = self.shared.clone();
@@ -156,7 +158,7 @@ impl Drop for Workers {
     }
 }
 
-/// The life of a thread.
+/// The main function of a thread.
 fn work(shared: &Shared) {
     let mut state = shared.lock();
     loop {
@@ -166,7 +168,8 @@ fn work(shared: &Shared) {
             if notify {
                 shared.wake.notify_one();
             }
-            // Jobs catch their own panics; one that escapes (from a drop) must not cost the pool a thread.
+            // Jobs catch their own panics. A panic that escapes, from a drop, must not cost the
+            // pool a thread.
             let _ = catch_unwind(AssertUnwindSafe(|| run.run()));
             state = shared.lock();
             state.queue.ended(class);

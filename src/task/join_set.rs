@@ -1,4 +1,4 @@
-//! Many tasks, awaited as they end.
+//! A set of tasks, joined in the order of completion.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use slab::Slab;
 use crate::event_loop::handle::LoopHandle;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 
-/// A set of tasks whose outputs come in the order in which the tasks end.
+/// A set of tasks whose outputs are returned in the order of completion.
 ///
 /// Dropping the set aborts the tasks in it.
 ///
@@ -44,15 +44,15 @@ pub struct JoinSet<T> {
     ended: Rc<RefCell<Ended>>,
 }
 
-/// What the tasks tell the set.
+/// State that the tasks share with the set.
 #[derive(Default)]
 struct Ended {
-    /// The places of tasks that have ended, in that order.
+    /// The slots of completed tasks, in the order of completion.
     places: VecDeque<usize>,
     waiter: Option<Waker>,
 }
 
-/// Lives in a task's future and reports when that is gone, by whatever way.
+/// Lives in the future of a task. Its drop reports the end of the task: return, panic or abort.
 struct Report {
     place: usize,
     ended: Rc<RefCell<Ended>>,
@@ -72,7 +72,7 @@ impl Drop for Report {
 }
 
 impl<T: 'static> JoinSet<T> {
-    /// An empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -81,7 +81,8 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Spawns a task on the running loop and adds it to the set. `None` when that loop is being dropped.
+    /// Spawns a task on the running loop and adds it to the set. `None` if the loop is being
+    /// dropped.
     ///
     /// # Panics
     ///
@@ -95,7 +96,7 @@ impl<T: 'static> JoinSet<T> {
         self.spawn_on(&handle, future)
     }
 
-    /// The same on a given loop.
+    /// Spawns a task on the given loop and adds it to the set. `None` if the loop was dropped.
     #[track_caller]
     pub fn spawn_on<F>(&mut self, handle: &LoopHandle, future: F) -> Option<AbortHandle>
     where
@@ -115,19 +116,20 @@ impl<T: 'static> JoinSet<T> {
         abort
     }
 
-    /// Waits for the next task to end and returns what it left. `None` when the set is empty.
+    /// Waits for the next task to complete and returns its result. `None` if the set is empty.
     ///
-    /// An empty set is ready at once: a loop that selects between this and something else has to ask
-    /// [`is_empty`](Self::is_empty) before, or it spins.
+    /// An empty set is ready at once: a loop that selects between this and another future must
+    /// check [`is_empty`](Self::is_empty) first, or it spins.
     ///
     /// # Cancel safety
     ///
-    /// A task is taken out of the set only together with its output: nothing is lost.
+    /// A task leaves the set only together with its output: dropping the future loses nothing.
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         std::future::poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// The poll function of [`join_next`](Self::join_next); remembers the last waker only.
+    /// Polls for the next completed task; the function behind [`join_next`](Self::join_next). Only
+    /// the last waker is kept.
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         if self.tasks.is_empty() {
             return Poll::Ready(None);
@@ -139,7 +141,8 @@ impl<T: 'static> JoinSet<T> {
         let polled = Pin::new(task).poll(cx);
         match &polled {
             Poll::Ready(_) => drop(self.tasks.remove(place)),
-            // The future is gone and the executor is about to say so: come back when it has.
+            // The future is dropped, but the executor has not published the output yet. The handle
+            // wakes this task when it has.
             Poll::Pending => self.ended.borrow_mut().places.push_front(place),
         }
         polled.map(Some)
@@ -148,7 +151,7 @@ impl<T: 'static> JoinSet<T> {
     fn next_ended(&self, cx: &Context<'_>) -> Option<usize> {
         let next = || self.ended.borrow_mut().places.pop_front();
         next().or_else(|| {
-            // The clone and the drop of a waker may be anybody's code, which may end a task.
+            // Cloning and dropping a waker may run user code, which may end a task.
             let waiter = cx.waker().clone();
             let before = self.ended.borrow_mut().waiter.replace(waiter);
             drop(before);
@@ -156,21 +159,22 @@ impl<T: 'static> JoinSet<T> {
         })
     }
 
-    /// Aborts all tasks; they stay in the set, and [`join_next`](Self::join_next) returns them cancelled.
+    /// Aborts all tasks. They stay in the set, and [`join_next`](Self::join_next) returns them as
+    /// cancelled.
     pub fn abort_all(&self) {
         for (_, task) in &self.tasks {
             task.abort();
         }
     }
 
-    /// Lets all tasks go on by themselves and empties the set.
+    /// Detaches all tasks and empties the set.
     pub fn detach_all(&mut self) {
         self.tasks.clear();
-        // What the tasks report from now on concerns nobody.
+        // Reports of detached tasks go to the old state, which no set reads.
         self.ended = Rc::default();
     }
 
-    /// How many tasks are in the set, ended ones included until they are joined.
+    /// The number of tasks in the set, completed ones included until they are joined.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()

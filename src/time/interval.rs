@@ -1,4 +1,4 @@
-//! Ticks at a steady pace.
+//! Intervals: ticks at a fixed period.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,25 +10,26 @@ use futures::Stream;
 use super::now;
 use super::sleep::{Sleep, sleep_until};
 
-/// What an interval does about ticks that were missed, because nobody awaited it or the thread was busy.
+/// What an interval does about missed ticks: it was not polled in time, or the thread was busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissedTicks {
-    /// The next tick is one period after the late one was seen: the pace drifts, nothing is made up for. What libuv's
-    /// and Node's repeating timers do.
+    /// The next tick is one period after the late tick was returned. The pace drifts, as with
+    /// repeating timers of libuv and Node.
     #[default]
     Delay,
-    /// The next tick is the next multiple of the period from the start that is still to come: the pace stays on its
-    /// grid, missed ticks are lost.
+    /// The next tick is the next future multiple of the period, counted from the start. The pace
+    /// keeps its grid, and missed ticks are skipped.
     Skip,
-    /// Missed ticks follow at once, one after the other, until the interval is on its grid again.
+    /// Missed ticks follow at once, one after the other, until the interval has caught up.
     Burst,
 }
 
-/// Ticks every `period`, the first time at once.
+/// Creates an interval that ticks every `period`; the first tick completes at once.
 ///
-/// A tick ends in the timers phase, like a [`sleep`](super::sleep), and never before its time. What becomes of missed
-/// ticks is set by [`Interval::set_missed_ticks`]. A period of zero ticks once a turn.
+/// A tick completes in the timers phase, like a [`sleep`](super::sleep), and never early.
+/// [`Interval::set_missed_ticks`] sets what happens to missed ticks. A period of zero ticks once a
+/// turn.
 ///
 /// # Panics
 ///
@@ -53,7 +54,7 @@ pub fn interval(period: Duration) -> Interval {
     interval_at(now(), period)
 }
 
-/// Ticks every `period`, the first time at `start`; see [`interval`].
+/// Creates an interval that ticks every `period`, the first time at `start`; see [`interval`].
 ///
 /// # Panics
 ///
@@ -68,27 +69,28 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     }
 }
 
-/// Ticks at a steady pace. Made by [`interval`] and [`interval_at`]; also a [`Stream`] that never ends.
+/// Ticks at a fixed period, returned by [`interval`] and [`interval_at`]. It is also a [`Stream`] that
+/// never ends.
 #[derive(Debug)]
 pub struct Interval {
     sleep: Sleep,
-    /// When the next tick is due. `None`: beyond the range of the clock, never.
+    /// The deadline of the next tick. `None`: beyond the range of the clock, so it never comes.
     next: Option<Instant>,
     period: Duration,
     missed_ticks: MissedTicks,
 }
 
 impl Interval {
-    /// Waits for the next tick and returns when it was due.
+    /// Waits for the next tick and returns the time at which it was due.
     ///
     /// # Cancel safety
     ///
-    /// A tick that was not returned is not lost.
+    /// Dropping the future loses no tick.
     pub async fn tick(&mut self) -> Instant {
         std::future::poll_fn(|cx| self.poll_tick(cx)).await
     }
 
-    /// The poll function of [`tick`](Self::tick).
+    /// Polls for the next tick; the function behind [`tick`](Self::tick).
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         let Some(due) = self.next else {
             return Poll::Pending;
@@ -100,12 +102,12 @@ impl Interval {
         Poll::Ready(due)
     }
 
-    /// Sets what becomes of missed ticks; [`MissedTicks::Delay`] unless told otherwise.
+    /// Sets what happens to missed ticks. The default is [`MissedTicks::Delay`].
     pub fn set_missed_ticks(&mut self, missed_ticks: MissedTicks) {
         self.missed_ticks = missed_ticks;
     }
 
-    /// Makes the next tick due one period from now.
+    /// Reschedules the next tick to one period from now.
     pub fn reset(&mut self) {
         self.set_next(now().checked_add(self.period));
     }
@@ -123,7 +125,7 @@ impl Interval {
         }
     }
 
-    /// When the tick after the one that was due at `due` is due.
+    /// The deadline of the tick after the one that was due at `due`.
     fn after(&self, due: Instant) -> Option<Instant> {
         let on_grid = due.checked_add(self.period)?;
         let now = now();
@@ -136,7 +138,7 @@ impl Interval {
             MissedTicks::Skip => {
                 let period = self.period.as_nanos().max(1);
                 let into_period = (now - due).as_nanos() % period;
-                // Below the period, which fits.
+                // The remainder is below the period, which fits.
                 let rest = Duration::from_nanos(u64::try_from(period - into_period).ok()?);
                 now.checked_add(rest)
             }

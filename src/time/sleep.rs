@@ -1,4 +1,4 @@
-//! Sleeping.
+//! The sleep future.
 //!
 //! ```text
 //!   sleep() ──> not armed ── first poll ──> in the heap ── timers phase ──> fired
@@ -20,12 +20,13 @@ use crate::kinds::{Kind, Site};
 
 /// Waits for `duration`, counted from this call.
 ///
-/// It ends in the timers phase, never before the time has passed, and always after at least one look at the phase:
-/// also a duration of zero lets the current turn go on. A duration beyond the range of the clock sleeps for ever.
+/// The future completes in the timers phase, and never early. A duration of zero also waits for the
+/// next timers phase, so the current turn goes on. A duration beyond the range of the clock sleeps
+/// for ever.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes it out of the timer heap; nothing is lost.
+/// Dropping the future removes it from the timer heap. Nothing is lost.
 ///
 /// # Panics
 ///
@@ -47,7 +48,7 @@ pub fn sleep(duration: Duration) -> Sleep {
     sleep_at(duration, Location::caller())
 }
 
-/// The same for the line `site`.
+/// Sleeps on behalf of the caller at `site`.
 #[track_caller]
 pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
     let handle = LoopHandle::current();
@@ -59,7 +60,8 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
     Sleep::new(handle, deadline, site)
 }
 
-/// Waits until `deadline`; see [`sleep`]. One that has passed is reached in the next timers phase.
+/// Waits until `deadline`; see [`sleep`]. A deadline in the past completes in the next timers
+/// phase.
 ///
 /// # Panics
 ///
@@ -73,7 +75,8 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 
 /// The future of [`sleep`] and [`sleep_until`].
 ///
-/// It is armed by its first poll, and keeps the loop alive from then on unless [`unref`](Sleep::unref) was called.
+/// Its first poll arms it. From then on it keeps the loop alive, unless [`unref`](Sleep::unref) was
+/// called.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     handle: LoopHandle,
@@ -101,13 +104,13 @@ impl Sleep {
         }
     }
 
-    /// When it ends.
+    /// The time at which the sleep ends.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.handle.core().clock.instant(self.deadline)
     }
 
-    /// Whether it has ended.
+    /// Whether the sleep has ended.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.state {
@@ -117,14 +120,14 @@ impl Sleep {
         }
     }
 
-    /// Makes it end at `deadline` instead; one that has ended begins anew. It is armed by the next poll.
+    /// Changes the deadline. A sleep that has ended starts again. The next poll arms it.
     pub fn reset(&mut self, deadline: Instant) {
         self.disarm();
         self.state = State::New;
         self.deadline = self.handle.core().clock.time(deadline);
     }
 
-    /// Lets the loop end while this sleeps.
+    /// Stops this sleep from keeping the loop alive.
     pub fn unref(mut self) -> Self {
         if let State::Armed(key) = self.state {
             let core = self.handle.core();
@@ -145,7 +148,7 @@ impl Sleep {
             if self.referenced && removed.was_in_heap {
                 core.liveness.remove(Kind::Sleep);
             }
-            // The waker goes last: its drop may be anybody's code.
+            // The waker is dropped last, since its drop may run user code.
             drop(removed.payload);
         }
     }

@@ -1,4 +1,4 @@
-//! A deadline for any future.
+//! A time limit for any future.
 
 use std::fmt;
 use std::future::Future;
@@ -10,18 +10,22 @@ use pin_project_lite::pin_project;
 
 use super::sleep::{Sleep, sleep, sleep_until};
 
-/// Gives `future` this long; then drops nothing, but returns [`Elapsed`].
+/// Limits the time of `future`. Once `duration` has passed, the returned future completes with
+/// [`Elapsed`].
 ///
-/// The future is polled first: one that is ready wins against a deadline that has passed. See [`sleep`] for how the
-/// time is counted.
+/// The inner future is not dropped at that moment, but together with the [`Timeout`];
+/// [`Timeout::into_inner`] returns it, to go on with it.
+///
+/// The inner future is polled first: if it is ready, it wins against a deadline that has passed.
+/// The time is counted as by [`sleep`].
 ///
 /// # Errors
 ///
-/// [`Elapsed`] when the time has passed first.
+/// [`Elapsed`] if the time has passed first.
 ///
 /// # Cancel safety
 ///
-/// That of `future`.
+/// The cancel safety of `future` applies.
 ///
 /// # Panics
 ///
@@ -46,7 +50,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     }
 }
 
-/// Gives `future` until `deadline`; see [`timeout`].
+/// Limits the time of `future` to `deadline`; see [`timeout`].
 ///
 /// # Panics
 ///
@@ -72,7 +76,7 @@ pin_project! {
 }
 
 impl<F> Timeout<F> {
-    /// The future, without its deadline.
+    /// Returns the inner future, without its time limit.
     pub fn into_inner(self) -> F {
         self.future
     }
@@ -90,7 +94,7 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// The time has passed before the future was ready.
+/// The error of [`timeout`]: the time has passed before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed(());
 

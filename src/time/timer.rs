@@ -1,4 +1,4 @@
-//! The timer handle: libuv's.
+//! libuv's timer handle.
 //!
 //! ```text
 //!            start            due                      repeat: armed again before the call
@@ -20,13 +20,13 @@ use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::timers::TimerState;
 use crate::kinds::Kind;
 
-/// Calls back in the timers phase, once or again and again, by the loop's cached time.
+/// Runs a callback in the timers phase, once or repeatedly, by the loop's cached time.
 ///
-/// Timers that are due together are called in the order of their due times, and where these are equal in the order
-/// in which they were started. A timer stopped, or started anew, by another one of the same pass is not called in it.
+/// Due timers run in the order of their deadlines; equal deadlines run in the order of their start.
+/// A timer that another timer of the same pass stops or restarts does not run in that pass.
 ///
-/// For waiting in async code, [`sleep`](super::sleep) and [`interval`](super::interval) are simpler; see
-/// [`time`](super) for how their clock differs.
+/// In async code, [`sleep`](super::sleep) and [`interval`](super::interval) are simpler;
+/// [`time`](super) compares their clocks.
 ///
 /// # Examples
 ///
@@ -54,7 +54,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Makes a timer that is not started.
+    /// Creates a stopped timer.
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
@@ -65,15 +65,17 @@ impl Timer {
         }
     }
 
-    /// Calls `callback` when `timeout` has passed since the loop's [`now`](LoopHandle::now), and, unless `repeat` is
-    /// zero, every `repeat` after that. A started timer is stopped first. The callback gets the timer itself.
+    /// Starts the timer: `callback` runs once `timeout` has passed since the loop's
+    /// [`now`](LoopHandle::now) and, unless `repeat` is zero, every `repeat` after that. A started
+    /// timer is stopped first. The callback receives the timer.
     ///
-    /// A time beyond the range of the clock is never reached. After a callback that took long, `now` lies in the past
-    /// and the timer is due earlier than expected; [`LoopHandle::update_time`] avoids it.
+    /// A deadline beyond the range of the clock is never reached. After a long-running callback,
+    /// `now` is stale and the timer fires earlier than expected; [`LoopHandle::update_time`] avoids
+    /// that.
     ///
     /// # Errors
     ///
-    /// When the timer was closed or the loop is gone.
+    /// If the timer was closed or the loop was dropped.
     pub fn start(
         &self,
         timeout: Duration,
@@ -82,7 +84,7 @@ impl Timer {
     ) -> Result<(), Error> {
         self.core.check_open()?;
         self.stop();
-        // Weak: the callback lives in what it points to.
+        // The reference is weak, since the timer owns the callback.
         let state = Rc::downgrade(&self.state);
         let before = self.state.callback.set(Box::new(move || {
             if let Some(state) = state.upgrade() {
@@ -94,21 +96,22 @@ impl Timer {
         }));
         self.state.started.set(true);
         self.arm(timeout, repeat);
-        // What the old callback has captured may do anything, also to this timer.
+        // Dropping the old callback may run user code, which may use this timer.
         drop(before);
         Ok(())
     }
 
-    /// Stops the timer; its callback is not called any more. Does nothing when it is not started.
+    /// Stops the timer: its callback does not run any more. Stopping a stopped timer does nothing.
     pub fn stop(&self) {
         self.loop_core().disarm_timer(&self.state);
     }
 
-    /// Stops a repeating timer and starts it with its repeat time as timeout. One that does not repeat is left as it is.
+    /// Restarts a repeating timer with its repeat time as the timeout. A timer without a repeat
+    /// time is left unchanged.
     ///
     /// # Errors
     ///
-    /// When the timer was never started, was closed, or the loop is gone.
+    /// If the timer was never started or was closed, or the loop was dropped.
     pub fn again(&self) -> Result<(), Error> {
         self.check_started()?;
         let repeat = self.state.repeat.get();
@@ -119,16 +122,17 @@ impl Timer {
         Ok(())
     }
 
-    /// Starts the timer with the callback of the last [`start`](Self::start) and other times, as libuv's `uv_timer_start`
-    /// does with the same callback. A started timer is stopped first; it goes behind the others of its due time.
+    /// Starts the timer with the callback of the last [`start`](Self::start) and new times, as
+    /// libuv's `uv_timer_start` does with the same callback. A started timer is stopped first; it
+    /// fires after other timers with the same deadline.
     ///
     /// # Errors
     ///
-    /// When the timer was never started, was closed, or the loop is gone.
+    /// If the timer was never started or was closed, or the loop was dropped.
     ///
     /// # Examples
     ///
-    /// A timer that is put off whenever something happens:
+    /// A timer that every activity postpones:
     ///
     /// ```
     /// use std::time::Duration;
@@ -150,32 +154,32 @@ impl Timer {
         Ok(())
     }
 
-    /// Sets the time between two calls; zero for a single one. It counts from the next time the timer fires: a
-    /// repeating timer that sets it in its callback is armed with the old time already.
+    /// Sets the repeat time; zero for none. It takes effect when the timer next fires: in the
+    /// callback of a repeating timer, the next call is already scheduled with the old time.
     pub fn set_repeat(&self, repeat: Duration) {
         self.state.repeat.set(nanoseconds(repeat));
     }
 
-    /// The time between two calls; zero for a single one.
+    /// The repeat time; zero for none.
     #[must_use]
     pub fn repeat(&self) -> Duration {
         Duration::from_nanos(self.state.repeat.get())
     }
 
-    /// How long from the loop's [`now`](LoopHandle::now) until the timer is due; zero if that has passed. For a timer
-    /// that is not started, this is about its last start.
+    /// The time from the loop's [`now`](LoopHandle::now) to the deadline; zero if it has passed.
+    /// For a stopped timer, the deadline of its last start.
     #[must_use]
     pub fn due_in(&self) -> Duration {
         let now = self.loop_core().clock.now();
         Duration::from_nanos(self.state.due.get().saturating_sub(now))
     }
 
-    /// Stops the timer for good, at once, and has it reported in the closing phase; see [`Close`].
+    /// Stops the timer for good, at once. The close completes in the closing phase; see [`Close`].
     pub fn close(&self) -> Close {
         self.core.close()
     }
 
-    /// Why there is no callback to start the timer with, if there is none.
+    /// Returns the reason why the timer has no callback to start with, if it has none.
     fn check_started(&self) -> Result<(), Error> {
         self.core.check_open()?;
         if self.state.started.get() {

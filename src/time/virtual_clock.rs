@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it. Behind the feature `test-util`.
+//! A paused clock for tests, behind the feature `test-util`.
 
 use std::future::Future;
 use std::panic::Location;
@@ -9,11 +9,11 @@ use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::handle::LoopHandle;
 use crate::kinds::Site;
 
-/// Stops the running loop's clock.
+/// Pauses the clock of the running loop.
 ///
-/// From now on time passes in two ways only: [`advance`], and by itself when the loop has nothing else to do. Then,
-/// instead of waiting, it jumps to the next deadline. It does not jump while work is in flight on other threads
-/// or something from another thread has arrived.
+/// From now on time passes in two ways only: by [`advance`], and by itself when the loop has
+/// nothing else to do. The clock then jumps to the next deadline in place of a wait. It does not
+/// jump while a pool job is in flight, or while a message from another thread is pending.
 ///
 /// # Panics
 ///
@@ -39,7 +39,7 @@ pub fn pause() {
     LoopHandle::current().core().clock.pause();
 }
 
-/// Lets the running loop's clock go on, from the time it stands at.
+/// Resumes the clock of the running loop, from the time it was paused at.
 ///
 /// # Panics
 ///
@@ -49,7 +49,7 @@ pub fn resume() {
     LoopHandle::current().core().clock.resume();
 }
 
-/// Whether the running loop's clock is paused.
+/// Returns whether the clock of the running loop is paused.
 ///
 /// # Panics
 ///
@@ -60,31 +60,32 @@ pub fn is_paused() -> bool {
     LoopHandle::current().core().clock.is_paused()
 }
 
-/// Moves the paused clock forward and waits until all that has become due by then has fired.
+/// Moves the paused clock forward, and waits until everything that became due has fired.
 ///
-/// The time moves in one jump: a timer that repeats fires once, as on a thread that was busy for that long. In a callback,
-/// which cannot wait, [`LoopHandle::advance_time`] moves the clock.
+/// The time moves in one jump: a repeating timer fires once, as on a thread that was busy for that
+/// long. In a callback, which cannot await, use [`LoopHandle::advance_time`].
 ///
 /// # Panics
 ///
-/// When it is awaited where no loop runs, or its clock is not paused.
+/// When no loop runs on this thread, or its clock is not paused.
 #[track_caller]
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
     let site = Location::caller();
     async move {
         let handle = LoopHandle::current_for(site);
         move_clock(&handle, duration, site);
-        // Behind everything that is due by now, in the order of deadlines.
+        // This sleep fires after everything else that is due, by the order of deadlines.
         sleep_at(Duration::ZERO, site).await;
     }
 }
 
 impl LoopHandle {
-    /// Moves the loop's paused clock forward and refreshes [`now`](Self::now): [`advance`] for callbacks, and for a loop
-    /// that does not run.
+    /// Moves the paused clock of the loop forward and refreshes [`now`](Self::now). It is
+    /// [`advance`] for callbacks, and for a loop that does not run.
     ///
-    /// Nothing fires inside the call. What has become due fires in the next timers phase: not in the one that runs now, if
-    /// the call comes from a timer. What follows the call in the same phase sees the new time.
+    /// No timer fires inside the call. Timers that became due fire in the next timers phase; a call
+    /// from a timer does not extend the current pass. Later callbacks of the same phase see the new
+    /// time.
     ///
     /// # Panics
     ///
@@ -117,7 +118,7 @@ impl LoopHandle {
 
 /// # Panics
 ///
-/// When the clock is not paused, with the line that wanted to move it.
+/// When the clock is not paused. The panic points at the caller's line.
 #[track_caller]
 fn move_clock(handle: &LoopHandle, duration: Duration, site: Site) {
     let clock = &handle.core().clock;
