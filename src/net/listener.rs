@@ -173,6 +173,12 @@ impl TcpListener {
         self.accept_at(Location::caller())
     }
 
+    /// Returns whether the next accept waits because of an error that stays.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_resting(&self) -> bool {
+        self.accepted.is_resting()
+    }
+
     /// Accepts on behalf of the caller at `site`.
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
@@ -243,6 +249,13 @@ pub(super) struct Accepted {
     failures: Cell<u32>,
     /// When the next attempt may be made, in the loop's time.
     rest_until: Cell<Option<Instant>>,
+}
+
+#[cfg(feature = "node")]
+impl Accepted {
+    pub(super) fn is_resting(&self) -> bool {
+        self.rest_until.get().is_some()
+    }
 }
 
 /// Accepts a connection of whatever kind of listener: at most one a turn, and none while the

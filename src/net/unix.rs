@@ -482,6 +482,12 @@ impl UnixListener {
         self.accept_at(Location::caller())
     }
 
+    /// Returns whether the next accept waits because of an error that stays.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_resting(&self) -> bool {
+        self.accepted.is_resting()
+    }
+
     /// Accepts on behalf of the caller at `site`.
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
         let handle = self.event_loop();

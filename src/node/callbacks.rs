@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use slab::Slab;
 use super::state::Node;
 use crate::event_loop::current;
 use crate::executor::spawn::{Message, Shared};
+use crate::raw::task::Payload;
 use crate::sys::call::Call;
 
 /// Runs `future` where its wakes come from: what follows an `await` runs inside the callback of the loop that ended the
@@ -59,6 +61,19 @@ pub(super) fn run_as_callback(callback: impl FnOnce()) {
     }
 }
 
+/// Calls user code inside a future of [`in_callbacks`] that has to go on after its panic. `None`: it panicked. The panic
+/// leaves the callback when the future waits again.
+pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            let before = Node::current().callbacks.panic.replace(Some(payload));
+            debug_assert!(before.is_none(), "a future waits after a panic");
+            None
+        }
+    }
+}
+
 /// Whether a future is ready without waiting.
 pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
@@ -72,6 +87,8 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
 pub(super) struct CallbackFutures {
     list: RefCell<Slab<Rc<CallbackFuture>>>,
     next_id: Cell<u64>,
+    /// The panic of [`call_user`], for the callback.
+    panic: RefCell<Option<Payload>>,
 }
 
 struct CallbackFuture {
@@ -131,10 +148,16 @@ impl CallbackFutures {
             futures: self,
             slot: key.slot,
         };
+        // This may be inside another one, whose panic is not for here.
+        let outer = self.panic.take();
         let mut cx = Context::from_waker(&entry.waker);
         if future.as_mut().poll(&mut cx).is_pending() {
             *entry.future.borrow_mut() = Some(future);
             std::mem::forget(over);
+        }
+        let panic = self.panic.replace(outer);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
         true
     }

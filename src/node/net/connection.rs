@@ -36,6 +36,8 @@ pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
 pub(super) trait Listener {
     /// Accepts a connection for the line `site`.
     fn accept(&self, site: Site) -> Accept<'_>;
+    /// Whether the last error is one that stays: it does not concern one connection, and was not dealt with.
+    fn is_resting(&self) -> bool;
     fn address(&self) -> Option<SocketAddr>;
 }
 
@@ -99,6 +101,10 @@ impl Listener for TcpListener {
             let connection: Box<dyn Connection> = Box::new(stream);
             Ok(connection)
         })
+    }
+
+    fn is_resting(&self) -> bool {
+        Self::is_resting(self)
     }
 
     fn address(&self) -> Option<SocketAddr> {

@@ -33,6 +33,10 @@ impl Listener for UnixListener {
         })
     }
 
+    fn is_resting(&self) -> bool {
+        Self::is_resting(self)
+    }
+
     fn address(&self) -> Option<SocketAddr> {
         None
     }

@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::super::abort::AbortController;
-use super::super::callbacks::in_callbacks;
+use super::super::callbacks::{call_user, in_callbacks};
 use super::super::dns;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter};
@@ -41,6 +41,9 @@ pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
 /// Waits for connections. A clone is the same server.
 ///
 /// While it listens it lives on its loop, and keeps that alive.
+///
+/// An error of accepting that does not concern one connection, such as `ENOBUFS` or `EPERM`, is emitted as
+/// [`ERROR`](super::super::events::ERROR). The server stays open and tries again some milliseconds later.
 #[derive(Clone)]
 pub struct Server {
     inner: Rc<Inner>,
@@ -187,10 +190,13 @@ impl Server {
                             let inner = server.inner.clone();
                             let gone = Box::new(move || inner.socket_gone());
                             let socket = Socket::of(connection, gone);
-                            server.inner.emitter.emit(CONNECTION, &socket);
+                            call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
                         }
-                        // The connection was gone before it was accepted, or there is no descriptor for it.
-                        Err(_) => continue,
+                        Err(error) if is_worth_an_event(&error, &*listener) => {
+                            let error = Error::of_call(error, "accept");
+                            call_user(|| server.inner.emitter.emit(ERROR, &error));
+                        }
+                        Err(_) => {}
                     }
                 }
             });
@@ -232,6 +238,12 @@ impl Server {
     pub fn connections(&self) -> usize {
         self.inner.connections.get()
     }
+}
+
+/// Whether an error of accepting is the server's, which its listeners hear while it rests. A connection that was gone
+/// before it was accepted is none of theirs, nor are those that were turned away for want of a descriptor.
+fn is_worth_an_event(error: &io::Error, listener: &dyn Listener) -> bool {
+    listener.is_resting() && error.kind() != io::ErrorKind::ConnectionAborted
 }
 
 #[track_caller]

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::super::callbacks::in_callbacks;
+use super::super::callbacks::{call_user, in_callbacks};
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
@@ -418,7 +418,9 @@ impl Inner {
                         return;
                     }
                     Some(Ok(size)) => {
-                        if !readable.push(buffer[..size].to_vec()) {
+                        // After a panic of a listener it reads on.
+                        let push = || readable.push(buffer[..size].to_vec());
+                        if call_user(push) == Some(false) {
                             inner.reading.set(false);
                             return;
                         }

@@ -35,6 +35,7 @@ super::ports! {
     Real "209-file-writes-queue-up" => file_writes_queue_up,
     Real "210-socket-writes-queue-up" => socket_writes_queue_up,
     Real "211-closed-before-connected" => closed_before_connected,
+    Real "212-throwing-listeners" => throwing_listeners,
 }
 
 /// The error of this crate that a reason is.
@@ -147,7 +148,8 @@ async fn unheard_error() {
             let destroy = move |readable: &Readable<u8>, _| readable.destroy(Some(coded.clone()));
             Readable::objects().read(destroy).build().resume();
         }),
-        Box::new(|_| drop(net::connect(("127.0.0.1", 1)))),
+        // It connects to a port that refuses, and goes on after the close.
+        Box::new(|_| ()),
         Box::new(move |coded| {
             Promise::resolved(()).then(move |()| emit(&coded));
         }),
@@ -165,7 +167,10 @@ async fn unheard_error() {
             let (error, left) = (coded.clone(), steps.len());
             let go_on = move || next(steps, coded);
             if left == 2 {
-                set_timeout(100, go_on);
+                let go_on = Cell::new(Some(go_on));
+                net::connect(("127.0.0.1", 1)).on(CLOSE, move |()| {
+                    set_immediate(go_on.take().expect("it closes once"));
+                });
             } else {
                 set_immediate(go_on);
             }
@@ -603,14 +608,16 @@ async fn file_writes_queue_up() {
         this.write_with("d", written("d"));
         this.write("e");
         this.cork();
-        this.write_with("f", written("f"));
+        let last = this.clone();
+        this.write_with("f", move |result| {
+            written("f")(result);
+            set_timeout(20, move || {
+                write_all(&last, &["h", "i"]);
+                last.end_chunk_with("j", written("end"));
+            });
+        });
         this.uncork();
         log(format!("length {}", this.length()));
-    });
-    let this = w.clone();
-    set_timeout(100, move || {
-        write_all(&this, &["h", "i"]);
-        this.end_chunk_with("j", written("end"));
     });
     w.on(CLOSE, |()| {
         log(std::fs::read_to_string(scratch("file")).expect("it was written"));
@@ -690,7 +697,8 @@ async fn closed_before_connected() {
         }
         let this = socket.clone();
         socket.on(CLOSE, move |()| {
-            log(format!("{name} close {}", this.had_error()))
+            log(format!("{name} close {}", this.had_error()));
+            set_timeout(10, next);
         });
         socket.on(ERROR, move |error| {
             log(format!("{name} error {}", text(error)))
@@ -708,12 +716,12 @@ async fn closed_before_connected() {
     fn end(socket: &net::Socket) {
         socket.writable().end_with(told("end"));
     }
-    let steps: Vec<fn()> = vec![
-        || {
+    let steps: VecDeque<fn()> = VecDeque::from([
+        (|| {
             let s = connected("write");
             write(&s, &["x", "y"]);
             s.destroy(None);
-        },
+        }) as fn(),
         || {
             let s = connected("write-error");
             write(&s, &["x", "y"]);
@@ -760,7 +768,10 @@ async fn closed_before_connected() {
             write(&s, &["x"]);
             end(&s);
         },
-        || end(&watch("never-end", net::Socket::new())),
+        || {
+            end(&watch("never-end", net::Socket::new()));
+            set_timeout(10, next);
+        },
         || {
             let s = connected("connected");
             let this = s.clone();
@@ -778,21 +789,99 @@ async fn closed_before_connected() {
                 this.destroy(None);
             });
         },
-    ];
+    ]);
+    STEPS.set(steps);
     let server = net::create_server(|socket| {
         socket.on(ERROR, |_| ());
         socket.resume();
     });
-    let this = server.clone();
-    fn next(server: net::Server, mut steps: std::vec::IntoIter<fn()>) {
-        let Some(step) = steps.next() else {
-            return server.close();
-        };
-        log("--");
-        step();
-        set_timeout(100, move || next(server, steps));
+    SERVER.set(Some(server.clone()));
+    server.listen_with(scratch("s"), next);
+}
+
+thread_local! {
+    /// What is left of `closed_before_connected`.
+    static STEPS: RefCell<VecDeque<fn()>> = const { RefCell::new(VecDeque::new()) };
+    static SERVER: RefCell<Option<net::Server>> = const { RefCell::new(None) };
+}
+
+fn next() {
+    let step = STEPS.with_borrow_mut(VecDeque::pop_front);
+    match (step, SERVER.take()) {
+        (Some(step), server) => {
+            SERVER.set(server);
+            log("--");
+            step();
+        }
+        (None, Some(server)) => server.close(),
+        (None, None) => unreachable!("it is taken in the end"),
     }
+}
+
+async fn throwing_listeners() {
+    let [a, b] = [(); 2].map(|()| Rc::new(RefCell::new(None::<net::Socket>)));
+    let get =
+        |socket: &Rc<RefCell<Option<net::Socket>>>| socket.borrow().clone().expect("it was made");
+    let first = b.clone();
+    process::on_uncaught_panic(move |uncaught| {
+        let text = uncaught.reason().to_string();
+        log(format!("uncaught {text}"));
+        if text == "in connect" {
+            let socket = get(&first);
+            set_immediate(move || {
+                socket.write("1");
+            });
+        }
+    });
+    let server = net::Server::new();
+    let (count, this, others) = (Cell::new(0), server.clone(), (a.clone(), b.clone()));
+    server.on(net::CONNECTION, move |socket| {
+        count.set(count.get() + 1);
+        log(format!("connection {}", count.get()));
+        socket.on(ERROR, |_| ());
+        let (a, b) = others.clone();
+        socket.on_data(move |bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            log(format!("data {text}"));
+            let late = text.clone();
+            next_tick(move || log(format!("tick {late}")));
+            let socket = get(&b);
+            if text == "2" {
+                set_immediate(move || socket.end_chunk("3"));
+            } else if text == "1" {
+                set_immediate(move || {
+                    socket.write("2");
+                });
+                throw("in data");
+            }
+        });
+        let server = this.clone();
+        socket.on(END, move |()| {
+            log("end");
+            get(&a).destroy(None);
+            server.close();
+        });
+        if count.get() == 1 {
+            throw("in connection");
+        }
+    });
+    server.on(CLOSE, |()| log("closed"));
     server.listen_with(scratch("s"), move || {
-        next(this.clone(), steps.clone().into_iter())
+        let socket = net::connect(scratch("s"));
+        a.replace(Some(socket.clone()));
+        let b = b.clone();
+        socket.on(CONNECT, move |()| {
+            log("a connect");
+            let b = b.clone();
+            set_immediate(move || {
+                let socket = net::connect(scratch("s"));
+                b.replace(Some(socket.clone()));
+                socket.on(CONNECT, |()| {
+                    log("b connect");
+                    throw("in connect");
+                });
+                socket.on(net::READY, |()| log("never"));
+            });
+        });
     });
 }

@@ -15,7 +15,7 @@ const steps = [
   () => new EventEmitter().emit('error', 'text'),
   () => { const e = new EventEmitter(); e.on(EventEmitter.errorMonitor, (x) => log('monitor ' + x.message)); e.emit('error', coded); },
   () => new Readable({ read() { this.destroy(coded); } }).resume(),
-  () => { net.connect(1, '127.0.0.1'); setTimeout(next, 100); return 'later'; },
+  () => { net.connect(1, '127.0.0.1').on('close', () => setImmediate(next)); },
   () => { Promise.resolve().then(() => new EventEmitter().emit('error', coded)); },
   () => { new Promise(() => new EventEmitter().emit('error', coded)).catch((e) => log('rejected ' + (e === coded))); },
 ];

@@ -19,15 +19,15 @@ w.on('ready', () => {
   w.write('d', written('d'));
   w.write('e');
   w.cork();
-  w.write('f', written('f'));
+  w.write('f', (e) => { written('f')(e); setTimeout(last, 20); });
   w.uncork();
   log('length ' + w.writableLength);
 });
-setTimeout(() => {
+function last() {
   w.write('h', written('h'));
   w.write('i', written('i'));
   w.end('j', written('end'));
-}, 100);
+}
 w.on('close', () => {
   log(fs.readFileSync(path, 'utf8'));
   const v = events('v', fs.createWriteStream(path));

@@ -8,7 +8,7 @@ const told = (name) => (e) => {
 };
 const watch = (name, s) => {
   for (const event of ['connect', 'ready', 'end', 'drain', 'finish']) s.on(event, () => log(name + ' ' + event));
-  s.on('close', (e) => log(`${name} close ${e === true}`));
+  s.on('close', (e) => { log(`${name} close ${e === true}`); setTimeout(next, 10); });
   s.on('error', (e) => log(`${name} error ${e.code} ${e.message}`.replace(tmp(''), '')));
   return s;
 };
@@ -25,15 +25,15 @@ const cases = [
   () => { const s = watch('refused', net.connect(1, '127.0.0.1')); write(s, 'x'); s.end(told('end')); },
   () => { const s = connected('after'); s.destroy(); write(s, 'x'); s.end(told('end')); },
   () => { const s = watch('never', new net.Socket()); write(s, 'x'); s.end(told('end')); },
-  () => { const s = watch('never-end', new net.Socket()); s.end(told('end')); },
+  () => { const s = watch('never-end', new net.Socket()); s.end(told('end')); setTimeout(next, 10); },
   () => { const s = connected('connected'); s.on('connect', () => { write(s, 'x', 'y'); s.end(told('end')); s.destroy(); }); },
   () => { const s = connected('connected-end'); s.on('connect', () => { s.end(told('end')); s.destroy(); }); },
 ];
 const server = net.createServer((s) => { s.on('error', () => {}); s.resume(); });
-server.listen(tmp('s'), function next() {
+function next() {
   const step = cases.shift();
   if (!step) return server.close();
   log('--');
   step();
-  setTimeout(next, 100);
-});
+}
+server.listen(tmp('s'), next);
