@@ -13,6 +13,7 @@
 
 pub(crate) mod any_handle;
 pub(crate) mod asyncs;
+pub(crate) mod budget;
 pub(crate) mod builder;
 pub(crate) mod callback;
 #[cfg(all(unix, feature = "process"))]
@@ -51,6 +52,7 @@ pub(crate) mod sources;
 pub(crate) mod timers;
 #[cfg(feature = "node")]
 pub(crate) mod upper;
+pub(crate) mod wait_list;
 #[cfg(feature = "fs")]
 pub(crate) mod watches;
 #[cfg(not(feature = "fs"))]

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use futures::FutureExt;
 use phaseloop::io::Source;
-use phaseloop::phase::{Check, Prepare};
+use phaseloop::phase::{Check, Prepare, check};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Handle, JoinHandle, LoopHandle, RunMode, spawn};
 use util::{Trace, ZERO, finish, in_child, ms, paused, turn, udp_pair};
@@ -525,4 +525,62 @@ fn both_directions_are_independent() {
     peer.write_all(&byte).unwrap();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "read=y");
+}
+
+/// Has many tasks wait for one source, takes some of them back out of the middle, and wakes the others.
+fn wait_by_the_thousand(waiters: usize) {
+    let (mut event_loop, handle, _trace) = paused();
+    let (ours, theirs) = udp_pair();
+    let source = Rc::new(Source::new(&handle, ours).unwrap());
+    let woken = Rc::new(RefCell::new(Vec::new()));
+    event_loop.block_on(async {
+        let tasks: Vec<_> = (0..waiters)
+            .map(|number| {
+                let (source, woken) = (source.clone(), woken.clone());
+                spawn(async move {
+                    source.readable().await.unwrap();
+                    woken.borrow_mut().push(number);
+                })
+            })
+            .collect();
+        check().await;
+        // From the back to the front: each has many before and behind it.
+        for task in tasks[waiters / 4..waiters / 2].iter().rev() {
+            task.abort();
+        }
+        check().await;
+        theirs.send(b"x").unwrap();
+        for task in tasks {
+            drop(task.await);
+        }
+    });
+    let stayed = (0..waiters / 4).chain(waiters / 2..waiters);
+    assert!(woken.borrow().iter().copied().eq(stayed), "in their order");
+}
+
+/// The processor time of this thread, in nanoseconds.
+#[cfg(target_os = "linux")]
+fn processor_time() -> Option<u64> {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    times.split(' ').next()?.parse().ok()
+}
+
+/// Each of them waits, is woken and gives up at the same cost, however many there are. A search through all of them, or a
+/// move of all of them, would make it sixteen times as much for four times as many.
+#[cfg(target_os = "linux")]
+#[test]
+fn thousands_wait_for_one_source_at_the_cost_of_a_few() {
+    const FEW: usize = 10_000;
+    const GROWTH: u64 = 10;
+    if processor_time().is_none() {
+        eprintln!("skipped: the system does not say how much a thread has run");
+        return;
+    }
+    let cost = |waiters| {
+        let start = processor_time().unwrap();
+        wait_by_the_thousand(waiters);
+        processor_time().unwrap() - start
+    };
+    let is_linear = || cost(4 * FEW) < GROWTH * cost(FEW);
+    assert!((0..5).any(|_| is_linear()));
 }

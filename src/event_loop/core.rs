@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::asyncs::Asyncs;
+use super::budget::PutOff;
 use super::builder::Options;
 use super::clock::Clock;
 use super::closing::Closing;
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     pub(super) poll_queue: PhaseQueue,
     pub(crate) sources: Sources,
     pub(super) polls: Polls,
+    pub(super) put_off: PutOff,
     pub(crate) asyncs: Asyncs,
     /// What comes last in the poll phase.
     pub(crate) late: Late,
@@ -143,6 +145,7 @@ impl Core {
             poll_queue: PhaseQueue::new(),
             sources: Sources::new(),
             polls: Polls::default(),
+            put_off: PutOff::default(),
             asyncs: Asyncs::new(),
             late: Late::default(),
             handles: Handles::new(),

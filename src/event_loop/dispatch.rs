@@ -3,6 +3,7 @@
 
 use std::task::Waker;
 
+use super::budget;
 use super::core::{Core, NO_TASK};
 use super::queue::Entry;
 use crate::executor::lane::Microtask;
@@ -227,6 +228,7 @@ impl Core {
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.slot();
         self.polled.set(slot);
+        budget::begin_poll();
         let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
         let span = self.probe.poll(info);
         // Asked after the observer, which may abort the task.
@@ -241,10 +243,11 @@ impl Core {
     /// Polls a task that was just spawned, inside its spawner (N19).
     #[cfg(feature = "node")]
     pub(super) fn run_nested(&self, runnable: Runnable) {
-        let spawner = self.polled.get();
+        let (spawner, left) = (self.polled.get(), budget::left());
         self.spawners.borrow_mut().push(spawner);
         self.run_task(runnable);
         self.spawners.borrow_mut().pop();
         self.polled.set(spawner);
+        budget::restore(left);
     }
 }

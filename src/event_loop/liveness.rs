@@ -23,6 +23,17 @@ impl Liveness {
         self.total.set(self.total.get() - 1);
     }
 
+    /// Counts something that does not keep the loop alive among those of its kind.
+    pub(crate) fn add_unref(&self, kind: Kind) {
+        let count = &self.by_kind[kind as usize];
+        count.set(count.get() + 1);
+    }
+
+    pub(crate) fn remove_unref(&self, kind: Kind) {
+        let count = &self.by_kind[kind as usize];
+        count.set(count.get() - 1);
+    }
+
     /// Forgets everything: the loop is gone.
     pub(crate) fn clear(&self) {
         self.total.set(0);

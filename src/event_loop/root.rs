@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::core::{Core, MAIN};
-use super::{EventLoop, RunMode, current};
+use super::{EventLoop, RunMode, budget, current};
 use crate::error::Error;
 use crate::executor::registry::Info;
 use crate::executor::spawn::Shared;
@@ -178,6 +178,7 @@ struct Polled<'a> {
 impl<'a> Polled<'a> {
     fn new(core: &'a Core) -> Self {
         let before = core.polled.replace(MAIN);
+        budget::begin_poll();
         Self { core, before }
     }
 }

@@ -77,6 +77,7 @@ impl Core {
         ] {
             drop(queue.drain());
         }
+        self.put_off.clear();
         drop(self.lane.take_calls());
         // What the drops have counted once more is of no consequence: nothing will happen here.
         self.liveness.clear();

@@ -12,6 +12,7 @@ use std::task::Waker;
 
 use super::core::Core;
 use super::handles::{Header, Owner};
+use super::wait_list::{WaitKey, WaitList};
 use crate::kinds::Kind;
 use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
 use crate::sys::slots::Slots;
@@ -106,6 +107,11 @@ impl SourceState {
     #[inline]
     pub(crate) fn add_ready(&self, ready: Ready) {
         self.ready.set(self.ready.get().with(ready));
+    }
+
+    /// No attempt is to be made until [`add_ready`](Self::add_ready) says so again.
+    pub(crate) fn put_off(&self, direction: Direction) {
+        self.ready.set(self.ready.get().without(direction.ready()));
     }
 
     /// An attempt would have blocked.
@@ -240,7 +246,8 @@ pub(crate) struct Waiters {
     /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when that was woken: the same
     /// task will probably wait again, which costs a comparison then.
     slot: Cell<Option<Waker>>,
-    futures: OnceCell<Box<Futures>>,
+    /// Apart: a stream that is read through `poll_*` has none.
+    futures: OnceCell<Box<RefCell<WaitList>>>,
     /// Who waits: [`SLOT`], [`FUTURES`], both or none.
     waiting: Cell<u8>,
 }
@@ -249,14 +256,6 @@ pub(crate) struct Waiters {
 const SLOT: u8 = 1;
 /// Futures wait.
 const FUTURES: u8 = 2;
-
-/// The futures that wait for one direction, apart from the rest: a stream that is read through `poll_*` has none.
-#[derive(Default)]
-struct Futures {
-    /// Oldest first. Hardly ever more than one.
-    list: RefCell<Vec<(u64, Waker)>>,
-    next_id: Cell<u64>,
-}
 
 impl Waiters {
     #[inline]
@@ -319,36 +318,32 @@ impl Waiters {
         }
     }
 
-    /// Adds a future, or renews the waker of the one with this number. Returns the number.
-    pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
+    /// Adds a future, or renews the waker of the one with this key. Returns the key.
+    pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
         let new = waker.clone();
-        let futures = self.futures.get_or_init(Box::default);
-        let mut list = futures.list.borrow_mut();
-        let known = list.iter_mut().find(|(known, _)| Some(*known) == id);
-        let (id, before) = match known {
-            Some((id, current)) => (*id, Some(std::mem::replace(current, new))),
-            None => {
-                let id = futures.next_id.get();
-                futures.next_id.set(id + 1);
-                list.push((id, new));
-                self.set_waiting(FUTURES, true);
-                (id, None)
-            }
+        let mut list = self.futures.get_or_init(Box::default).borrow_mut();
+        let renewed = match key {
+            Some(key) => list.replace(key, new).map(|before| (key, before)),
+            None => Err(new),
         };
+        let (key, before) = match renewed {
+            Ok((key, before)) => (key, Some(before)),
+            Err(new) => (list.push(new), None),
+        };
+        self.set_waiting(FUTURES, true);
         drop(list);
         // Outside the borrow: the drop of a waker may be anybody's code.
         drop(before);
-        id
+        key
     }
 
     /// Takes a future back.
-    pub(crate) fn stop_waiting(&self, id: u64) {
+    pub(crate) fn stop_waiting(&self, key: WaitKey) {
         let Some(futures) = self.futures.get() else {
             return;
         };
-        let mut list = futures.list.borrow_mut();
-        let place = list.iter().position(|(known, _)| *known == id);
-        let removed = place.map(|place| list.remove(place));
+        let mut list = futures.borrow_mut();
+        let removed = list.remove(key);
         self.set_waiting(FUTURES, !list.is_empty());
         drop(list);
         drop(removed);
@@ -361,8 +356,7 @@ impl Waiters {
         let mut wakers: Vec<_> = in_slot.map(Waker::data).into_iter().collect();
         self.slot.set(slot);
         if let Some(futures) = self.futures.get() {
-            let list = futures.list.borrow();
-            wakers.extend(list.iter().map(|(_, waker)| waker.data()));
+            wakers.extend(futures.borrow().iter().map(Waker::data));
         }
         wakers
     }
@@ -373,26 +367,33 @@ impl Waiters {
         self.take_slot().into_iter().chain(futures).collect()
     }
 
+    /// Wakes all who wait now.
+    pub(crate) fn wake_all(&self) {
+        if let Some(waker) = self.take_slot() {
+            waker.wake_by_ref();
+            self.keep(waker);
+        }
+        let limit = self.limit();
+        while let Some(waker) = self.next_before(limit) {
+            waker.wake();
+        }
+    }
+
     /// The number that the next future gets: one with a lower number waits already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
         self.futures
             .get()
-            .map_or(0, |futures| futures.next_id.get())
+            .map_or(0, |futures| futures.borrow().next_number())
     }
 
     /// Takes the next future out that has a lower number than `limit`.
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
-        let mut list = self.futures.get()?.list.borrow_mut();
-        match list.first() {
-            Some((id, _)) if *id < limit => {
-                let (_, waker) = list.remove(0);
-                self.set_waiting(FUTURES, !list.is_empty());
-                Some(waker)
-            }
-            _ => None,
-        }
+        let mut list = self.futures.get()?.borrow_mut();
+        let waker = list.pop_before(limit);
+        self.set_waiting(FUTURES, !list.is_empty());
+        waker
     }
 }
 

@@ -123,7 +123,7 @@ impl<T: AsSource> Source<T> {
     /// - datagrams, messages and records.
     #[cfg(feature = "net")]
     pub(crate) fn with_short_as_drained(mut self, is_drained: bool) -> Self {
-        self.short_means_drained = is_drained;
+        self.drained_below = if is_drained { MOST_PER_CALL } else { 0 };
         self
     }
 
@@ -181,7 +181,7 @@ impl<T: AsSource> Source<T> {
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
             Ok(0) | Err(_) => self.count_waits(),
-            Ok(count) if *count < asked.min(MOST_PER_CALL) && self.short_means_drained => {
+            Ok(count) if *count < asked && *count < self.drained_below => {
                 self.state.clear_after_partial(direction);
             }
             Ok(_) => {}
@@ -190,6 +190,7 @@ impl<T: AsSource> Source<T> {
 }
 
 /// How many bytes one call moves at most, whatever it is asked for: two gigabytes less a page on Linux.
+#[cfg(feature = "net")]
 const MOST_PER_CALL: usize = 0x7fff_f000;
 
 /// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.

@@ -14,9 +14,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use crate::error::Error;
+use crate::event_loop::budget;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, Owner, sealed};
 use crate::event_loop::sources::{Direction, SourceState};
+use crate::event_loop::wait_list::WaitKey;
 use crate::kinds::{Kind, Site};
 use crate::sys::errno::cancelled;
 use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
@@ -35,6 +37,12 @@ use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 /// The descriptor is the source's until then. Nothing tells the loop that somebody has closed it behind its back: attempts
 /// fail from then on, but who waits does so for ever, and the number may come to stand for another file. It is the same
 /// with libuv's handles.
+///
+/// # A source that stays ready
+///
+/// One poll of a task does at most 128 operations on its sources, and on all streams, sockets and channels, which are made
+/// of sources. After that many, a source counts as not ready until the next poll phase: timers, other connections and the
+/// hooks of the loop have their turn, whatever a fast peer sends. Futures that a callback polls by hand have no such limit.
 ///
 /// # Examples
 ///
@@ -64,9 +72,9 @@ pub struct Source<T: AsSource> {
     pub(super) state: Rc<SourceState>,
     /// `None` when the source was closed and the handle left, and on the way out.
     pub(super) registration: Option<Registration<T>>,
-    /// Whether a read or write that moved less than it was asked to has emptied or filled the stream; see
-    /// [`with_short_as_drained`](Self::with_short_as_drained).
-    pub(super) short_means_drained: bool,
+    /// A read or write that moves less than this, and than it was asked to, has emptied or filled the stream. 0 where
+    /// nothing can be told; see [`with_short_as_drained`](Self::with_short_as_drained).
+    pub(super) drained_below: usize,
 }
 
 impl<T: AsSource> Source<T> {
@@ -97,7 +105,7 @@ impl<T: AsSource> Source<T> {
                     core,
                     state,
                     registration: Some(registration),
-                    short_means_drained: false,
+                    drained_below: 0,
                 })
             }
             Err((_source, error)) => {
@@ -298,6 +306,7 @@ impl<T: AsSource> Source<T> {
             match error.kind() {
                 io::ErrorKind::Interrupted => {}
                 io::ErrorKind::WouldBlock => {
+                    budget::give_back();
                     self.state.clear_ready(direction);
                     ready!(self.poll_ready(direction, cx))?;
                 }
@@ -312,11 +321,33 @@ impl<T: AsSource> Source<T> {
 
     #[inline(always)]
     fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.state.is_ready(direction) {
+        if self.may_try(direction) {
             return Poll::Ready(Ok(()));
         }
         self.state.waiters(direction).wait_in_slot(cx.waker());
         Poll::Ready(Err(ready!(self.begin_wait(direction))))
+    }
+
+    /// Whether the source is ready and the running poll may do one more operation, which this takes from its budget.
+    #[inline(always)]
+    fn may_try(&self, direction: Direction) -> bool {
+        self.state.is_ready(direction)
+            && (budget::take() || self.core.handle.core().put_off(&self.state, direction))
+    }
+
+    /// Takes one operation from the budget of the running poll for something that needs none of the system, such as a
+    /// message that has arrived with the last. Waits for the next poll phase when there is none left.
+    pub(crate) async fn spend(&self) -> io::Result<()> {
+        if budget::take()
+            || self
+                .core
+                .handle
+                .core()
+                .put_off(&self.state, Direction::Read)
+        {
+            return Ok(());
+        }
+        self.readable().await
     }
 
     /// Somebody waits now: the source is active, and where events come once only they are asked for again.
@@ -430,8 +461,8 @@ impl<T: AsSource + fmt::Debug> fmt::Debug for Source<T> {
 pub struct Readiness<'a, T: AsSource> {
     source: &'a Source<T>,
     direction: Direction,
-    /// The number of the waiter, while it waits.
-    waiting: Option<u64>,
+    /// The key of the waiter, while it waits.
+    waiting: Option<WaitKey>,
 }
 
 impl<'a, T: AsSource> Readiness<'a, T> {
@@ -453,8 +484,8 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 
     #[inline]
     fn stop_waiting(&mut self) {
-        if let Some(id) = self.waiting.take() {
-            self.source.state.waiters(self.direction).stop_waiting(id);
+        if let Some(key) = self.waiting.take() {
+            self.source.state.waiters(self.direction).stop_waiting(key);
             self.source.count_waits();
         }
     }
@@ -465,7 +496,7 @@ impl<T: AsSource> Future for Readiness<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.source.state.is_ready(self.direction) {
+        if self.source.may_try(self.direction) {
             self.stop_waiting();
             if self.direction == Direction::Priority {
                 self.source.state.clear_ready(Direction::Priority);
@@ -503,12 +534,13 @@ where
         let this = self.get_mut();
         let (source, direction) = (this.readiness.source, this.readiness.direction);
         loop {
-            if !source.state.is_ready(direction) {
+            if !source.may_try(direction) {
                 ready!(this.readiness.wait(cx.waker()))?;
             }
             if let Some(result) = source.attempt(direction, &mut this.operation) {
                 return Poll::Ready(result);
             }
+            budget::give_back();
         }
     }
 }

@@ -187,6 +187,8 @@ impl Channel {
     ///
     /// Given up, nothing is lost: what has arrived of a message stays for the next receive.
     pub async fn recv(&self) -> io::Result<Option<Message>> {
+        // Many messages may have arrived together.
+        self.source.spend().await?;
         loop {
             if let Some(message) = self.incoming.borrow_mut().next()? {
                 return Ok(Some(message));
