@@ -71,7 +71,7 @@ pub use self::combinators::{AggregateError, Promises, all, all_settled, any, rac
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};
-pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, try_call};
+pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, catch, try_call};
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
 pub use self::thenable::{PromiseLike, Thenable, thenable};

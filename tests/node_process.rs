@@ -100,7 +100,7 @@ fn n083_exit_stops_everything_wherever_it_is_called() {
     for (name, program) in places {
         let (trace, code) = run(|trace| async move {
             let caught = trace.clone();
-            process::on_uncaught_panic(move |_| caught.log("caught"));
+            process::on_uncaught_exception(move |_, _| caught.log("caught"));
             let before = trace.clone();
             process::on_before_exit(move |_| before.log("before-exit"));
             program(trace.clone());
@@ -192,7 +192,7 @@ fn n082_a_panic_at_the_end_is_uncaught_as_any_other() {
     });
     assert_eq!((&*trace, code), ("exit-0", 1));
     let (trace, code) = run(|trace| async move {
-        process::on_uncaught_panic(move |uncaught| trace.log(uncaught.reason()));
+        process::on_uncaught_exception(move |uncaught, _| trace.log(uncaught));
         process::on_exit(|_| throw("caught"));
     });
     assert_eq!((&*trace, code), ("exit-0 caught", 0));
@@ -243,7 +243,7 @@ fn n076_a_listener_contains_the_panics_of_a_plain_loop() {
     let (mut event_loop, handle, trace) = paused();
     event_loop.enter(|| {
         let tell = trace.clone();
-        process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+        process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
     });
     let remote = handle.remote();
     remote.call(|| throw("first")).unwrap();
@@ -259,12 +259,12 @@ fn n076_a_listener_contains_the_panics_of_a_plain_loop() {
 #[test]
 fn a_listener_that_panics_ends_the_program_with_7() {
     let (trace, code) = run(|_| async {
-        process::on_uncaught_panic(|_| panic!("in the listener"));
+        process::on_uncaught_exception(|_, _| panic!("in the listener"));
         set_immediate(|| throw("x"));
     });
     assert_eq!((&*trace, code), ("", 7));
     let (trace, code) = run(|_| async {
-        process::on_uncaught_panic(|_| process::exit(3));
+        process::on_uncaught_exception(|_, _| process::exit(3));
         set_immediate(|| throw("x"));
     });
     assert_eq!((&*trace, code), ("exit-3", 3));
@@ -274,7 +274,7 @@ fn a_listener_that_panics_ends_the_program_with_7() {
 fn panics_of_main_after_an_await_are_those_of_a_microtask() {
     let (trace, code) = run(|trace| async move {
         let tell = trace.clone();
-        process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+        process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
         set_timeout(5, move || trace.log("later"));
         time::sleep(ms(1)).await;
         throw("main")
@@ -386,7 +386,7 @@ fn a_panic_that_a_listener_hears_is_not_reported() {
     let test = "a_panic_that_a_listener_hears_is_not_reported";
     let errors = errors_of(test, || {
         let exit = node::run(async {
-            process::on_uncaught_panic(|_| ());
+            process::on_uncaught_exception(|_, _| ());
             set_immediate(|| panic!("in an immediate"));
             next_tick(|| panic!("in a tick"));
             queue_microtask(|| panic!("in a microtask"));
@@ -407,7 +407,7 @@ fn a_panic_that_a_listener_hears_is_not_reported() {
 fn a_panic_that_no_listener_hears_is_reported() {
     let errors = errors_of("a_panic_that_no_listener_hears_is_reported", || {
         let exit = node::run(async {
-            process::on_uncaught_panic(|_| panic!("in the listener"));
+            process::on_uncaught_exception(|_, _| panic!("in the listener"));
             drop(spawn(async { panic!("in a task") }));
             set_immediate(|| panic!("what the listener hears"));
         });

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use phaseloop::node::{
-    self, AggregateError, Deferred, Promise, Reason, all, all_settled, any, call, in_callbacks,
-    next_tick, process, queue_microtask, race, set_immediate, throw, try_call,
+    self, AggregateError, Deferred, Error, Promise, Reason, all, all_settled, any, call, catch,
+    in_callbacks, next_tick, process, queue_microtask, race, set_immediate, throw, try_call,
 };
 use phaseloop::{phase, spawn, time};
 use util::{Trace, paused};
@@ -180,6 +180,49 @@ fn n017_promises_of_different_types_are_awaited_together_in_a_tuple() {
         chain.await.unwrap();
     });
     assert_eq!(trace, "1 tuple array 2 3");
+}
+
+#[test]
+fn what_is_thrown_is_caught_with_its_name_its_code_and_its_type() {
+    let caught = |error: Error| catch(|| throw(error)).unwrap_err();
+    let reason = caught(Error::type_error("bad"));
+    assert_eq!((reason.name(), reason.code()), ("TypeError", None));
+    let code = format!("E{}", 404);
+    let reason = caught(Error::named("HttpError", "gone").coded(code));
+    assert_eq!((reason.name(), reason.code()), ("HttpError", Some("E404")));
+    assert_eq!(reason.to_string(), "gone");
+    assert_eq!(reason.downcast_ref::<Error>().unwrap().message(), "gone");
+    let reason = Reason::from(std::io::Error::from(std::io::ErrorKind::NotFound));
+    assert_eq!((reason.name(), reason.code()), ("Error", Some("ENOENT")));
+    let reason = catch(|| throw("a text")).unwrap_err();
+    assert_eq!((reason.name(), reason.code()), ("Error", None));
+    assert!(reason.downcast_ref::<Error>().is_none());
+    assert_eq!(catch(|| 7).unwrap(), 7);
+    trace_of(|_| async {
+        let none = any([failed("a"), failed("b")]).await.unwrap_err();
+        assert_eq!(none.name(), "AggregateError");
+        assert!(none.downcast_ref::<AggregateError>().is_some());
+    });
+}
+
+#[test]
+fn an_error_that_is_shared_keeps_its_code_when_a_clone_gets_another() {
+    let first = Error::range_error("far").coded("A");
+    let second = first.clone().coded("B");
+    assert_eq!((first.code(), second.code()), (Some("A"), Some("B")));
+    assert_eq!((second.name(), second.message()), ("RangeError", "far"));
+    let outer = Error::new("outer").caused_by(first);
+    let source = std::error::Error::source(&outer).unwrap();
+    assert_eq!(source.to_string(), "far");
+}
+
+#[test]
+fn the_end_of_a_program_is_not_caught() {
+    let exit = node::run(async {
+        let _ = catch(|| process::exit(3));
+        unreachable!("the program is over");
+    });
+    assert_eq!(exit.code(), 3);
 }
 
 /// Await in tasks, in the main future and in several at once: all are woken, in their order.

@@ -1123,7 +1123,7 @@ fn a_pipeline_lets_go_of_its_signal_when_it_has_ended() {
 #[test]
 fn a_function_that_panics_in_a_write_is_called_again() {
     let trace = traced(|trace| {
-        process::on_uncaught_panic(|_| ());
+        process::on_uncaught_exception(|_, _| ());
         let (log, written) = (trace.clone(), trace.clone());
         let kept = Rc::new(Cell::new(None));
         let keeper = kept.clone();

@@ -342,7 +342,7 @@ fn without_listeners_again_a_panic_comes_out() {
         drop(node::run_on(&mut event_loop, async move {
             let listener = {
                 let tell = tell.clone();
-                process::on_uncaught_panic(move |_| tell.log("caught"))
+                process::on_uncaught_exception(move |_, _| tell.log("caught"))
             };
             set_immediate(|| throw("the first"));
             set_immediate(move || {

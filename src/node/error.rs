@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 
-use self::system::{Place, Request, code_of, syscall_of, text_of_file, text_of_socket};
+pub(super) use self::system::code_of;
+use self::system::{Place, Request, syscall_of, text_of_file, text_of_socket};
 use crate::error::{OsError, os_error};
 
 /// What went wrong, as Node says it: a name, perhaps a code, a message. Cheap to clone, since every listener may keep it.
@@ -39,8 +40,8 @@ pub struct Error {
 }
 
 struct Inner {
-    name: &'static str,
-    code: Option<&'static str>,
+    name: Cow<'static, str>,
+    code: Option<Cow<'static, str>>,
     message: Cow<'static, str>,
     cause: Option<Cause>,
     /// What the system was asked to do, if it was the system that failed.
@@ -61,8 +62,82 @@ impl Error {
 
     /// An error with a code.
     #[must_use]
-    pub fn with_code(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::make("Error", Some(code), message.into(), None)
+    pub fn with_code(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::new(message).coded(code)
+    }
+
+    /// An error with a name of its own: JavaScript's `class Name extends Error`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{Error, catch, throw};
+    ///
+    /// let status = 503;
+    /// let error = Error::named("HttpError", "try again").coded(format!("E{status}"));
+    /// let caught = catch(|| throw(error)).unwrap_err();
+    /// assert_eq!((caught.name(), caught.code()), ("HttpError", Some("E503")));
+    /// ```
+    #[must_use]
+    pub fn named(
+        name: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let inner = Rc::new(Inner {
+            name: name.into(),
+            code: None,
+            message: message.into(),
+            cause: None,
+            request: None,
+        });
+        Self { inner }
+    }
+
+    /// A `TypeError`: a value is not of the kind that is asked for.
+    #[must_use]
+    pub fn type_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::named("TypeError", message)
+    }
+
+    /// A `RangeError`: a value is not among those that are allowed.
+    #[must_use]
+    pub fn range_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::named("RangeError", message)
+    }
+
+    /// The error with this code. Clones that exist already keep theirs.
+    #[must_use]
+    pub fn coded(self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.change(|inner| inner.code = Some(code.into()))
+    }
+
+    /// The error with this one as its [source](std::error::Error::source): JavaScript's `{ cause }`. Clones that exist
+    /// already keep theirs.
+    #[must_use]
+    pub fn caused_by(self, cause: impl Into<Self>) -> Self {
+        self.change(|inner| inner.cause = Some(Cause::Node(cause.into())))
+    }
+
+    /// Changes the error, or, if it is shared, a new one with its name, code and message.
+    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        if let Some(inner) = Rc::get_mut(&mut self.inner) {
+            change(inner);
+            return self;
+        }
+        let mut inner = Inner {
+            name: self.inner.name.clone(),
+            code: self.inner.code.clone(),
+            message: self.inner.message.clone(),
+            cause: Some(Cause::Node(self)),
+            request: None,
+        };
+        change(&mut inner);
+        Self {
+            inner: Rc::new(inner),
+        }
     }
 
     /// What an [`AbortController`](super::AbortController) gives as the reason unless it is told another. Node's is a
@@ -93,15 +168,9 @@ impl Error {
         Self::make("TimeoutError", Some("23"), message, None)
     }
 
-    /// An error of another thread.
-    pub(super) fn named(name: &'static str, code: Option<&'static str>, message: String) -> Self {
-        Self::make(name, code, message.into(), None)
-    }
-
     /// What a promise is rejected with that is resolved with itself.
     pub(super) fn chaining_cycle() -> Self {
-        let message = Cow::Borrowed("Chaining cycle detected for promise #<Promise>");
-        Self::make("TypeError", None, message, None)
+        Self::type_error("Chaining cycle detected for promise #<Promise>")
     }
 
     fn make(
@@ -111,8 +180,8 @@ impl Error {
         cause: Option<Cause>,
     ) -> Self {
         let inner = Rc::new(Inner {
-            name,
-            code,
+            name: name.into(),
+            code: code.map(Cow::Borrowed),
             message,
             cause,
             request: None,
@@ -120,16 +189,16 @@ impl Error {
         Self { inner }
     }
 
-    /// `Error`, `AbortError` or `TimeoutError`.
+    /// The kind of error, such as `Error`, `TypeError` or `AbortError`.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.inner.name
+    pub fn name(&self) -> &str {
+        &self.inner.name
     }
 
-    /// Node's code, where there is one.
+    /// Node's code, or the one it was [given](Self::coded), where there is one.
     #[must_use]
-    pub fn code(&self) -> Option<&'static str> {
-        self.inner.code
+    pub fn code(&self) -> Option<&str> {
+        self.inner.code.as_deref()
     }
 
     /// The message.
@@ -197,8 +266,8 @@ impl Error {
         error: io::Error,
     ) -> Self {
         let inner = Rc::new(Inner {
-            name: "Error",
-            code,
+            name: Cow::Borrowed("Error"),
+            code: code.map(Cow::Borrowed),
             message: Cow::Owned(message),
             cause: Some(Cause::Io(error)),
             request: Some(Box::new(request)),
@@ -365,9 +434,7 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.inner.name, self.inner.message)?;
-        self.inner
-            .code
-            .map_or(Ok(()), |code| write!(f, " ({code})"))
+        self.code().map_or(Ok(()), |code| write!(f, " ({code})"))
     }
 }
 

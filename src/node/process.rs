@@ -35,9 +35,9 @@ use crate::sys::call::Call;
 pub(super) struct ProcessState {
     before_exit: Listeners<i32>,
     exit: Listeners<i32>,
-    uncaught: Listeners<Uncaught>,
+    uncaught: Listeners<(Reason, Origin)>,
     /// Told before those, and not instead of anything.
-    monitors: Listeners<Uncaught>,
+    monitors: Listeners<(Reason, Origin)>,
     pub(super) unhandled: Listeners<Reason>,
     pub(super) handled_late: Listeners<Reason>,
     warning: Listeners<Warning>,
@@ -101,21 +101,24 @@ pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
 /// use phaseloop::node::{process, run, set_immediate, throw};
 ///
 /// let exit = run(async {
-///     process::on_uncaught_panic(|uncaught| println!("caught {}", uncaught.reason()));
+///     process::on_uncaught_exception(|error, _origin| println!("caught {error}"));
 ///     set_immediate(|| throw("the first"));
 ///     set_immediate(|| println!("the second runs"));
 /// });
 /// assert_eq!(exit.code(), 0);
 /// ```
-pub fn on_uncaught_panic(listener: impl FnMut(&Uncaught) + 'static) -> Listener {
+pub fn on_uncaught_exception(mut listener: impl FnMut(&Reason, Origin) + 'static) -> Listener {
     let node = Node::current();
     node.contain_panics();
-    node.listen(|process| &process.uncaught, listener)
+    node.listen(
+        |process| &process.uncaught,
+        move |(reason, origin)| listener(reason, *origin),
+    )
 }
 
 /// Calls `listener` with the reason of each rejected promise that nobody handles, when the lanes are empty (N23).
 ///
-/// Without a listener the reason goes to those of [`on_uncaught_panic`].
+/// Without a listener the reason goes to those of [`on_uncaught_exception`].
 ///
 /// # Panics
 ///
@@ -227,7 +230,7 @@ impl Node {
         if let Some(core) = self.core() {
             let handler = move |payload: Payload| match Weak::upgrade(&node) {
                 Some(node) if !payload.is::<ExitRequest>() && node.process.is_told() => {
-                    node.uncaught(Reason::from_panic(payload), Origin::Panic);
+                    node.uncaught(Reason::from_panic(payload), Origin::UncaughtException);
                 }
                 _ => resume_unwind(payload),
             };
@@ -237,7 +240,7 @@ impl Node {
 
     /// Tells the listeners of something uncaught, or raises it.
     pub(super) fn uncaught(&self, reason: Reason, origin: Origin) {
-        let uncaught = Uncaught { reason, origin };
+        let uncaught = (reason, origin);
         let process = &self.process;
         // Found like this if a listener panics.
         process.is_listener_at_fault.set(true);
@@ -246,7 +249,7 @@ impl Node {
         process.is_listener_at_fault.set(false);
         if !was_told {
             process.uncaught_origin.set(Some(origin));
-            uncaught.reason.raise();
+            uncaught.0.raise();
         }
         // One more turn of the loop is certain (N78).
         if let Some(core) = self.core() {
@@ -328,7 +331,9 @@ impl ProcessState {
 
     /// Where what ends the program comes from.
     pub(super) fn uncaught_origin(&self) -> Origin {
-        self.uncaught_origin.get().unwrap_or(Origin::Panic)
+        self.uncaught_origin
+            .get()
+            .unwrap_or(Origin::UncaughtException)
     }
 
     pub(super) fn is_program(&self) -> bool {
@@ -365,35 +370,24 @@ impl ProcessState {
     }
 }
 
-/// What nobody has caught.
-#[derive(Clone, Debug)]
-pub struct Uncaught {
-    reason: Reason,
-    origin: Origin,
-}
-
-impl Uncaught {
-    /// The error or the panic.
-    #[must_use]
-    pub fn reason(&self) -> &Reason {
-        &self.reason
-    }
-
-    /// Where it comes from.
-    #[must_use]
-    pub fn origin(&self) -> Origin {
-        self.origin
-    }
-}
-
 /// Where something uncaught comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
     /// A panic, or [`throw`](super::throw).
-    Panic,
+    UncaughtException,
     /// A rejected promise that nobody handled.
     UnhandledRejection,
+}
+
+/// As Node calls it: `uncaughtException` or `unhandledRejection`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UncaughtException => "uncaughtException",
+            Self::UnhandledRejection => "unhandledRejection",
+        })
+    }
 }
 
 /// A registered listener. Dropping this leaves it registered.

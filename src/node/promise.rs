@@ -418,8 +418,28 @@ impl<T> fmt::Debug for Deferred<T> {
     }
 }
 
-/// Calls `f`; its panic becomes a reason. The end of the program goes on.
-pub(super) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
+/// Calls `f`, and catches what it [throws](super::throw), or its panic: JavaScript's `try` and `catch`.
+///
+/// The end of the program by [`process::exit`](super::process::exit) is not caught.
+///
+/// In plain Rust: `match f() { Ok(..) => .., Err(..) => .. }`.
+///
+/// # Errors
+///
+/// What was thrown.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Error, catch, throw};
+///
+/// let caught = catch(|| throw(Error::range_error("too far").coded("ERR_OUT_OF_RANGE")));
+/// let error = caught.unwrap_err();
+/// assert_eq!(error.to_string(), "too far");
+/// assert_eq!((error.name(), error.code()), ("RangeError", Some("ERR_OUT_OF_RANGE")));
+/// assert_eq!(catch(|| 6 * 7).unwrap(), 42);
+/// ```
+pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
     let catching = report::Catching::begin();
     let caught = catch_unwind(AssertUnwindSafe(f));
     drop(catching);

@@ -6,6 +6,8 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
+use super::combinators::AggregateError;
+use super::error::{Error as NodeError, code_of};
 use super::report;
 use crate::executor::join::panic_message;
 use crate::raw::task::Payload;
@@ -22,7 +24,8 @@ use crate::sys::home::HomeBound;
 ///
 /// let reason = Reason::from("nope".parse::<i32>().unwrap_err());
 /// assert_eq!(reason.to_string(), "invalid digit found in string");
-/// assert!(reason.error().unwrap().is::<std::num::ParseIntError>());
+/// assert!(reason.downcast_ref::<std::num::ParseIntError>().is_some());
+/// assert_eq!((reason.name(), reason.code()), ("Error", None));
 /// ```
 #[derive(Clone)]
 pub struct Reason(Rc<Inner>);
@@ -61,6 +64,37 @@ impl Reason {
         match &*self.0 {
             Inner::Error(_) => None,
             Inner::Panic(payload) => Some(&**payload),
+        }
+    }
+
+    /// The error, if it is of this type, also one that a panic carries. Other payloads: [`panic`](Self::panic).
+    #[must_use]
+    pub fn downcast_ref<T: Error + 'static>(&self) -> Option<&T> {
+        match &*self.0 {
+            Inner::Error(error) => error.downcast_ref(),
+            Inner::Panic(payload) => payload.downcast_ref(),
+        }
+    }
+
+    /// The kind of error, such as `TypeError`: that of an [`Error`](super::Error); `AggregateError`; or `Error`, for
+    /// errors of other types, texts and panics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let error = self.error();
+        match error.and_then(|error| error.downcast_ref::<NodeError>()) {
+            Some(error) => error.name(),
+            None if error.is_some_and(|error| error.is::<AggregateError>()) => "AggregateError",
+            None => "Error",
+        }
+    }
+
+    /// Node's code: that of an [`Error`](super::Error), or of an error of the system such as `ENOENT`.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        let error = self.error()?;
+        match error.downcast_ref::<NodeError>() {
+            Some(error) => error.code(),
+            None => error.downcast_ref().and_then(code_of),
         }
     }
 
@@ -133,7 +167,7 @@ impl Thrown {
 ///
 /// It is a panic that the panic hook does not report, as who catches it, or [`run`](super::run), tells. (Where neither is
 /// there, it is a plain panic with the error's text.) In a function called by [`call`](super::call) it rejects the promise; elsewhere it goes to the
-/// listeners of [`process::on_uncaught_panic`](super::process::on_uncaught_panic).
+/// listeners of [`process::on_uncaught_exception`](super::process::on_uncaught_exception).
 ///
 /// In plain Rust: `return Err(..)`.
 ///

@@ -186,8 +186,8 @@ fn tell(node: &Node, payload: &Payload) {
         (Origin::UnhandledRejection, None) => {
             eprintln!("phaseloop: the panic has rejected a promise, and nobody handled that");
         }
-        (Origin::Panic, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
-        (Origin::Panic, None) => {}
+        (Origin::UncaughtException, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
+        (Origin::UncaughtException, None) => {}
     }
 }
 

@@ -35,7 +35,7 @@ use crate::sys::call::Call;
 /// # Panics
 ///
 /// When no loop runs on this thread. A panic of the callback goes to the listeners of
-/// [`process::on_uncaught_panic`], or, if there are none, out of the call that runs the loop.
+/// [`process::on_uncaught_exception`], or, if there are none, out of the call that runs the loop.
 ///
 /// # Examples
 ///

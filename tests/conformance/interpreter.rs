@@ -28,9 +28,9 @@ pub(crate) fn main(program: Program) -> Main {
     Box::pin(async move {
         let machine = Rc::new(Machine::default());
         process::on_warning(|_| ()); // Overflowing delays are part of the programs.
-        process::on_uncaught_panic(|uncaught| match thrown(uncaught.reason()) {
+        process::on_uncaught_exception(|uncaught, _| match thrown(uncaught) {
             Some(thrown) => log(format!("!{}", thrown.0)),
-            None => panic!("a fault of the interpreter: {}", uncaught.reason()),
+            None => panic!("a fault of the interpreter: {uncaught}"),
         });
         let mut later = program.before_exit.into_iter();
         let revived = machine.clone();

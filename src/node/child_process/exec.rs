@@ -437,8 +437,7 @@ impl Run {
             };
             if is_too_much {
                 let text = format!("{name} maxBuffer length exceeded");
-                let code = Some("ERR_CHILD_PROCESS_STDIO_MAXBUFFER");
-                let error = Error::named("RangeError", code, text);
+                let error = Error::range_error(text).coded("ERR_CHILD_PROCESS_STDIO_MAXBUFFER");
                 run.collected.borrow_mut().error.get_or_insert(error);
                 run.kill();
             }

@@ -20,7 +20,7 @@ pub(super) struct Request {
 }
 
 /// Node's code for an error: by its number, else by its kind, where that says enough.
-pub(super) fn code_of(error: &io::Error) -> Option<&'static str> {
+pub(in crate::node) fn code_of(error: &io::Error) -> Option<&'static str> {
     os_error(error)
         .and_then(errno::name)
         .or_else(|| code_of_kind(error.kind()))

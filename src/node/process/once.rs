@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 use super::warning::Warning;
-use super::{Listener, Listeners, ProcessState, Uncaught};
+use super::{Listener, Listeners, Origin, ProcessState};
 use crate::node::reason::Reason;
 use crate::node::state::Node;
 
@@ -68,10 +68,13 @@ pub fn once_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
 /// # Panics
 ///
 /// When no loop runs on this thread.
-pub fn once_uncaught_exception(listener: impl FnOnce(&Uncaught) + 'static) -> Listener {
+pub fn once_uncaught_exception(listener: impl FnOnce(&Reason, Origin) + 'static) -> Listener {
     let node = Node::current();
     node.contain_panics();
-    node.listen_once(|process| &process.uncaught, listener)
+    node.listen_once(
+        |process| &process.uncaught,
+        move |(reason, origin)| listener(reason, *origin),
+    )
 }
 
 /// Calls `listener` with the first rejection that nothing handles. JavaScript: `process.once('unhandledRejection', ..)`;
@@ -117,13 +120,18 @@ pub fn once_warning(listener: impl FnOnce(&Warning) + 'static) -> Listener {
 /// use phaseloop::node::{process, run, set_immediate, throw};
 ///
 /// let exit = run(async {
-///     process::on_uncaught_exception_monitor(|uncaught| println!("seen: {}", uncaught.reason()));
+///     process::on_uncaught_exception_monitor(|error, _origin| println!("seen: {error}"));
 ///     set_immediate(|| throw("the end"));
 /// });
 /// assert_eq!(exit.code(), 1);
 /// ```
-pub fn on_uncaught_exception_monitor(listener: impl FnMut(&Uncaught) + 'static) -> Listener {
+pub fn on_uncaught_exception_monitor(
+    mut listener: impl FnMut(&Reason, Origin) + 'static,
+) -> Listener {
     let node = Node::current();
     node.contain_panics();
-    node.listen(|process| &process.monitors, listener)
+    node.listen(
+        |process| &process.monitors,
+        move |(reason, origin)| listener(reason, *origin),
+    )
 }

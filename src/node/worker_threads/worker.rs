@@ -78,20 +78,25 @@ enum Control {
 
 /// What has ended a worker, as it goes to the parent.
 struct Failure {
-    name: &'static str,
-    code: Option<&'static str>,
+    name: String,
+    code: Option<String>,
     message: String,
 }
 
 impl Failure {
     fn of(reason: &Reason) -> Self {
-        let error = reason
-            .error()
-            .and_then(|error| error.downcast_ref::<Error>());
         Self {
-            name: error.map_or("Error", Error::name),
-            code: error.and_then(Error::code),
+            name: reason.name().to_owned(),
+            code: reason.code().map(str::to_owned),
             message: reason.to_string(),
+        }
+    }
+
+    fn to_error(&self) -> Error {
+        let error = Error::named(self.name.clone(), self.message.clone());
+        match &self.code {
+            Some(code) => error.coded(code.clone()),
+            None => error,
         }
     }
 }
@@ -248,8 +253,7 @@ impl<S: 'static, R: 'static> Inner<S, R> {
                 self.emitter.emit(ONLINE, ());
             }
             Control::Error(failure) => {
-                let error = Error::named(failure.name, failure.code, failure.message.clone());
-                let worker = self.clone();
+                let (worker, error) = (self.clone(), failure.to_error());
                 self.port.when_empty(move || {
                     worker.emitter.emit(ERROR, &error);
                 });

@@ -683,7 +683,7 @@ async fn timers_promises_abort() {
     let sleep = promises::set_timeout_with(60_000, (), &options);
     call(async move {
         if let Err(reason) = sleep.await {
-            log(format!("sleep-{}", name(&reason)));
+            log(format!("sleep-{}", reason.name()));
         }
         log("finally");
     });
@@ -691,7 +691,7 @@ async fn timers_promises_abort() {
     call(async move {
         match turn.await {
             Ok(()) => log("turn"),
-            Err(reason) => log(format!("turn-{}", name(&reason))),
+            Err(reason) => log(format!("turn-{}", reason.name())),
         }
     });
     let mut every = promises::set_interval_with(100, "v", &options);
@@ -720,14 +720,6 @@ async fn timers_promises_abort() {
     });
 }
 
-/// The name of the error in a reason.
-fn name(reason: &Reason) -> &'static str {
-    let error = reason
-        .error()
-        .and_then(|error| error.downcast_ref::<Error>());
-    error.map_or("?", Error::name)
-}
-
 async fn child_streams() {
     let c = spawn("cat", []);
     c.on(SPAWN, |()| log("spawn"));
@@ -749,8 +741,8 @@ async fn child_streams() {
 }
 
 async fn uncaught_places() {
-    process::on_uncaught_panic(|uncaught| {
-        let text = uncaught.reason().to_string();
+    process::on_uncaught_exception(|uncaught, _| {
+        let text = uncaught.to_string();
         log(format!("caught-{text}"));
         next_tick(move || log(format!("tick-{text}")));
     });

@@ -26,7 +26,7 @@ super::ports! {
 
 /// Logs what is uncaught.
 fn catch_all() {
-    process::on_uncaught_panic(|uncaught| log(format!("caught-{}", uncaught.reason())));
+    process::on_uncaught_exception(|error, _| log(format!("caught-{error}")));
 }
 
 fn after(ms: u32, token: &'static str) {
@@ -205,13 +205,7 @@ async fn rejection_handled_late() {
 }
 
 async fn unhandled_rejection_becomes_uncaught() {
-    process::on_uncaught_panic(|uncaught| {
-        let origin = match uncaught.origin() {
-            process::Origin::UnhandledRejection => "unhandledRejection",
-            _ => "uncaughtException",
-        };
-        log(format!("{}-{origin}", uncaught.reason()));
-    });
+    process::on_uncaught_exception(|error, origin| log(format!("{error}-{origin}")));
     Promise::<()>::rejected(Reason::new("a"));
     next_tick(say("tick"));
     queue_microtask(say("micro"));
@@ -219,7 +213,7 @@ async fn unhandled_rejection_becomes_uncaught() {
 }
 
 async fn uncaught_adds_a_turn() {
-    process::on_uncaught_panic(|_| log("caught"));
+    process::on_uncaught_exception(|_, _| log("caught"));
     set_timeout(1, || log("unrefd")).unref();
     next_tick(|| {
         block(20);

@@ -9,7 +9,7 @@ use phaseloop::node::dgram;
 use phaseloop::node::events::{ERROR, Event, EventEmitter};
 use phaseloop::node::fs::{self, OPEN, READY};
 use phaseloop::node::net::{self, CONNECT, LISTENING};
-use phaseloop::node::process::{self, Origin, Warning};
+use phaseloop::node::process::{self, Warning};
 use phaseloop::node::stream::{
     CLOSE, DRAIN, Duplex, END, FINISH, FinishedOptions, Readable, Writable, finished_with,
 };
@@ -65,7 +65,7 @@ async fn exit_microtasks() {
         });
     });
     process::on_exit(|_| log("exit2"));
-    process::on_uncaught_panic(|uncaught| log(format!("uncaught-{}", uncaught.reason())));
+    process::on_uncaught_exception(|error, _| log(format!("uncaught-{error}")));
     process::on_unhandled_rejection(|reason| log(format!("unhandled-{reason}")));
     process::on_exit(|_| drop(Promise::<()>::rejected(Error::new("rejected"))));
     set_timeout(1, || log("timeout"));
@@ -123,12 +123,8 @@ async fn unheard_error() {
         EventEmitter::new().emit(ERROR, error);
     };
     let same = coded.clone();
-    process::on_uncaught_panic(move |uncaught| {
-        let error = error_of(uncaught.reason());
-        let origin = match uncaught.origin() {
-            Origin::UnhandledRejection => "unhandledRejection",
-            _ => "uncaughtException",
-        };
+    process::on_uncaught_exception(move |uncaught, origin| {
+        let error = error_of(uncaught);
         let (is_it, code) = (error.is(&same), error.code().unwrap_or("undefined"));
         let (name, message) = (error.name(), error.message());
         log(format!("uncaught {is_it} {name} {code} {message} {origin}"));
@@ -321,8 +317,8 @@ fn port_of(socket: &dgram::Socket) -> u16 {
 }
 
 async fn dgram_send_order() {
-    process::on_uncaught_panic(|uncaught| {
-        let error = error_of(uncaught.reason());
+    process::on_uncaught_exception(|uncaught, _| {
+        let error = error_of(uncaught);
         let code = error.code().unwrap_or("undefined");
         log(format!("{} {code} {}", error.name(), error.message()));
     });
@@ -382,7 +378,7 @@ async fn dgram_send_order() {
 
 async fn dgram_burst() {
     let (r, s) = (dgram::Socket::new(), dgram::Socket::new());
-    process::on_uncaught_panic(|uncaught| log(format!("uncaught {}", uncaught.reason())));
+    process::on_uncaught_exception(|error, _| log(format!("uncaught {error}")));
     let (n, receiver, sender) = (Cell::new(0), r.clone(), s.clone());
     r.on_message(move |datagram| {
         log(format!("m{}", String::from_utf8_lossy(&datagram.bytes)));
@@ -417,9 +413,8 @@ async fn dgram_burst() {
 }
 
 async fn dgram_unbound() {
-    process::on_uncaught_panic(|uncaught| {
-        let code = error_of(uncaught.reason()).code().unwrap_or("undefined");
-        log(format!("uncaught {code}"));
+    process::on_uncaught_exception(|error, _| {
+        log(format!("uncaught {}", error.code().unwrap_or("undefined")));
     });
     fn make(name: &'static str) -> dgram::Socket {
         let socket = dgram::Socket::new();

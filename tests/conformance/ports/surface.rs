@@ -318,10 +318,6 @@ async fn stream_operators() {
 }
 
 async fn process_once() {
-    let origin = |uncaught: &process::Uncaught| match uncaught.origin() {
-        process::Origin::UnhandledRejection => "unhandledRejection",
-        _ => "uncaughtException",
-    };
     process::once_before_exit(|code| {
         log(format!("once.beforeExit-{code}"));
         set_immediate(say("revived"));
@@ -337,18 +333,12 @@ async fn process_once() {
     process::once_warning(|w| log(format!("warning-{}", w.text())));
     process::emit_warning("Warning", "one");
     set_immediate(|| process::emit_warning("Warning", "two"));
-    process::on_uncaught_exception_monitor(move |uncaught| {
-        log(format!(
-            "monitor-{}-{}",
-            uncaught.reason(),
-            origin(uncaught)
-        ));
+    process::on_uncaught_exception_monitor(|error, origin| {
+        log(format!("monitor-{error}-{origin}"))
     });
-    process::once_uncaught_exception(move |uncaught| {
-        log(format!("caught-{}-{}", uncaught.reason(), origin(uncaught)));
-        process::once_uncaught_exception(|uncaught| {
-            log(format!("caught second-{}", uncaught.reason()))
-        });
+    process::once_uncaught_exception(|error, origin| {
+        log(format!("caught-{error}-{origin}"));
+        process::once_uncaught_exception(|error, _| log(format!("caught second-{error}")));
     });
     set_immediate(|| throw(Error::new("thrown")));
     set_immediate(|| drop(Promise::<()>::rejected(Error::new("rejected"))));
