@@ -1,31 +1,26 @@
 //! Messages and open descriptors between a parent and its child.
-//!
-//! A frame is the length of the message (4 bytes, the highest first), the number of its descriptors (1 byte) and the
-//! message. The descriptors travel with the first byte, so they are there when the frame begins to arrive; messages take
-//! theirs in the order of arrival.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+mod frames;
+
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::Location;
 
+use self::frames::{Incoming, LONGEST, Outgoing, header};
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::io::Source;
 use crate::kinds::Site;
-use crate::sys::process::inherited;
-use crate::sys::unix_socket::{self, MOST_DESCRIPTORS};
+use crate::sys::process::inherited::{self, Inherited};
 
 /// The variable that tells a child of its channel: the number of the descriptor, and which socket it has to be.
 pub(super) const VARIABLE: &str = "PHASELOOP_CHANNEL";
 
-const HEADER: usize = 5;
-
-/// How much one receive takes at most.
-const CHUNK: usize = 64 * 1024;
+/// How long a message is at most, unless told otherwise.
+const MAX_MESSAGE_LEN: usize = 256 * 1024 * 1024;
 
 /// What came over a [`Channel`].
 #[derive(Debug)]
@@ -44,6 +39,13 @@ pub struct Message {
 ///
 /// A send waits while the other side is slow to receive. A receive that waits keeps the loop alive, unless the channel is
 /// [unref'd](Handle::unref). Both wake in the poll phase.
+///
+/// # Limits
+///
+/// The other side need not be trusted with memory or descriptors. A message that is longer than
+/// [`max_message_len`](Self::max_message_len) is refused by its head, and only bytes that have
+/// arrived take memory. Descriptors that no message announces are closed and break the channel. The
+/// memory of a long message goes with it, at both ends.
 ///
 /// # Examples
 ///
@@ -64,39 +66,66 @@ pub struct Message {
 /// # }
 /// ```
 pub struct Channel {
-    source: Source<UnixStream>,
+    source: Source<Socket>,
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
+    max_message_len: Cell<usize>,
+}
+
+/// This end of the channel.
+enum Socket {
+    Owned(UnixStream),
+    /// Of a child; its drop disconnects.
+    Inherited(Inherited),
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Owned(stream) => stream.as_fd(),
+            Self::Inherited(socket) => socket.as_fd(),
+        }
+    }
 }
 
 impl Channel {
-    /// The channel to the parent that has started this process with one. `None` when there is none, or it was taken
-    /// already.
+    /// The channel to the parent that has started this process with one. `None` when there is none,
+    /// or it was taken already.
+    ///
+    /// The environment names a descriptor. It is used only if it is a Unix stream socket,
+    /// connected, and the very one that the parent has made. The channel has a duplicate of it:
+    /// other code in the process that holds the number for its own may close it, and neither closes
+    /// the other's. The number itself stays open, and is not inherited by children; dropping the
+    /// channel disconnects all the same. The variable stays in the environment, since changing that
+    /// is not safe while other threads run; a [`Command`](super::Command) takes it out of its
+    /// child's.
     ///
     /// # Errors
     ///
-    /// [`InvalidData`](io::ErrorKind::InvalidData) when the environment names a channel that is not there, else the
-    /// system's.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) when the environment names a channel that is not
+    /// there, else any OS error of `fcntl` or `epoll_ctl`; the next call tries again.
     ///
     /// # Panics
     ///
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_env() -> io::Result<Option<Self>> {
+        let handle = LoopHandle::current();
         let Some(value) = std::env::var_os(VARIABLE) else {
             return Ok(None);
         };
-        match inherited::take(&value)? {
-            Some(socket) => Self::from_std(socket.into()).map(Some),
-            None => Ok(None),
-        }
+        let Some(socket) = inherited::take(&value)? else {
+            return Ok(None);
+        };
+        let socket = Socket::Inherited(socket);
+        Self::new(&handle, socket, Location::caller()).map(Some)
     }
 
     /// Two ends within this process.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `socketpair` or `epoll_ctl`.
     ///
     /// # Panics
     ///
@@ -111,7 +140,7 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `ioctl` or `epoll_ctl`.
     ///
     /// # Panics
     ///
@@ -121,15 +150,51 @@ impl Channel {
         Self::from_std_at(stream, Location::caller())
     }
 
-    /// The same, made by the line `site`.
+    /// A channel that was made by the line `site`.
     #[track_caller]
     pub(super) fn from_std_at(stream: UnixStream, site: Site) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
+        Self::new(&LoopHandle::current(), Socket::Owned(stream), site)
+    }
+
+    fn new(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
         Ok(Self {
-            source: Source::new_stream(&LoopHandle::current(), stream, true, site)?,
+            source: Source::new_stream(handle, socket, true, site)?,
             incoming: RefCell::default(),
             outgoing: RefCell::default(),
+            max_message_len: Cell::new(MAX_MESSAGE_LEN),
         })
+    }
+
+    /// How many bytes a message can have, sent or received: 256 MiB, unless
+    /// [set](Self::set_max_message_len).
+    #[must_use]
+    pub fn max_message_len(&self) -> usize {
+        self.max_message_len.get()
+    }
+
+    /// Sets [`max_message_len`](Self::max_message_len) for this end. A message that was refused for
+    /// its length can be received with a higher limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let (one, other) = Channel::pair()?;
+    ///     other.set_max_message_len(4);
+    ///     one.send(b"hello").await?;
+    ///     assert!(other.recv().await.is_err());
+    ///     other.set_max_message_len(5);
+    ///     assert_eq!(other.recv().await?.unwrap().bytes, b"hello");
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn set_max_message_len(&self, bytes: usize) {
+        self.max_message_len.set(bytes.min(LONGEST));
     }
 
     /// Sends a message, empty or not. Messages arrive whole and in the order in which their sends have begun.
@@ -137,7 +202,8 @@ impl Channel {
     /// # Errors
     ///
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) when the other side has disconnected,
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for 4 GiB or more.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more than
+    /// [`max_message_len`](Self::max_message_len) bytes.
     ///
     /// # Cancel safety
     ///
@@ -160,16 +226,15 @@ impl Channel {
         message: &[u8],
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        let frame = frame(message, descriptors.len())?;
+        let header = header(message, descriptors, self.max_message_len())?;
         let mut has_begun = false;
-        let send = |stream: &UnixStream| {
+        let send = |socket: &Socket| {
             let mut outgoing = self.outgoing.borrow_mut();
-            outgoing.flush(stream)?;
+            outgoing.flush(socket)?;
             if !has_begun {
-                let sent = unix_socket::send_with(stream, &frame, descriptors)?;
+                outgoing.begin(socket, header, message, descriptors)?;
                 has_begun = true;
-                outgoing.rest.extend_from_slice(&frame[sent..]);
-                outgoing.flush(stream)?;
+                outgoing.flush(socket)?;
             }
             Ok(())
         };
@@ -180,8 +245,14 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) when the other side went in the middle of a message. An error, now
-    /// and for ever, when descriptors were lost because this process had no room for them.
+    /// - [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) when the other side went in the middle of a
+    ///   message.
+    /// - [`InvalidData`](io::ErrorKind::InvalidData) for a message that is longer than
+    ///   [`max_message_len`](Self::max_message_len).
+    /// - [`InvalidData`](io::ErrorKind::InvalidData), now and for ever, when the other side has sent
+    ///   descriptors that no message announces, or has announced some that did not come.
+    /// - An error, now and for ever, when descriptors were lost because this process had no room for
+    ///   them.
     ///
     /// # Cancel safety
     ///
@@ -190,19 +261,23 @@ impl Channel {
         // Many messages may have arrived together.
         self.source.spend().await?;
         loop {
-            if let Some(message) = self.incoming.borrow_mut().next()? {
+            if let Some(message) = self.next()? {
                 return Ok(Some(message));
             }
-            let fill = |stream: &UnixStream| self.incoming.borrow_mut().fill(stream);
+            let fill = |socket: &Socket| self.incoming.borrow_mut().fill(socket);
             if self.source.read_with(fill).await? == 0 {
-                // Somebody else may have received the last one meanwhile.
-                let incoming = &mut *self.incoming.borrow_mut();
-                return match incoming.next()? {
-                    None if !incoming.bytes.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
-                    message => Ok(message),
-                };
+                // Another receive may have taken in the last one meanwhile.
+                let message = self.next()?;
+                if message.is_none() {
+                    self.incoming.borrow().end()?;
+                }
+                return Ok(message);
             }
         }
+    }
+
+    fn next(&self) -> io::Result<Option<Message>> {
+        self.incoming.borrow_mut().next(self.max_message_len())
     }
 
     /// Disconnects at once, and has that reported in the closing phase; see [`Close`]. What was not received here is lost.
@@ -231,95 +306,5 @@ impl fmt::Debug for Channel {
             .field("active", &self.is_active())
             .field("created_at", &self.created_at())
             .finish_non_exhaustive()
-    }
-}
-
-fn frame(message: &[u8], descriptors: usize) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(message.len());
-    let count = u8::try_from(descriptors).ok();
-    let (Ok(length), Some(count)) = (length, count.filter(|_| descriptors <= MOST_DESCRIPTORS))
-    else {
-        let text =
-            format!("a message has less than 4 GiB and at most {MOST_DESCRIPTORS} descriptors");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    };
-    let mut frame = Vec::with_capacity(HEADER + message.len());
-    frame.extend_from_slice(&length.to_be_bytes());
-    frame.push(count);
-    frame.extend_from_slice(message);
-    Ok(frame)
-}
-
-/// What of the last frame is still to be sent. No other one begins before.
-#[derive(Default)]
-struct Outgoing {
-    rest: Vec<u8>,
-}
-
-impl Outgoing {
-    fn flush(&mut self, stream: &UnixStream) -> io::Result<()> {
-        while !self.rest.is_empty() {
-            let sent = unix_socket::send_with(stream, &self.rest, &[])?;
-            self.rest.drain(..sent);
-        }
-        Ok(())
-    }
-}
-
-/// What has arrived and makes no whole message yet.
-#[derive(Default)]
-struct Incoming {
-    bytes: Vec<u8>,
-    descriptors: VecDeque<OwnedFd>,
-    /// Why nothing more can be received.
-    broken: Option<String>,
-}
-
-impl Incoming {
-    /// Receives what is there; 0 is the end.
-    fn fill(&mut self, stream: &UnixStream) -> io::Result<usize> {
-        let length = self.bytes.len();
-        self.bytes.resize(length + CHUNK, 0);
-        let mut descriptors = Vec::new();
-        let received =
-            unix_socket::receive_with(stream, &mut self.bytes[length..], &mut descriptors);
-        self.bytes
-            .truncate(length + received.as_ref().map_or(0, |count| *count));
-        self.descriptors.extend(descriptors);
-        match received {
-            // The other side went without having received everything: that is its end, too.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
-            // Descriptors, and the bytes they came with, are lost: nothing that follows could be told apart.
-            Err(error) if error.kind() == io::ErrorKind::Other => {
-                self.broken = Some(error.to_string());
-                Err(error)
-            }
-            received => received,
-        }
-    }
-
-    /// The next message that is there as a whole.
-    fn next(&mut self) -> io::Result<Option<Message>> {
-        if let Some(broken) = &self.broken {
-            return Err(io::Error::other(broken.clone()));
-        }
-        let Some((header, rest)) = self.bytes.split_first_chunk::<HEADER>() else {
-            return Ok(None);
-        };
-        let [a, b, c, d, count] = *header;
-        let length = u32::from_be_bytes([a, b, c, d]) as usize;
-        let Some(message) = rest.get(..length) else {
-            return Ok(None);
-        };
-        let count = usize::from(count);
-        if self.descriptors.len() < count {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let message = Message {
-            bytes: message.to_vec(),
-            descriptors: self.descriptors.drain(..count).collect(),
-        };
-        self.bytes.drain(..HEADER + length);
-        Ok(Some(message))
     }
 }

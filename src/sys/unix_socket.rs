@@ -60,6 +60,15 @@ pub(crate) fn send_with(
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<usize> {
+    send_slices_with(socket, &[IoSlice::new(bytes)], descriptors)
+}
+
+/// Sends several pieces, at least one byte, together with descriptors.
+pub(crate) fn send_slices_with(
+    socket: impl AsFd,
+    bytes: &[IoSlice<'_>],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     // Padding can leave room for one more descriptor.
@@ -74,7 +83,7 @@ pub(crate) fn send_with(
     // On Apple platforms the standard library sets `SO_NOSIGPIPE` instead.
     #[cfg(target_vendor = "apple")]
     let flags = SendFlags::DONTWAIT;
-    let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
+    let sent = rustix::net::sendmsg(socket, bytes, &mut control, flags)?;
     Ok(sent)
 }
 

@@ -1,44 +1,95 @@
 //! A socket that a parent has left for its child under a number that the environment tells.
+//!
+//! Neither the environment nor the number proves that no other code in the process owns the
+//! descriptor. So it is borrowed, and a duplicate is used. The number stays open for good; a drop
+//! therefore disconnects, so that the parent sees the end.
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, fstat};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::net::{Shutdown, SocketType, getpeername, shutdown, sockopt};
 
-/// What to tell the child: the number, and which socket it will find there. A process further down that has the variable
-/// but not the socket notices.
+/// A duplicate of the socket that a parent has left; its drop disconnects.
+pub(crate) struct Inherited(OwnedFd);
+
+impl AsFd for Inherited {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Inherited {
+    fn drop(&mut self) {
+        // Fails when the other side has disconnected before.
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+/// What to tell the child: the number, and which socket it will find there. A process further down
+/// that has the variable but not the socket notices.
 pub(crate) fn describe(number: RawFd, socket: impl AsFd) -> io::Result<String> {
     Ok(format!("{number}:{}", fstat(socket)?.st_ino))
 }
 
-/// Takes over the socket that was described to this process. `None`: it was taken before.
+/// Duplicates the socket that was described to this process, once. `None`: that was done before.
 ///
 /// # Errors
 ///
-/// `InvalidData` when it is not there.
-pub(crate) fn take(description: &OsStr) -> io::Result<Option<OwnedFd>> {
+/// `InvalidData` when it is not there; any OS error of `fcntl`.
+pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
-    let number = find(description).ok_or_else(|| {
-        let text = format!("there is no channel at {description:?}");
-        io::Error::new(io::ErrorKind::InvalidData, text)
-    })?;
     if IS_TAKEN.swap(true, Ordering::Relaxed) {
         return Ok(None);
     }
-    // SAFETY: the parent has left it for this call, which comes here once: nobody else owns the number.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
-    Ok(Some(socket))
+    let socket = duplicate(description);
+    if socket.is_err() {
+        IS_TAKEN.store(false, Ordering::Relaxed);
+    }
+    socket.map(Some)
 }
 
-fn find(description: &OsStr) -> Option<RawFd> {
+fn duplicate(description: &OsStr) -> io::Result<Inherited> {
+    let socket = find(description).ok_or_else(|| {
+        let text = format!(
+            "the environment names a channel to the parent, {description:?}, that is not there: \
+             its descriptor was closed, or belongs to something else"
+        );
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    })?;
+    // Not for the children of this process.
+    fcntl_setfd(socket, FdFlags::CLOEXEC)?;
+    let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
+    rustix::io::ioctl_fionbio(&duplicate, true)?;
+    Ok(duplicate)
+}
+
+/// The socket, if it is the one that was described: a connected Unix stream.
+fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
     let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
-    // SAFETY: borrowed for one question; if the number is nobody's, the answer is an error.
-    let stat = fstat(unsafe { BorrowedFd::borrow_raw(number) }).ok()?;
-    let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
-    (is_socket && stat.st_ino.to_string() == inode).then_some(number)
+    // SAFETY: borrowed for the length of `take`. If the number is closed meanwhile, the calls fail.
+    // They change nothing but the flag for children, and that only after the checks.
+    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = fstat(socket).ok()?;
+    let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
+        && stat.st_ino.to_string() == inode;
+    let is_stream = is_described && sockopt::socket_type(socket).ok()? == SocketType::STREAM;
+    let is_unix = is_stream && is_unix(socket)?;
+    (is_unix && getpeername(socket).is_ok()).then_some(socket)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_unix(socket: BorrowedFd<'_>) -> Option<bool> {
+    let family = sockopt::socket_domain(socket).ok()?;
+    Some(family == rustix::net::AddressFamily::UNIX)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn is_unix(socket: BorrowedFd<'_>) -> Option<bool> {
+    let address = rustix::net::getsockname(socket).ok()?;
+    Some(address.address_family() == rustix::net::AddressFamily::UNIX)
 }
