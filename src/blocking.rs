@@ -128,9 +128,7 @@ impl LoopHandle {
                 // A panic goes on here, where the join handle expects it.
                 Ok(work) => work.await,
                 // No second message from the panic hook.
-                Err(error) => resume_unwind(Box::new(format!(
-                    "no thread could be started for the blocking pool: {error}"
-                ))),
+                Err(error) => resume_unwind(Box::new(error.to_string())),
             }
         };
         let task = self.core().spawn(task, site, None);
@@ -225,10 +223,21 @@ where
     };
     let job = Job::new(home, job);
     let submitted = core.pool().submit(purpose.class, job.clone());
-    if submitted.is_err() {
+    if let Err(error) = submitted {
         core.end_job(key);
+        return Err(no_thread(&error));
     }
-    submitted.map(|()| (key, job))
+    Ok((key, job))
+}
+
+/// The error of a pool without a thread. Not of the kind of the system's error, which is often
+/// `WouldBlock`: a caller would take it for a sign to wait.
+fn no_thread(error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "no thread could be started for the blocking pool: {error}; raise the limit of threads \
+         (RLIMIT_NPROC, or that of the control group), or give the pool fewer threads or smaller \
+         stacks"
+    ))
 }
 
 impl<T> Future for Work<T> {

@@ -977,3 +977,35 @@ fn timers_are_not_starved_by_ends_that_submit_more() {
     finish(&mut event_loop);
     assert!(stop.get());
 }
+
+/// A payload whose drop panics with another such payload, for ever.
+struct Endless;
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new(Self));
+    }
+}
+
+#[test]
+fn a_payload_whose_drop_panics_costs_no_thread_and_no_loop() {
+    let (mut event_loop, _, _, pool) = with_threads(1);
+    event_loop.block_on(async {
+        for _ in 0..3 {
+            // Its handle is gone: the payload is dropped by the task that awaits the job.
+            spawn_blocking(|| std::panic::resume_unwind(Box::new(Endless))).detach();
+            // Cancelled while it runs: the payload is dropped by the thread of the pool.
+            let (started, has_started) = channel();
+            let job = spawn_blocking(move || {
+                started.send(()).unwrap();
+                std::panic::resume_unwind(Box::new(Endless))
+            });
+            has_started.recv().unwrap();
+            job.abort();
+            // Its output has a drop that panics, and is wanted by no one.
+            drop(spawn_blocking(|| Endless));
+            assert_eq!(spawn_blocking(|| 5).await.unwrap(), 5);
+        }
+    });
+    assert_eq!(pool.stats().threads, 1);
+}

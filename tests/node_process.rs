@@ -450,3 +450,47 @@ fn what_ends_a_worker_is_told_by_its_parent_alone() {
         assert!(!errors.contains("a worker's"), "{errors}");
     }
 }
+
+/// What a task that was woken by I/O queues is contained like the rest, and the next event of the
+/// same poll phase is delivered.
+#[cfg(unix)]
+#[test]
+fn n076_a_panic_in_the_drain_of_a_task_woken_by_io_leaves_the_other_events() {
+    use futures::AsyncReadExt;
+    use phaseloop::net::UnixStream;
+    use std::io::Write;
+
+    let (trace, code) = run(|trace| {
+        let trace = trace.clone();
+        async move {
+            let tell = trace.clone();
+            process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+            let mut writers = Vec::new();
+            for name in ["first", "second"] {
+                let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+                let mut reader = UnixStream::from_std(reader).unwrap();
+                writers.push(writer);
+                let trace = trace.clone();
+                spawn(async move {
+                    reader.read_exact(&mut [0]).await.unwrap();
+                    trace.log(name);
+                    next_tick(move || throw(format!("tick-{name}")));
+                    let after = trace.clone();
+                    call(async move { after.log(format_args!("micro-{name}")) });
+                    set_immediate(trace.call("immediate"));
+                })
+                .detach();
+            }
+            // Both wait by then, and become readable in one poll phase.
+            set_immediate(move || {
+                for writer in &mut writers {
+                    writer.write_all(b"x").unwrap();
+                }
+                std::mem::forget(writers);
+            });
+        }
+    });
+    let expected =
+        "first micro-first tick-first second micro-second tick-second immediate immediate";
+    assert_eq!((&*trace, code), (&*format!("{expected} exit-0"), 0));
+}

@@ -406,3 +406,30 @@ fn n009_a_plain_loop_has_the_same_timers() {
     });
     assert_eq!(trace.take(), "a a.tick b b.tick");
 }
+
+#[test]
+fn n049_a_refreshed_timer_that_is_unrefd_stays_so() {
+    // Refreshed before it fires, and after.
+    for (delay, calls_expected) in [(20, 0), (5, 1)] {
+        let calls = Rc::new(Cell::new(0));
+        let count = calls.clone();
+        let took = run(move || {
+            let timer = set_timeout_mut(delay, move |_| count.set(count.get() + 1));
+            timer.unref();
+            set_timeout(10, move || {
+                timer.refresh();
+                assert!(!timer.has_ref());
+            });
+        });
+        assert_eq!((calls.get(), took), (calls_expected, ms(10)), "{delay}");
+    }
+    // With company it fires, and is counted again once it has a reference.
+    let calls = Rc::new(Cell::new(0));
+    let count = calls.clone();
+    let took = run(move || {
+        let timer = set_timeout_mut(5, move |_| count.set(count.get() + 1));
+        timer.unref();
+        set_timeout(10, move || drop(timer.refresh().ref_().clone()));
+    });
+    assert_eq!((calls.get(), took), (2, ms(15)));
+}

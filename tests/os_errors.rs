@@ -9,7 +9,7 @@ use phaseloop::net::{
     SocketName, TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket, UnixDatagram,
     UnixListener, UnixStream,
 };
-use phaseloop::{OsError, block_on, os_error};
+use phaseloop::{OsError, block_on, fs, os_error};
 use rustix::io::Errno;
 use util::files::Directory;
 
@@ -123,4 +123,88 @@ fn the_number_of_other_errors_is_their_own() {
     assert_eq!(os_error(&plain), Some(Errno::PIPE.raw_os_error()));
     assert!(OsError::of(&plain).is_none());
     assert_eq!(os_error(&io::Error::other("text")), None);
+}
+
+// What the errors of calls that the system never sees say.
+
+/// A loop whose pool cannot start a thread: no address space has room for such a stack.
+#[cfg(unix)]
+fn without_threads() -> phaseloop::EventLoop {
+    let pool = phaseloop::pool::PoolBuilder::new()
+        .stack_size(1 << 60)
+        .build();
+    phaseloop::Builder::new().pool(pool).build().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_a_thread_name_the_operation_the_path_and_what_to_do() {
+    let check = |error: io::Error, begin: &str| {
+        let text = error.to_string();
+        assert!(text.starts_with(begin), "{text}");
+        assert!(
+            text.contains("no thread could be started for the blocking pool"),
+            "{text}"
+        );
+        assert!(text.contains("RLIMIT_NPROC"), "{text}");
+        assert_ne!(error.kind(), ErrorKind::WouldBlock, "{text}");
+    };
+    without_threads().block_on(async {
+        check(
+            fs::read("/some/file").await.unwrap_err(),
+            "read \"/some/file\": ",
+        );
+        check(
+            fs::write("/some/file", "").await.unwrap_err(),
+            "write \"/some/file\": ",
+        );
+        check(fs::File::open("/f").await.unwrap_err(), "open \"/f\": ");
+        check(
+            fs::read_dir("/dir").await.unwrap_err(),
+            "read_dir \"/dir\": ",
+        );
+        check(
+            fs::rename("/a", "/b").await.unwrap_err(),
+            "rename \"/a\" to \"/b\": ",
+        );
+        let lookup = phaseloop::net::lookup_host("some.host:1").await;
+        check(
+            lookup.map(|_| ()).unwrap_err(),
+            "looking up \"some.host\": ",
+        );
+    });
+}
+
+#[test]
+fn a_length_that_no_file_can_have_is_named() {
+    let path = std::env::temp_dir().join(format!("phaseloop-length-{}", std::process::id()));
+    block_on(async {
+        let file = fs::File::create(&path).await.unwrap();
+        for length in [u64::MAX, 1 << 63] {
+            let error = file.set_len(length).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("set_len {path:?}: ")), "{text}");
+            assert!(text.contains(&length.to_string()), "{text}");
+            assert!(text.contains("9223372036854775807 is the most"), "{text}");
+        }
+    });
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_batch_that_fails_names_the_address() {
+    use phaseloop::net::Batch;
+    block_on(async {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut batch = Batch::new(2, 8);
+        // Nothing can be sent to the port 0.
+        let to = "127.0.0.1:0".parse().unwrap();
+        batch.push(b"x", to).unwrap();
+        let error = socket.send_batch(&mut batch).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("send_batch 127.0.0.1:0: "), "{text}");
+        assert_eq!(OsError::of(&error).unwrap().address(), Some(to));
+        assert_eq!(batch.failed().unwrap().address(), Some(to));
+    });
 }

@@ -13,8 +13,8 @@ use phaseloop::phase::{self, Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::task::{self, yield_now};
 use phaseloop::time::{self, Timer, interval, sleep, timeout};
 use phaseloop::{
-    AsyncHandle, Builder, EventLoop, LoopHandle, RunMode, UnhandledPanic, block_on, next_tick,
-    queue_microtask, set_immediate, spawn,
+    AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode, UnhandledPanic, block_on,
+    next_tick, queue_microtask, set_immediate, spawn,
 };
 use util::{Trace, ZERO, finish, in_child, ms, panic_of, paused, text_of, turn, udp_pair};
 
@@ -639,4 +639,39 @@ fn after_a_panic_in_one_direction_the_other_one_is_woken() {
     assert_eq!(panic_of(|| turn(&mut event_loop)), "boom");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "written");
+}
+
+#[test]
+fn after_a_panic_the_other_timers_are_armed_as_before() {
+    let (mut event_loop, handle, trace) = paused();
+    let [first, stopped, third, unrefd, late] = [(); 5].map(|()| Timer::new(&handle));
+    first.start(ms(1), ZERO, |_| panic!("boom")).unwrap();
+    stopped.start(ms(1), ZERO, trace.on("stopped")).unwrap();
+    third.start(ms(1), ZERO, trace.on("third")).unwrap();
+    unrefd.start(ms(1), ZERO, trace.on("unrefd")).unwrap();
+    unrefd.unref();
+    assert_eq!(panic_of(|| event_loop.run(RunMode::Default)), "boom");
+    assert_eq!(handle.next_timeout(), Some(ZERO));
+    assert!(handle.is_alive() && stopped.is_active() && unrefd.is_active());
+    stopped.stop();
+    // Behind those that were due before it.
+    late.start(ZERO, ZERO, trace.on("late")).unwrap();
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "third unrefd late");
+}
+
+#[test]
+fn after_a_panic_an_unrefd_timer_does_not_keep_the_loop_alive() {
+    let (mut event_loop, handle, trace) = paused();
+    let [first, unrefd] = [(); 2].map(|()| Timer::new(&handle));
+    first.start(ms(1), ZERO, |_| panic!("boom")).unwrap();
+    unrefd.start(ms(1), ZERO, trace.on("unrefd")).unwrap();
+    unrefd.unref();
+    assert_eq!(panic_of(|| event_loop.run(RunMode::Default)), "boom");
+    assert!(!handle.is_alive());
+    finish(&mut event_loop);
+    unrefd.ref_();
+    assert!(handle.is_alive());
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "unrefd");
 }

@@ -17,7 +17,7 @@ use futures::channel::oneshot;
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::task::yield_now;
 use phaseloop::{AsyncHandle, EventLoop, Handle, LoopHandle, Remote, RunMode, block_on, spawn};
-use util::{Trace, finish, paused, turn};
+use util::{Trace, finish, panic_of, paused, turn};
 
 /// Fails if it is dropped on another thread than the one that made it.
 struct Homebound(thread::ThreadId);
@@ -580,4 +580,22 @@ fn a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
     }
+}
+
+#[test]
+fn a_handle_that_is_polled_after_its_output_panics() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let remote = event_loop.remote();
+    let thread = thread::spawn(move || {
+        let mut handle = remote.spawn(|| async { 7 }).unwrap();
+        let output = futures::executor::block_on(&mut handle);
+        let text = panic_of(|| futures::executor::block_on(&mut handle));
+        (output.unwrap(), handle.is_finished(), text)
+    });
+    while !thread.is_finished() {
+        event_loop.run(RunMode::NoWait).unwrap();
+    }
+    let (output, is_finished, text) = thread.join().unwrap();
+    assert_eq!((output, is_finished), (7, true));
+    assert_eq!(text, "`RemoteJoinHandle` polled after completion");
 }

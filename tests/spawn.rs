@@ -407,3 +407,70 @@ fn a_task_that_ends_while_the_set_notes_its_waker_is_seen() {
     };
     assert!(error.is_cancelled());
 }
+
+#[test]
+fn the_error_of_a_task_goes_where_errors_have_to_be_sync() {
+    fn is_error<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
+        error.to_string()
+    }
+    async fn fails() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        spawn(async { panic!("on purpose") }).await?;
+        Ok(())
+    }
+    block_on(async {
+        assert_eq!(
+            fails().await.unwrap_err().to_string(),
+            "the task panicked: on purpose"
+        );
+        // A payload that is `Send` and not `Sync`.
+        let payload = std::cell::Cell::new(7);
+        let task = spawn(async { std::panic::resume_unwind(Box::new(payload)) });
+        let error = task.await.map(|(): ()| ()).unwrap_err();
+        assert_eq!(format!("{error:?}"), "JoinError::Panic(\"..\")");
+        let payload = error.try_into_panic().unwrap();
+        assert_eq!(
+            payload
+                .downcast_ref::<std::cell::Cell<i32>>()
+                .unwrap()
+                .get(),
+            7
+        );
+        let task = spawn(pending::<()>());
+        task.abort();
+        assert_eq!(
+            is_error(task.await.unwrap_err()),
+            "the task was aborted before it returned"
+        );
+    });
+}
+
+#[test]
+fn a_task_that_takes_the_place_of_a_named_one_has_no_name() {
+    let own_name = async || {
+        let info = task::current().unwrap();
+        info.name().map(str::to_owned)
+    };
+    block_on(async {
+        let named = || task::Builder::new().name("first");
+        assert_eq!(
+            named().spawn(own_name()).await.unwrap().as_deref(),
+            Some("first")
+        );
+        assert_eq!(spawn(own_name()).await.unwrap(), None);
+        // One that is aborted, and one that panics.
+        let aborted = named().spawn(pending::<()>());
+        aborted.abort();
+        assert!(aborted.await.unwrap_err().is_cancelled());
+        assert_eq!(spawn(own_name()).await.unwrap(), None);
+        let panics = named().spawn(async { panic!("on purpose") });
+        assert!(panics.await.unwrap_err().is_panic());
+        assert_eq!(spawn(own_name()).await.unwrap(), None);
+        // Another one that is there meanwhile keeps its name.
+        let second = task::Builder::new().name("second");
+        let second = second.spawn(async move {
+            named().spawn(async {}).await.unwrap();
+            own_name().await
+        });
+        assert_eq!(second.await.unwrap().as_deref(), Some("second"));
+    });
+}

@@ -17,6 +17,7 @@ use std::thread;
 use crate::executor::spawn::Arrival;
 use crate::pool::Run;
 use crate::sys::sync::{Mutex, MutexGuard};
+use crate::sys::unwind::quietly;
 
 /// Where jobs report their end.
 pub(super) trait Home: Send + Sync + 'static {
@@ -81,6 +82,14 @@ impl<F, T, H> Job<F, T, H> {
     fn lock(&self) -> MutexGuard<'_, State<F, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Wakes whoever awaits a job whose home is gone.
+    fn wake_waiter(&self) {
+        let waiter = self.lock().waiter.take();
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    }
 }
 
 impl<F, T> State<F, T> {
@@ -119,12 +128,9 @@ where
         let output = catch_unwind(AssertUnwindSafe(closure));
         let before = self.lock().advance(Stage::Ended(output));
         if !matches!(before, Stage::Running) {
-            drop_quietly(before);
+            quietly(|| drop(before));
         } else if !self.home.send(self.clone()) {
-            let waiter = self.lock().waiter.take();
-            if let Some(waiter) = waiter {
-                waiter.wake();
-            }
+            self.wake_waiter();
         }
     }
 }
@@ -148,6 +154,10 @@ where
             waiter.wake();
         }
     }
+
+    fn abandon(self: Arc<Self>) {
+        self.wake_waiter();
+    }
 }
 
 impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
@@ -162,7 +172,7 @@ impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
                 drop(state);
                 return match stage {
                     Stage::Ended(output) => Poll::Ready(output),
-                    _ => unreachable!("it has arrived, and is not polled twice"),
+                    _ => panic!("a job of the pool was polled after its end"),
                 };
             }
             let is_known = state.waiter.as_ref();
@@ -187,7 +197,7 @@ impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
             let stage = state.advance(Stage::Over);
             (stage, state.waiter.take(), state.arrived)
         };
-        drop_quietly(stage);
+        quietly(|| drop(stage));
         drop(waiter);
         has_arrived
     }
@@ -209,15 +219,10 @@ where
             taken
         };
         let was_queued = taken.is_some();
-        drop_quietly(taken);
+        quietly(|| drop(taken));
         if was_queued {
             self.home.send(self.clone());
         }
         was_queued
     }
-}
-
-/// Drops what nobody wants. A panic of the drop has been reported by the panic hook, and goes nowhere else.
-fn drop_quietly<T>(unwanted: T) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(unwanted)));
 }

@@ -5,7 +5,6 @@
 //! ```
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::event_loop::handle::LoopHandle;
@@ -13,6 +12,7 @@ use crate::event_loop::jobs::{JobKey, Purpose};
 use crate::event_loop::remote::Remote;
 use crate::executor::spawn::Arrival;
 use crate::pool::{Class, Pool, Run};
+use crate::sys::unwind::quietly;
 
 /// What is done, step by step.
 pub(crate) trait Steps: Send + Sync + 'static {
@@ -57,7 +57,7 @@ struct Course<S: Steps> {
 impl<S: Steps> Run for Course<S> {
     fn run(self: Arc<Self>) {
         // A step that panics is the last one: the panic hook has reported it, and the loop has to hear of the end.
-        let goes_on = catch_unwind(AssertUnwindSafe(|| self.steps.step())).unwrap_or(false);
+        let goes_on = quietly(|| self.steps.step()).unwrap_or(false);
         if goes_on {
             let pool = self.pool.clone();
             let queued = pool.submit(self.class, self);

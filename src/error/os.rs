@@ -52,6 +52,8 @@ pub(crate) struct About {
     pub(crate) directory: Option<PathBuf>,
     /// Whether it is that directory which is at fault.
     pub(crate) is_directory: bool,
+    /// What to do about it.
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl OsError {
@@ -200,7 +202,8 @@ impl fmt::Display for OsError {
         } else {
             ""
         };
-        write!(f, ": {culprit}{}", self.source)
+        write!(f, ": {culprit}{}", self.source)?;
+        about.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }
 

@@ -176,12 +176,17 @@ impl Core {
     /// Returns what is left of the budget; zero only if it was used up.
     #[inline(always)]
     fn run_ticks(&self, mut budget: u64) -> u64 {
+        let before = budget;
         while budget > 0 {
             let Some(tick) = self.lane.pop_tick() else {
                 break;
             };
             tick.call();
             budget -= 1;
+        }
+        // Most drains have no tick to run.
+        if budget != before {
+            self.lane.shrink_ticks();
         }
         budget
     }

@@ -113,6 +113,13 @@ impl Handles {
         self.list.borrow().len()
     }
 
+    /// Takes out the wakers of all that waits for a handle.
+    pub(crate) fn take_wakers(&self) -> Vec<Waker> {
+        let headers = self.headers();
+        let owners = headers.iter().filter_map(|header| header.owner());
+        owners.flat_map(|owner| owner.take_waiters()).collect()
+    }
+
     /// Stops all handles for good and drops their callbacks, also of those that are not started: a callback may own its
     /// handle.
     pub(crate) fn shut_down(&self) {

@@ -18,6 +18,14 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
+    /// The waker, if it is one; a closure is dropped.
+    pub(super) fn into_waker(self) -> Option<Waker> {
+        match self {
+            Self::Wake(waker) => Some(waker),
+            _ => None,
+        }
+    }
+
     pub(crate) fn run(self) {
         match self {
             Self::Wake(waker) => waker.wake(),

@@ -132,6 +132,8 @@ impl std::fmt::Debug for Remote {
 struct State<T> {
     /// May hold the handle of another task, and so on.
     output: Option<Flat<Result<T, JoinError>>>,
+    /// Whether the handle has delivered the output.
+    is_taken: bool,
     /// Who awaits the output.
     waiter: Option<Waker>,
     aborted: bool,
@@ -143,6 +145,7 @@ impl<T> Default for State<T> {
     fn default() -> Self {
         Self {
             output: None,
+            is_taken: false,
             waiter: None,
             aborted: false,
             forward: None,
@@ -163,7 +166,7 @@ impl<T: 'static> Sender<T> {
     fn send(&self, output: Result<T, JoinError>) {
         let waiter = {
             let mut state = lock(&self.state);
-            if state.output.is_some() {
+            if state.output.is_some() || state.is_taken {
                 return;
             }
             state.output = Some(Flat::new(output));
@@ -214,6 +217,10 @@ impl<T: 'static> Future for Forward<T> {
 /// # Cancel safety
 ///
 /// Polling it by reference and giving up in between loses nothing.
+///
+/// # Panics
+///
+/// Polling it again after it was ready.
 #[must_use = "dropping the handle detaches the task"]
 pub struct RemoteJoinHandle<T> {
     state: Arc<Mutex<State<T>>>,
@@ -254,7 +261,8 @@ impl<T> RemoteJoinHandle<T> {
     /// Whether the task has ended and its output can be had at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        lock(&self.state).output.is_some()
+        let state = lock(&self.state);
+        state.output.is_some() || state.is_taken
     }
 }
 
@@ -264,7 +272,12 @@ impl<T> Future for RemoteJoinHandle<T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let waker = cx.waker().clone();
         let mut state = lock(&self.state);
+        if state.is_taken {
+            drop(state);
+            panic!("`RemoteJoinHandle` polled after completion");
+        }
         if let Some(output) = state.output.take().and_then(Flat::into_inner) {
+            state.is_taken = true;
             return Poll::Ready(output);
         }
         let before = state.waiter.replace(waker);

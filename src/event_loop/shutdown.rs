@@ -8,8 +8,11 @@ use std::rc::Rc;
 use super::EventLoop;
 use super::core::Core;
 use super::current;
+use super::handles::OnClose;
+use super::queue::Entry;
 use super::timers::Payload;
 use crate::executor::spawn::{Message, Runnable};
+use crate::sys::unwind::quietly;
 
 impl Core {
     /// Calls `body` as the run of this loop on this thread.
@@ -37,16 +40,23 @@ impl Core {
     fn shut_down(&self) {
         self.closed.set(true);
         let messages = self.drop_tasks();
-        drop(self.shared.inbox.close());
-        drop(messages);
+        for message in messages.into_iter().chain(self.shared.inbox.close()) {
+            // It may be awaited on another loop.
+            if let Message::Arrival(arrival) = message {
+                quietly(|| arrival.abandon());
+            }
+        }
 
         #[cfg(feature = "node")]
         if let Some(upper) = self.upper.get() {
             upper.shut_down();
         }
+        // What other loops of this thread await is woken in the end, to see that this one is gone.
+        let mut waiting = self.handles.take_wakers();
         for payload in self.timers.drain() {
-            if let Payload::Timer(timer) = payload {
-                timer.armed.set(None);
+            match payload {
+                Payload::Timer(timer) => timer.armed.set(None),
+                Payload::Sleep { waker, .. } => waiting.push(waker),
             }
         }
         for phase in [&self.idle, &self.prepare, &self.check] {
@@ -63,7 +73,9 @@ impl Core {
         while let Some(header) = self.closing.next() {
             self.handles.remove(&header);
             while let Some(unheard) = header.next_to_tell() {
-                drop(unheard);
+                if let OnClose::Wake(waker) = unheard {
+                    waiting.push(waker);
+                }
             }
         }
         for queue in [
@@ -75,13 +87,16 @@ impl Core {
             &self.poll_queue,
             &self.timers_queue,
         ] {
-            drop(queue.drain());
+            waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
         }
         self.put_off.clear();
         drop(self.lane.take_calls());
         // What the drops have counted once more is of no consequence: nothing will happen here.
         self.liveness.clear();
         self.jobs.clear();
+        for waker in waiting {
+            quietly(|| waker.wake());
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::registry::Id;
@@ -156,9 +157,21 @@ impl fmt::Debug for AbortHandle {
 }
 
 /// Why a task has no output: it panicked, or it was aborted (or its loop dropped) before it returned.
+///
+/// # Examples
+///
+/// ```
+/// use std::error::Error;
+///
+/// async fn answer() -> Result<u32, Box<dyn Error + Send + Sync>> {
+///     Ok(phaseloop::spawn(async { 42 }).await?)
+/// }
+///
+/// assert_eq!(phaseloop::block_on(answer()).unwrap(), 42);
+/// ```
 pub struct JoinError {
-    /// `None`: cancelled.
-    panic: Option<Payload>,
+    /// `None`: cancelled. A lock, so that the error is `Sync` although a payload need not be.
+    panic: Option<Box<Mutex<Payload>>>,
 }
 
 impl JoinError {
@@ -166,8 +179,16 @@ impl JoinError {
         Self { panic: None }
     }
 
-    pub(crate) fn panicked(panic: Payload) -> Self {
-        Self { panic: Some(panic) }
+    pub(crate) fn panicked(payload: Payload) -> Self {
+        Self {
+            panic: Some(Box::new(Mutex::new(payload))),
+        }
+    }
+
+    /// The payload, to look at.
+    fn payload(&self) -> Option<MutexGuard<'_, Payload>> {
+        let payload = self.panic.as_ref()?;
+        Some(payload.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the task was aborted, or dropped with its loop.
@@ -188,7 +209,8 @@ impl JoinError {
     ///
     /// Gives the error back when the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
-        self.panic.ok_or_else(Self::cancelled)
+        let payload = self.panic.ok_or_else(Self::cancelled)?;
+        Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -202,7 +224,7 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.panic {
+        match self.payload() {
             None => f.write_str("the task was aborted before it returned"),
             Some(payload) => match panic_message(&**payload) {
                 Some(message) => write!(f, "the task panicked: {message}"),
@@ -214,7 +236,7 @@ impl fmt::Display for JoinError {
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.panic {
+        match self.payload() {
             None => f.write_str("JoinError::Cancelled"),
             Some(payload) => {
                 let message = panic_message(&**payload).unwrap_or("..");

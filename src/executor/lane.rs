@@ -102,6 +102,12 @@ impl<R> Lane<R> {
         self.pop_microtask()
     }
 
+    /// Gives the memory of a burst back once the ticks are done.
+    #[inline]
+    pub(crate) fn shrink_ticks(&self) {
+        self.ticks.shrink(LARGE);
+    }
+
     /// Gives the memory of a burst back once the microtasks are done.
     #[inline(always)]
     pub(crate) fn shrink(&self) {

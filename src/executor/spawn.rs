@@ -130,6 +130,10 @@ impl Message {
 pub(crate) trait Arrival: Send + Sync {
     /// On the loop's thread, as a callback.
     fn arrive(self: Arc<Self>);
+
+    /// The loop is gone, and this was in its inbox. On the loop's thread; must not run user code
+    /// other than wakers.
+    fn abandon(self: Arc<Self>) {}
 }
 
 impl Notify for Notifier {

@@ -49,7 +49,8 @@ const LARGEST_BATCH: usize = 1024;
 pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     let path: Arc<Path> = path.as_ref().into();
     let root = path.clone();
-    let batch = job::run("read_dir", move || match fs::read_dir(&root) {
+    let about = || path.to_path_buf().into();
+    let batch = job::run_on("read_dir", about, move || match fs::read_dir(&root) {
         Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
         Err(error) => Err(wrap("read_dir", error, &root)),
     })
@@ -124,8 +125,9 @@ impl Stream for ReadDir {
                     self.batch = (self.batch * 2).min(LARGEST_BATCH);
                     let (most, root) = (self.batch, self.path.clone());
                     let room = std::mem::take(&mut self.entries);
-                    let work =
-                        job::submit("read_dir", move || Batch::take(rest, most, room, &root))?;
+                    let about = || self.path.to_path_buf().into();
+                    let take = move || Batch::take(rest, most, room, &root);
+                    let work = job::submit("read_dir", about, take)?;
                     self.rest = Some(Rest::Coming(work));
                 }
                 Some(Rest::Coming(mut work)) => {

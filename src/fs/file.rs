@@ -183,7 +183,10 @@ impl File {
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
         let closed = match Arc::try_unwrap(self.shared) {
-            Ok(shared) => job::run("close", move || shared.close()).await,
+            Ok(shared) => {
+                let about = shared.about();
+                job::run_on("close", || about, move || shared.close()).await
+            }
             // The job that still holds the file closes it.
             Err(_) => Ok(()),
         };
@@ -214,10 +217,14 @@ impl File {
     ///
     /// # Errors
     ///
-    /// Any OS error of `ftruncate`.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more than 2⁶³ − 1 bytes, which no file can
+    /// have; any OS error of `ftruncate`.
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        self.change("set_len", move |file| file.set_len(length))
-            .await
+        self.change("set_len", move |file| {
+            check_length(length)?;
+            file.set_len(length)
+        })
+        .await
     }
 
     /// Returns the metadata of the file.
@@ -299,9 +306,11 @@ impl File {
         job: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let shared = self.shared.clone();
-        job::run(operation, move || {
-            job(shared.file()).map_err(|error| shared.wrap(error, operation))
-        })
+        job::run_on(
+            operation,
+            || self.shared.about(),
+            move || job(shared.file()).map_err(|error| shared.wrap(error, operation)),
+        )
         .await
     }
 
@@ -323,6 +332,16 @@ impl File {
     pub(super) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()
     }
+}
+
+/// The system counts the bytes of a file with a sign.
+fn check_length(length: u64) -> io::Result<()> {
+    const LONGEST: i64 = i64::MAX;
+    if i64::try_from(length).is_ok() {
+        return Ok(());
+    }
+    let text = format!("a file cannot have {length} bytes: {LONGEST} is the most");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 impl From<std::fs::File> for File {

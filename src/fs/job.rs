@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::blocking::Work;
 use crate::blocking::steps::{self, Steps};
 use crate::error::OsError;
+use crate::error::os::About;
 use crate::event_loop::handle::LoopHandle;
 use crate::event_loop::jobs::Purpose;
 use crate::pool::Class;
@@ -18,11 +19,13 @@ use crate::pool::Class;
 /// When the pool has no thread and none can be started.
 pub(super) fn submit<T: Send + 'static>(
     operation: &'static str,
+    about: impl FnOnce() -> About,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
-    Work::submit(&handle, purpose, job)
+    let work = Work::submit(&handle, purpose, job);
+    work.map_err(|error| OsError::wrap(error, operation, about()))
 }
 
 /// Hands a job of several steps to the pool. It cannot be awaited or cancelled.
@@ -41,7 +44,16 @@ pub(crate) async fn run<T: Send + 'static>(
     operation: &'static str,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    submit(operation, job)?.await
+    run_on(operation, About::default, job).await
+}
+
+/// Runs an operation on the pool; `about` says what it is about if it cannot be queued.
+pub(super) async fn run_on<T: Send + 'static>(
+    operation: &'static str,
+    about: impl FnOnce() -> About,
+    job: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    submit(operation, about, job)?.await
 }
 
 /// Runs an operation on a path. An error names the operation and the path.
@@ -50,9 +62,10 @@ pub(crate) async fn on_path<T: Send + 'static>(
     path: &Path,
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let path = path.to_owned();
-    run(operation, move || {
-        job(&path).map_err(|error| OsError::wrap(error, operation, path))
+    let owned = path.to_owned();
+    let about = || path.to_owned().into();
+    run_on(operation, about, move || {
+        job(&owned).map_err(|error| OsError::wrap(error, operation, owned))
     })
     .await
 }
@@ -64,8 +77,10 @@ pub(super) async fn on_paths<T: Send + 'static>(
     target: &Path,
     job: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let (path, target) = (path.to_owned(), target.to_owned());
-    run(operation, move || {
+    let paths = || (path.to_owned(), target.to_owned());
+    let about = || paths().into();
+    let (path, target) = paths();
+    run_on(operation, about, move || {
         job(&path, &target).map_err(|error| OsError::wrap(error, operation, (path, target)))
     })
     .await

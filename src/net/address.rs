@@ -183,8 +183,11 @@ async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
         (question.as_str(), port)
             .to_socket_addrs()
             .map(Vec::from_iter)
-    })?;
-    let answer = work.await;
+    });
+    let answer = match work {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {host:?}: {error}")))
 }
 
@@ -249,7 +252,10 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
 pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
     let handle = LoopHandle::current_for("`net::lookup_addr`");
     let purpose = Purpose::new(Class::Dns, "lookup_addr");
-    let work = Work::submit(&handle, purpose, move || sys::names::name_of(&address))?;
-    let answer = work.await;
+    let work = Work::submit(&handle, purpose, move || sys::names::name_of(&address));
+    let answer = match work {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
     answer.map_err(|error| io::Error::new(error.kind(), format!("looking up {address}: {error}")))
 }

@@ -6,6 +6,8 @@ use std::net::{self, SocketAddr};
 use std::task::{Context, Poll, ready};
 
 use super::UdpSocket;
+use crate::error::OsError;
+use crate::error::os::About;
 use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
 
 /// Datagrams that are received or sent together, with one system call for many on Linux.
@@ -280,11 +282,17 @@ impl Batch {
                 Ok(sent)
             }
             Err(error) => {
-                if !is_temporary(&error) {
-                    self.start += 1;
-                    self.has_failed = true;
+                if is_temporary(&error) {
+                    return Err(error);
                 }
-                Err(error)
+                self.start += 1;
+                self.has_failed = true;
+                let address = self.failed().and_then(|datagram| datagram.address());
+                let about = About {
+                    address,
+                    ..About::default()
+                };
+                Err(OsError::wrap(error, "send_batch", about))
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The threads of the pool.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::queue::{Job, Queue};
@@ -9,6 +8,7 @@ use super::{Class, PoolBuilder, PoolStats, Run};
 use crate::sys;
 use crate::sys::fork;
 use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::sys::unwind::quietly;
 
 /// State shared between the pool's users and its threads.
 ///
@@ -170,7 +170,7 @@ fn work(shared: &Shared) {
             }
             // Jobs catch their own panics. A panic that escapes, from a drop, must not cost the
             // pool a thread.
-            let _ = catch_unwind(AssertUnwindSafe(|| run.run()));
+            quietly(|| run.run());
             state = shared.lock();
             state.queue.ended(class);
         } else if state.closed {

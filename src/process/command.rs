@@ -18,7 +18,8 @@ use crate::event_loop::handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
 use crate::kinds::{Kind, Site};
 use crate::sys::process::{
-    Ids, Plan, Process, enter_fault, has_inheritable_signals, inherited, is_worth_another_try,
+    Ids, Plan, Process, enter_fault, has_inheritable_signals, inherited, is_limit,
+    is_worth_another_try,
 };
 
 /// How often a start is tried when other threads get in the way of the chosen numbers.
@@ -240,7 +241,7 @@ impl Command {
         let streams = take_streams(&mut child, &mut started, channel, site);
         if let Err(error) = streams {
             let _ = child.kill();
-            return Err(error);
+            return Err(cannot_start(error, &self.std));
         }
         Ok(child)
     }
@@ -386,6 +387,10 @@ fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
         path: Some(command.get_program().into()),
         directory: directory.map(Path::to_owned),
         is_directory: fault.is_some(),
+        hint: is_limit(&error).then_some(
+            "the limit of processes (RLIMIT_NPROC, or that of the control group) or the memory may be \
+             exhausted",
+        ),
         ..About::default()
     };
     OsError::wrap(fault.unwrap_or(error), "spawn", about)
@@ -400,14 +405,29 @@ fn take_streams(
 ) -> io::Result<()> {
     let write = |end: process::ChildStdin| PipeWriter::from_fd_at(end.into(), site);
     let read = |end: OwnedFd| PipeReader::from_fd_at(end, site);
-    child.stdin = started.stdin.take().map(write).transpose()?;
-    let stdout = started.stdout.take().map(OwnedFd::from);
-    child.stdout = stdout.map(read).transpose()?;
-    let stderr = started.stderr.take().map(OwnedFd::from);
-    child.stderr = stderr.map(read).transpose()?;
-    let talk = |stream| Channel::from_std_at(stream, site);
-    child.channel = channel.map(talk).transpose()?;
+    let stdin = started.stdin.take().map(write);
+    child.stdin = stdin
+        .transpose()
+        .map_err(|error| unwatched("stdin", error))?;
+    let stdout = started.stdout.take().map(OwnedFd::from).map(read);
+    child.stdout = stdout
+        .transpose()
+        .map_err(|error| unwatched("stdout", error))?;
+    let stderr = started.stderr.take().map(OwnedFd::from).map(read);
+    child.stderr = stderr
+        .transpose()
+        .map_err(|error| unwatched("stderr", error))?;
+    let channel = channel.map(|stream| Channel::from_std_at(stream, site));
+    child.channel = channel
+        .transpose()
+        .map_err(|error| unwatched("channel", error))?;
     Ok(())
+}
+
+/// The error of a stream that the loop could not take; the child was killed.
+fn unwatched(stream: &str, error: io::Error) -> io::Error {
+    let text = format!("its {stream} could not be put on the loop: {error}");
+    io::Error::new(error.kind(), text)
 }
 
 /// A command of the standard library, with everything that is set in it.

@@ -26,6 +26,7 @@
 //! | `terminal` | the settings of terminals, brought back from wherever the process ends |
 //! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
 //! | [`thread`] | a number for each thread that is never used twice |
+//! | [`unwind`] | panics that end where they are |
 //! | `watch` | the kernel's notices about files and directories |
 
 pub(crate) mod call;
@@ -64,5 +65,6 @@ pub(crate) mod terminal;
 pub(crate) mod thread;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;
+pub(crate) mod unwind;
 #[cfg(feature = "fs")]
 pub(crate) mod watch;

@@ -226,8 +226,8 @@ impl Cursor {
         let window = asked.max(self.window).max(SMALLEST_READ);
         let (known, behind) = (self.can_seek, self.take_behind());
         let mut buffer = std::mem::take(&mut self.spare);
-        let shared = shared.clone();
-        let work = job::submit("read", move || {
+        let (shared, about) = (shared.clone(), || shared.about());
+        let work = job::submit("read", about, move || {
             let mut file = shared.file();
             let can_seek = known.unwrap_or_else(|| file.stream_position().is_ok());
             let asked = if can_seek { window } else { asked };
@@ -329,8 +329,8 @@ impl Cursor {
         self.forget_ahead();
         self.window = 0;
         let behind = self.take_behind().unwrap_or(0);
-        let shared = shared.clone();
-        let work = job::submit("seek", move || {
+        let (shared, about) = (shared.clone(), || shared.about());
+        let work = job::submit("seek", about, move || {
             let mut file = shared.file();
             // Seeks to the file's position first: a relative seek starts there, and a failed seek
             // leaves it there.

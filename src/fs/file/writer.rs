@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +15,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::blocking::steps::Steps;
 use crate::error::OsError;
+use crate::error::os::About;
 use crate::fs::job;
 use crate::sys;
+use crate::sys::unwind::quietly;
 
 /// The most bytes that are accepted and not yet taken by a job.
 const MOST_PENDING: usize = 1 << 20;
@@ -74,7 +75,12 @@ impl Shared {
     }
 
     pub(super) fn wrap(&self, error: io::Error, operation: &'static str) -> io::Error {
-        OsError::wrap(error, operation, self.path.clone())
+        OsError::wrap(error, operation, self.about())
+    }
+
+    /// The path, as far as it is known.
+    pub(super) fn about(&self) -> About {
+        self.path.clone().into()
     }
 
     /// Takes the error of an accepted write, which is reported once.
@@ -112,10 +118,12 @@ impl Shared {
             state.courses += 1;
             state.behind = behind;
         }
-        job::start("write", self.clone()).inspect_err(|_| {
+        job::start("write", self.clone()).map_err(|error| {
             let mut state = self.lock();
             state.is_writing = false;
             state.pending.clear();
+            drop(state);
+            self.wrap(error, "write")
         })
     }
 
@@ -157,7 +165,7 @@ impl Shared {
         if is_waited_for {
             // The buffer has room again. A waker that panics is reported by the panic hook; the
             // bytes must be written all the same.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.wake_by_ref()));
+            quietly(|| self.wake_by_ref());
         }
         Some(taken)
     }

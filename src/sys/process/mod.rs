@@ -14,7 +14,7 @@ use std::process::ExitStatus;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-pub(crate) use plan::{Ids, Plan, has_inheritable_signals, is_worth_another_try};
+pub(crate) use plan::{Ids, Plan, has_inheritable_signals, is_limit, is_worth_another_try};
 
 /// A child that was started and has not been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,8 @@ impl Process {
     ///
     /// ECHILD when somebody else in the process has waited for it.
     pub(crate) fn try_wait(self) -> io::Result<Option<ExitStatus>> {
-        let ended = waitpid(Some(self.id), WaitOptions::NOHANG)?;
+        let wait = || waitpid(Some(self.id), WaitOptions::NOHANG);
+        let ended = rustix::io::retry_on_intr(wait)?;
         Ok(ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())))
     }
 

@@ -53,6 +53,11 @@ pub(crate) fn is_worth_another_try(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EBUSY)
 }
 
+/// Whether a start has failed because the system makes no further process.
+pub(crate) fn is_limit(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
+}
+
 /// What keeps the chosen numbers from being taken by descriptors that the start itself needs.
 pub(crate) struct Placeholders {
     _held: Vec<OwnedFd>,
@@ -112,7 +117,8 @@ fn hold(
         return Ok(None);
     }
     loop {
-        let placeholder = fcntl_dupfd_cloexec(source, target)?;
+        let placeholder = fcntl_dupfd_cloexec(source, target)
+            .map_err(|error| explain_number(target, error.into()))?;
         if placeholder.as_raw_fd() == target {
             held.push(placeholder);
             return Ok(None);
@@ -123,6 +129,20 @@ fn hold(
             return Ok(tenant);
         }
     }
+}
+
+/// Names the number that a descriptor was to have.
+fn explain_number(number: RawFd, error: io::Error) -> io::Error {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let text = match limit {
+        Some(limit) if u64::try_from(number).is_ok_and(|number| number >= limit) => format!(
+            "no descriptor can have the number {number}: the limit (RLIMIT_NOFILE) is {limit}, so \
+             {} is the highest",
+            limit.saturating_sub(1)
+        ),
+        _ => format!("a descriptor for the number {number}: {error}"),
+    };
+    io::Error::new(error.kind(), text)
 }
 
 /// Which open file a number stands for. Pipes and sockets have one each.
@@ -178,7 +198,7 @@ impl Steps {
             } else {
                 // SAFETY: the number is the child's to use: nobody owns it here (see `hold`), and what it was is closed.
                 let mut target = unsafe { OwnedFd::from_raw_fd(placed.target) };
-                let done = rustix::io::dup2(source, &mut target);
+                let done = rustix::io::retry_on_intr(|| rustix::io::dup2(source, &mut target));
                 // The program inherits it.
                 std::mem::forget(target);
                 done?;
