@@ -3,7 +3,7 @@
 use std::io;
 
 /// The name of an error number, such as `ENOENT`. `None` for one without a name here, and where the system has no such names.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "node"))]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => {
@@ -22,7 +22,7 @@ pub(crate) fn name(number: i32) -> Option<&'static str> {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(all(not(unix), feature = "node"))]
 pub(crate) fn name(_number: i32) -> Option<&'static str> {
     None
 }
@@ -38,7 +38,7 @@ pub(crate) fn cancelled() -> io::Error {
     io::Error::other("the handle was closed before the operation had ended")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, unix, feature = "node"))]
 mod tests {
     use super::name;
 

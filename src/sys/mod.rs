@@ -36,7 +36,6 @@ pub(crate) mod current;
 pub(crate) mod datagrams;
 #[cfg(unix)]
 pub(crate) mod descriptor;
-#[cfg(feature = "node")]
 pub(crate) mod errno;
 pub(crate) mod fork;
 #[cfg(feature = "fs")]
