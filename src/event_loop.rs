@@ -279,7 +279,10 @@ impl Core {
         }
         self.run_lanes();
         self.clock.update();
-        self.is_alive() && !self.stop.get()
+        let runs = self.is_alive() && !self.stop.get();
+        // The first turn makes up for it.
+        self.has_rest.set(self.has_rest.get() && !runs);
+        runs
     }
 
     /// How long the poll phase may sleep, in nanoseconds: not at all if there is something to do, else until the earliest
@@ -356,7 +359,6 @@ impl Core {
     /// Reports closed handles, the last one closed first, then wakes who waits for the phase.
     fn run_closing(&self) {
         let _span = self.probe.phase(Phase::Closing);
-        self.has_rest.set(false);
         if !self.closing.is_empty() {
             self.run_closing_pass();
         }

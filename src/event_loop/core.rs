@@ -90,7 +90,7 @@ pub(crate) struct Core {
     pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
     pub(crate) was_stopped: Cell<bool>,
-    /// Whether a panic has cut a phase short, until the next turn has made up for it.
+    /// Whether a panic has cut a phase short, until the next run begins.
     pub(super) has_rest: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,

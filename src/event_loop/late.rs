@@ -35,10 +35,11 @@ impl Late {
         self.parts.get().is_some_and(|parts| parts.any())
     }
 
-    /// Whether a signal was caught, or is left from a pass that a panic cut short.
+    /// Whether a signal was caught, or is left from a pass that a panic cut short. `None`: this loop has nothing that comes
+    /// last.
     #[inline]
-    pub(super) fn has_caught(&self) -> bool {
-        self.parts.get().is_some_and(|parts| parts.signals.any())
+    pub(super) fn has_caught(&self) -> Option<bool> {
+        self.parts.get().map(|parts| parts.signals.any())
     }
 
     /// Whether a panic has left some who were not told.
@@ -95,17 +96,8 @@ impl Core {
 
     /// Delivers what comes last, and of signals, if one was caught before the batch, all that are caught by now (R115).
     /// Returns how many events that were; the signals are at least one, though all of them may be passed over.
-    #[inline]
-    pub(super) fn run_late(&self, caught: bool) -> usize {
-        if caught || self.late.any() {
-            self.run_parts(caught)
-        } else {
-            0
-        }
-    }
-
     #[inline(never)]
-    fn run_parts(&self, caught: bool) -> usize {
+    pub(super) fn run_late(&self, caught: bool) -> usize {
         let Parts {
             watches,
             signals,

@@ -33,7 +33,7 @@ impl Core {
         loop {
             self.wait(timeout)?;
             self.clock.update();
-            let caught = self.late.has_caught();
+            let late = self.late.has_caught();
             let reported = self.events.borrow().len();
             // A wake-up counts, also if there is nothing to call (R90).
             let mut dispatched = usize::from(self.run_messages());
@@ -43,7 +43,7 @@ impl Core {
             if !self.poll_queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
-            let late = self.run_late(caught);
+            let late = late.map_or(0, |caught| self.run_late(caught));
             dispatched += late;
             if dispatched > 0 {
                 full_batches += 1;
