@@ -121,8 +121,8 @@ fn an_accept_error_without_a_listener_is_uncaught_and_the_server_goes_on() {
         let uncaught = Rc::new(Cell::new(0));
         let seen = uncaught.clone();
         let exit = node::run(async move {
-            process::on_uncaught_panic(move |uncaught| {
-                assert_eq!(uncaught.reason().to_string(), "accept ENOBUFS");
+            process::on_uncaught_exception(move |uncaught, _| {
+                assert_eq!(uncaught.to_string(), "accept ENOBUFS");
                 seen.set(seen.get() + 1);
             });
             let server = net::Server::new();

@@ -464,7 +464,7 @@ fn n076_a_panic_in_the_drain_of_a_task_woken_by_io_leaves_the_other_events() {
         let trace = trace.clone();
         async move {
             let tell = trace.clone();
-            process::on_uncaught_panic(move |uncaught| tell.log(uncaught.reason()));
+            process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
             let mut writers = Vec::new();
             for name in ["first", "second"] {
                 let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();

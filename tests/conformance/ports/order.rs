@@ -818,8 +818,8 @@ async fn throwing_listeners() {
     let get =
         |socket: &Rc<RefCell<Option<net::Socket>>>| socket.borrow().clone().expect("it was made");
     let first = b.clone();
-    process::on_uncaught_panic(move |uncaught| {
-        let text = uncaught.reason().to_string();
+    process::on_uncaught_exception(move |uncaught, _| {
+        let text = uncaught.to_string();
         log(format!("uncaught {text}"));
         if text == "in connect" {
             let socket = get(&first);
