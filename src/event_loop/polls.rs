@@ -167,13 +167,31 @@ impl Core {
             self.stop_poll(&poll);
         }
         poll.reported.set(Some(reported));
+        let _rearm = Rearm {
+            core: self,
+            poll: &poll,
+            key,
+        };
         self.dispatch(Phase::Poll, || poll.callback.call());
+        1
+    }
+}
+
+/// Asks for the next event after the callback, also after its panic, where each is reported once only.
+struct Rearm<'a> {
+    core: &'a Core,
+    poll: &'a PollState,
+    key: usize,
+}
+
+impl Drop for Rearm<'_> {
+    fn drop(&mut self) {
+        let Self { core, poll, key } = *self;
         if NEEDS_REARM && poll.key.get() == Some(key) {
             // A source that cannot be watched any more is not reported; the next start says why.
-            let _ = self
+            let _ = core
                 .poller
                 .change_level(poll.source, key, poll.events.get());
         }
-        1
     }
 }
