@@ -51,6 +51,8 @@ struct Inner {
 enum Cause {
     Io(io::Error),
     Node(Error),
+    /// Of several attempts, all of which failed.
+    Several(Vec<Error>),
 }
 
 impl Error {
@@ -168,6 +170,23 @@ impl Error {
         Self::make("TimeoutError", Some("23"), message, None)
     }
 
+    /// What has become of several attempts: their only error, or all of them as Node's `AggregateError`, which has the
+    /// code of the first and no text.
+    pub(super) fn aggregate(mut errors: Vec<Self>) -> Self {
+        if errors.len() == 1 {
+            return errors.remove(0);
+        }
+        let code = errors.first().and_then(|first| first.inner.code.clone());
+        let inner = Rc::new(Inner {
+            name: "AggregateError".into(),
+            code,
+            message: "".into(),
+            cause: Some(Cause::Several(errors)),
+            request: None,
+        });
+        Self { inner }
+    }
+
     /// What a promise is rejected with that is resolved with itself.
     pub(super) fn chaining_cycle() -> Self {
         Self::type_error("Chaining cycle detected for promise #<Promise>")
@@ -246,7 +265,17 @@ impl Error {
     pub fn as_io(&self) -> Option<&io::Error> {
         match &self.inner.cause {
             Some(Cause::Io(error)) => Some(error),
+            Some(Cause::Several(errors)) => errors.first()?.as_io(),
             _ => None,
+        }
+    }
+
+    /// The errors of several attempts, as of a connection to a name with several addresses. Empty for any other error.
+    #[must_use]
+    pub fn errors(&self) -> &[Self] {
+        match &self.inner.cause {
+            Some(Cause::Several(errors)) => errors,
+            _ => &[],
         }
     }
 
@@ -443,6 +472,7 @@ impl std::error::Error for Error {
         match &self.inner.cause {
             Some(Cause::Io(error)) => Some(error),
             Some(Cause::Node(error)) => Some(error),
+            Some(Cause::Several(errors)) => errors.first().map(|error| error as _),
             None => None,
         }
     }

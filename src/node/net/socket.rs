@@ -21,9 +21,8 @@ use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
-use crate::error::OsError;
 use crate::kinds::Site;
-use crate::net::TcpStream;
+use crate::net::{TcpStream, lookup_host};
 use crate::phase;
 
 /// The socket is connected.
@@ -354,11 +353,21 @@ async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error
             return connected.map_err(Error::of_connect);
         }
     };
-    match TcpStream::connect_at((host.as_str(), port), site).await {
-        // No address was tried: the name was not found.
-        Err(error) if OsError::of(&error).is_none() => Err(Error::of_lookup(error, &host)),
-        connected => opened(connected),
+    let addresses = lookup_host((host.as_str(), port)).await;
+    let addresses = addresses.map_err(|error| Error::of_lookup(error, &host))?;
+    open_one_of(&addresses, site).await
+}
+
+/// Connects to the first address that answers.
+async fn open_one_of(addresses: &[SocketAddr], site: Site) -> Result<Box<dyn Connection>, Error> {
+    let mut errors = Vec::new();
+    for &address in addresses {
+        match opened(TcpStream::connect_at(address, site).await) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => errors.push(error),
+        }
     }
+    Err(Error::aggregate(errors))
 }
 
 fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
@@ -567,5 +576,41 @@ impl fmt::Debug for Socket {
             .field("connecting", &self.connecting())
             .field("destroyed", &self.destroyed())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::panic::Location;
+
+    use super::open_one_of;
+
+    /// Two ports that refuse.
+    fn refusing() -> [SocketAddr; 2] {
+        let listen = |()| std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        [(); 2]
+            .map(listen)
+            .map(|listener| listener.local_addr().unwrap())
+    }
+
+    #[test]
+    fn the_errors_of_several_addresses_are_one_aggregate_error() {
+        crate::block_on(async {
+            let site = Location::caller();
+            let addresses = refusing();
+            let Err(error) = open_one_of(&addresses, site).await else {
+                panic!("nothing listens there");
+            };
+            let parts = (error.name(), error.code(), error.message());
+            assert_eq!(parts, ("AggregateError", Some("ECONNREFUSED"), ""));
+            let texts: Vec<_> = error.errors().iter().map(ToString::to_string).collect();
+            let expected = addresses.map(|address| format!("connect ECONNREFUSED {address}"));
+            assert_eq!(texts, expected);
+            let Err(error) = open_one_of(&addresses[..1], site).await else {
+                panic!("nothing listens there");
+            };
+            assert_eq!((error.name(), error.message()), ("Error", &*expected[0]));
+        });
     }
 }
