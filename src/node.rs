@@ -55,6 +55,8 @@ mod callbacks;
 mod combinators;
 mod delay;
 mod error;
+#[cfg(unix)]
+mod ipc;
 mod lists;
 pub mod process;
 mod promise;

@@ -1,8 +1,9 @@
 //! Child processes, with events. Node's `child_process`, over [`crate::process`]; on Unix only.
 
 mod exec;
+mod fork;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::future::poll_fn;
@@ -13,9 +14,12 @@ use std::task::{Poll, Waker};
 pub use self::exec::{
     ExecError, ExecOptions, ExecOutput, exec, exec_file, exec_file_with, exec_with, promises,
 };
+pub use self::fork::{fork, fork_command};
 use super::callbacks::in_callbacks;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
+use super::ipc::Ipc;
+pub use super::ipc::{DISCONNECT, Json, MESSAGE};
 use super::stream::{CLOSE, Readable, Writable};
 use crate::process::{self, Command, ExitStatus, Stdio};
 use crate::signal::SignalKind;
@@ -140,6 +144,8 @@ struct Inner {
     stderr: Option<Readable<Vec<u8>>>,
     child: RefCell<Option<process::Child>>,
     exit: Cell<Option<Exit>>,
+    /// The channel of a forked program.
+    ipc: OnceCell<Rc<Ipc>>,
     /// A signal was sent from here.
     was_killed: Cell<bool>,
     /// What has to end before [`CLOSE`]: the program, and each pipe.
@@ -197,6 +203,7 @@ impl ChildProcess {
             stderr,
             child: RefCell::new(child),
             exit: Cell::new(None),
+            ipc: OnceCell::new(),
             was_killed: Cell::new(false),
             open: Cell::new(1 + pipes),
             closed: RefCell::default(),

@@ -26,5 +26,7 @@ mod local;
 mod local;
 
 pub use self::address::Address;
-pub use self::server::{CONNECTION, LISTENING, Server, create_server};
-pub use self::socket::{CONNECT, READY, Socket, TIMEOUT, connect, connect_with};
+#[cfg(unix)]
+pub(in crate::node) use self::local::socket_of;
+pub use self::server::{CONNECTION, LISTENING, Server, create_server, create_server_with};
+pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};

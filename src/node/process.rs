@@ -1,5 +1,7 @@
 //! The events of a program's end, and of what nobody has caught; on Unix its signals and its standard streams.
 
+#[cfg(unix)]
+mod channel;
 mod once;
 #[cfg(unix)]
 mod signals;
@@ -12,6 +14,8 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::{Rc, Weak};
 
+#[cfg(unix)]
+pub use self::channel::{connected, disconnect, on_disconnect, on_message, send, send_with};
 pub use self::once::{
     on_uncaught_exception_monitor, once_before_exit, once_exit, once_rejection_handled,
     once_uncaught_exception, once_unhandled_rejection, once_warning,
@@ -47,6 +51,8 @@ pub(super) struct ProcessState {
     uncaught_origin: Cell<Option<Origin>>,
     /// A listener of something uncaught has panicked.
     is_listener_at_fault: Cell<bool>,
+    #[cfg(unix)]
+    channel: channel::ParentChannel,
     #[cfg(unix)]
     signals: signals::SignalListeners,
     #[cfg(unix)]
@@ -356,6 +362,8 @@ impl ProcessState {
     }
 
     pub(super) fn shut_down(&self) {
+        #[cfg(unix)]
+        self.channel.shut_down();
         #[cfg(unix)]
         self.signals.shut_down();
         #[cfg(unix)]

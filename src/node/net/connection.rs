@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::super::stream::write_chunks;
-use crate::event_loop::handles::Close;
+use crate::event_loop::handles::{Close, Handle};
 use crate::kinds::Site;
 use crate::net::{TcpListener, TcpStream};
 
@@ -25,6 +25,8 @@ pub(super) trait Connection {
     /// Whether a read would be tried now.
     fn is_readable(&self) -> bool;
     fn shutdown_write(&self) -> io::Result<()>;
+    /// Whether it keeps the loop alive.
+    fn set_referenced(&self, is_referenced: bool);
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
 }
@@ -38,6 +40,8 @@ pub(super) trait Listener {
     fn accept(&self, site: Site) -> Accept<'_>;
     /// Whether the last error is one that stays: it does not concern one connection, and was not dealt with.
     fn is_resting(&self) -> bool;
+    /// Whether it keeps the loop alive.
+    fn set_referenced(&self, is_referenced: bool);
     fn address(&self) -> Option<SocketAddr>;
 }
 
@@ -76,6 +80,10 @@ macro_rules! connection_of_stream {
             $crate::node::callbacks::is_ready(self.readable())
         }
 
+        fn set_referenced(&self, is_referenced: bool) {
+            $crate::node::net::connection::set_referenced(self, is_referenced);
+        }
+
         fn shutdown_write(&self) -> std::io::Result<()> {
             self.shutdown(std::net::Shutdown::Write)
         }
@@ -107,8 +115,20 @@ impl Listener for TcpListener {
         Self::is_resting(self)
     }
 
+    fn set_referenced(&self, is_referenced: bool) {
+        set_referenced(self, is_referenced);
+    }
+
     fn address(&self) -> Option<SocketAddr> {
         self.local_addr().ok()
+    }
+}
+
+pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
+    if is_referenced {
+        handle.ref_();
+    } else {
+        handle.unref();
     }
 }
 

@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::connection::{Accept, Connection, Listener};
+use super::connection::{Accept, Connection, Listener, set_referenced};
+use super::socket::{Socket, SocketOptions};
 use crate::kinds::Site;
 use crate::net::{UnixListener, UnixStream};
 
@@ -15,6 +16,17 @@ pub(super) async fn connect(path: &Path, site: Site) -> io::Result<Box<dyn Conne
 #[track_caller]
 pub(super) fn listen(path: &Path, site: Site) -> io::Result<Box<dyn Listener>> {
     Ok(Box::new(UnixListener::bind_at(path, site)?))
+}
+
+/// A socket over a stream that is connected.
+#[track_caller]
+pub(in crate::node) fn socket_of(stream: std::os::unix::net::UnixStream) -> io::Result<Socket> {
+    let connection = Box::new(UnixStream::from_std(stream)?);
+    Ok(Socket::of(
+        connection,
+        SocketOptions::default(),
+        Box::new(|| ()),
+    ))
 }
 
 impl Connection for UnixStream {
@@ -35,6 +47,10 @@ impl Listener for UnixListener {
 
     fn is_resting(&self) -> bool {
         Self::is_resting(self)
+    }
+
+    fn set_referenced(&self, is_referenced: bool) {
+        set_referenced(self, is_referenced);
     }
 
     fn address(&self) -> Option<SocketAddr> {

@@ -16,7 +16,7 @@ use super::super::stream::CLOSE;
 use super::address::Address;
 use super::connection::Listener;
 use super::local;
-use super::socket::Socket;
+use super::socket::{Socket, SocketOptions};
 use crate::event_loop::handle::LoopHandle;
 use crate::kinds::Site;
 use crate::net::TcpSocket;
@@ -35,6 +35,14 @@ const BACKLOG: u32 = 511;
 pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
     let server = Server::new();
     server.on(CONNECTION, listener);
+    server
+}
+
+/// A server whose sockets are made with options. It does not listen yet. JavaScript: `net.createServer({ allowHalfOpen,
+/// highWaterMark }, listener)`.
+pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + 'static) -> Server {
+    let server = create_server(listener);
+    server.inner.options.set(options);
     server
 }
 
@@ -58,6 +66,12 @@ struct Inner {
     connections: Cell<usize>,
     /// Changes with each close: what was begun before does not listen any more.
     generation: Cell<u64>,
+    /// How its sockets are made.
+    options: Cell<SocketOptions>,
+    /// What listens.
+    listener: RefCell<Option<Rc<dyn Listener>>>,
+    /// It does not keep the loop alive.
+    is_unreferenced: Cell<bool>,
 }
 
 impl Server {
@@ -180,6 +194,9 @@ impl Server {
         let signal = controller.signal();
         let before = self.inner.listening.replace(Some(controller));
         drop(before);
+        let listener: Rc<dyn Listener> = Rc::from(listener);
+        listener.set_referenced(!self.inner.is_unreferenced.get());
+        self.inner.listener.replace(Some(listener.clone()));
         in_callbacks(async move {
             let closed = signal.clone();
             let accepting = signal.guard(async move {
@@ -189,7 +206,7 @@ impl Server {
                             server.inner.connections.set(server.connections() + 1);
                             let inner = server.inner.clone();
                             let gone = Box::new(move || inner.socket_gone());
-                            let socket = Socket::of(connection, gone);
+                            let socket = Socket::of(connection, server.inner.options.get(), gone);
                             call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
                         }
                         Err(error) if is_worth_an_event(&error, &*listener) => {
@@ -208,6 +225,8 @@ impl Server {
     /// Accepts no more. [`CLOSE`] is emitted by a tick, when no connection is left.
     pub fn close(&self) {
         self.inner.generation.set(self.inner.generation.get() + 1);
+        let listener = self.inner.listener.take();
+        drop(listener);
         let listening = self.inner.listening.take();
         if let Some(listening) = listening {
             listening.abort();
@@ -231,6 +250,34 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.inner.address.get()
+    }
+
+    /// Calls back with the number of open connections, by a tick. JavaScript: `server.getConnections(callback)`; the number
+    /// itself is [`connections`](Self::connections).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn get_connections(&self, callback: impl FnOnce(Result<usize, Error>) + 'static) {
+        let count = self.connections();
+        next_tick(move || callback(Ok(count)));
+    }
+
+    /// Lets the loop end although the server listens. JavaScript: `server.unref()`.
+    pub fn unref(&self) {
+        self.set_referenced(false);
+    }
+
+    /// Makes the server keep the loop alive while it listens; it does from the start. JavaScript: `server.ref()`.
+    pub fn ref_(&self) {
+        self.set_referenced(true);
+    }
+
+    fn set_referenced(&self, is_referenced: bool) {
+        self.inner.is_unreferenced.set(!is_referenced);
+        if let Some(listener) = &*self.inner.listener.borrow() {
+            listener.set_referenced(is_referenced);
+        }
     }
 
     /// How many of its connections are open.

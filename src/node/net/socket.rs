@@ -16,7 +16,11 @@ use super::super::callbacks::{call_user, in_callbacks};
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
-use super::super::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
+use super::super::stream::{
+    CLOSE, Done, Duplex, IntoChunk, Readable, ReadableBuilder, WeakDuplex, Writable,
+    WritableBuilder,
+};
+use super::super::string_decoder::Encoding;
 use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
@@ -109,11 +113,38 @@ pub struct Socket {
     inner: Rc<Inner>,
 }
 
+/// What a socket is made with. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Whether it stays open for writing when the other side has ended.
+    pub allow_half_open: bool,
+    /// How many bytes each direction keeps; 16 KiB unless told otherwise.
+    pub high_water_mark: Option<usize>,
+}
+
+impl SocketOptions {
+    fn duplex(
+        self,
+        mut readable: ReadableBuilder<Vec<u8>>,
+        mut writable: WritableBuilder<Vec<u8>>,
+    ) -> Duplex<Vec<u8>, Vec<u8>> {
+        if let Some(mark) = self.high_water_mark {
+            readable = readable.high_water_mark(mark);
+            writable = writable.high_water_mark(mark);
+        }
+        let duplex = Duplex::new(readable, writable);
+        duplex.set_allow_half_open(self.allow_half_open);
+        duplex
+    }
+}
+
 #[derive(Default)]
 struct Inner {
     slot: Slot,
     connecting: Cell<bool>,
     reading: Cell<bool>,
+    /// It does not keep the loop alive.
+    is_unreferenced: Cell<bool>,
     had_error: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
     /// Fires when nothing was read or written for a while.
@@ -132,6 +163,16 @@ impl Socket {
     /// When no loop runs on this thread and the socket is used.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_options(SocketOptions::default())
+    }
+
+    /// A socket that is not connected, with options. JavaScript: `new net.Socket({ allowHalfOpen, highWaterMark })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread and the socket is used.
+    #[must_use]
+    pub fn with_options(options: SocketOptions) -> Self {
         let inner = Rc::new(Inner::default());
         let [reads, writes, writes_all, ends, destroys] = [(); 5].map(|()| inner.clone());
         let readable = Readable::bytes().read(move |readable, _| {
@@ -145,7 +186,7 @@ impl Socket {
             .write_all(move |chunks, done| writes_all.write_all(chunks, done))
             .end(move |done| ends.shut_down(done))
             .destroy(move |error, done| destroys.destroy(error, done));
-        let duplex = Duplex::new_not_half_open(readable, writable);
+        let duplex = options.duplex(readable, writable);
         duplex.emitter().set_class("Socket");
         let known = inner.duplex.set(duplex.downgrade());
         debug_assert!(known.is_ok(), "a socket has one stream");
@@ -153,8 +194,12 @@ impl Socket {
     }
 
     /// A socket of a server.
-    pub(super) fn of(connection: Box<dyn Connection>, on_destroy: Box<dyn FnOnce()>) -> Self {
-        let socket = Self::new();
+    pub(super) fn of(
+        connection: Box<dyn Connection>,
+        options: SocketOptions,
+        on_destroy: Box<dyn FnOnce()>,
+    ) -> Self {
+        let socket = Self::with_options(options);
         socket.duplex.closes_by_hand();
         socket.inner.on_destroy.replace(Some(on_destroy));
         socket.inner.open(connection);
@@ -312,6 +357,57 @@ impl Socket {
         }
     }
 
+    /// Lets the loop end although the socket is open. JavaScript: `socket.unref()`.
+    pub fn unref(&self) {
+        self.set_referenced(false);
+    }
+
+    /// Makes the socket keep the loop alive; it does from the start. JavaScript: `socket.ref()`.
+    pub fn ref_(&self) {
+        self.set_referenced(true);
+    }
+
+    fn set_referenced(&self, is_referenced: bool) {
+        self.inner.is_unreferenced.set(!is_referenced);
+        if let Some(connection) = &*self.inner.slot.borrow() {
+            connection.set_referenced(is_referenced);
+        }
+    }
+
+    /// How many bytes have come. JavaScript: `socket.bytesRead`.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.readable().bytes_read()
+    }
+
+    /// How many bytes were written, with those that wait. JavaScript: `socket.bytesWritten`.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.writable().bytes_written() + self.writable().length() as u64
+    }
+
+    /// Whether the socket stays open for writing when the other side has ended. JavaScript: `socket.allowHalfOpen`.
+    #[must_use]
+    pub fn allow_half_open(&self) -> bool {
+        self.duplex.allow_half_open()
+    }
+
+    /// Sets [`allow_half_open`](Self::allow_half_open). JavaScript: `socket.allowHalfOpen = true`.
+    pub fn set_allow_half_open(&self, allow: bool) {
+        self.duplex.set_allow_half_open(allow);
+    }
+
+    /// Decodes what comes from now on; see [`Readable::set_encoding`]. JavaScript: `socket.setEncoding('utf8')`.
+    pub fn set_encoding(&self, encoding: Encoding) -> &Self {
+        self.readable().set_encoding(encoding);
+        self
+    }
+
+    /// Adds a listener for what comes, as text; see [`Readable::on_text`].
+    pub fn on_text(&self, listener: impl Fn(&str) + 'static) -> ListenerId {
+        self.readable().on_text(listener)
+    }
+
     /// Whether the socket was destroyed.
     #[must_use]
     pub fn destroyed(&self) -> bool {
@@ -379,6 +475,7 @@ fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
 
 impl Inner {
     fn open(&self, connection: Box<dyn Connection>) {
+        connection.set_referenced(!self.is_unreferenced.get());
         self.addresses.set(connection.addresses());
         self.slot.replace(Some(connection));
     }

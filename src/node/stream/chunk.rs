@@ -147,7 +147,8 @@ impl<T> Clone for Mode<T> {
 impl<T> Copy for Mode<T> {}
 
 struct Bytes<T> {
-    is_empty: fn(&T) -> bool,
+    /// In bytes, also where `size` counts something else.
+    byte_size: fn(&T) -> usize,
     size: fn(&T) -> usize,
     append: fn(&mut T, T),
     take_first: fn(&mut T, usize) -> T,
@@ -170,7 +171,7 @@ impl<T> Mode<T> {
     {
         Self {
             bytes: Some(Bytes {
-                is_empty: |chunk| chunk.size() == 0,
+                byte_size: T::size,
                 size: T::size,
                 append: T::append,
                 take_first: T::take_first,
@@ -185,7 +186,7 @@ impl<T> Mode<T> {
     {
         Self {
             bytes: Some(Bytes {
-                is_empty: |chunk| chunk.size() == 0,
+                byte_size: T::size,
                 size,
                 append: T::append,
                 take_first,
@@ -199,9 +200,14 @@ impl<T> Mode<T> {
 
     /// Whether a chunk has no bytes at all. An object is never empty.
     pub(super) fn is_empty(&self, chunk: &T) -> bool {
+        self.byte_size(chunk) == 0
+    }
+
+    /// How many bytes a chunk has; an object counts one.
+    pub(super) fn byte_size(&self, chunk: &T) -> usize {
         self.bytes
             .as_ref()
-            .is_some_and(|bytes| (bytes.is_empty)(chunk))
+            .map_or(1, |bytes| (bytes.byte_size)(chunk))
     }
 
     pub(super) fn size(&self, chunk: &T) -> usize {

@@ -111,6 +111,18 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         &self.writable
     }
 
+    /// Whether the writable side stays open when the readable one has ended. JavaScript: `duplex.allowHalfOpen`.
+    #[must_use]
+    pub fn allow_half_open(&self) -> bool {
+        self.readable.state().base.allow_half_open.get()
+    }
+
+    /// Sets [`allow_half_open`](Self::allow_half_open), before the readable side ends. JavaScript: `duplex.allowHalfOpen =
+    /// false`.
+    pub fn set_allow_half_open(&self, allow: bool) {
+        self.readable.state().base.allow_half_open.set(allow);
+    }
+
     /// Ends both sides at once; see [`Readable::destroy`].
     pub fn destroy(&self, error: Option<Error>) {
         self.readable.destroy(error);
@@ -221,7 +233,8 @@ pub struct TransformBuilder<W: 'static, R: 'static> {
     write_mode: Mode<W>,
     transform: TransformHook<W, R>,
     flush: Option<FlushHook<R>>,
-    high_water_mark: Option<usize>,
+    readable_mark: Option<usize>,
+    writable_mark: Option<usize>,
 }
 
 impl<W: 'static, R: 'static> Transform<W, R> {
@@ -237,6 +250,26 @@ impl<W: 'static, R: 'static> Transform<W, R> {
     /// A transform in object mode.
     pub fn objects(transform: impl FnMut(W, Transformed<R>) + 'static) -> TransformBuilder<W, R> {
         TransformBuilder::new(Mode::OBJECTS, Mode::OBJECTS, Box::new(transform))
+    }
+
+    /// A transform that is written bytes and read objects. JavaScript: `new Transform({ readableObjectMode: true })`.
+    pub fn bytes_to_objects(
+        transform: impl FnMut(W, Transformed<R>) + 'static,
+    ) -> TransformBuilder<W, R>
+    where
+        W: ByteChunk,
+    {
+        TransformBuilder::new(Mode::OBJECTS, Mode::bytes(), Box::new(transform))
+    }
+
+    /// A transform that is written objects and read bytes. JavaScript: `new Transform({ writableObjectMode: true })`.
+    pub fn objects_to_bytes(
+        transform: impl FnMut(W, Transformed<R>) + 'static,
+    ) -> TransformBuilder<W, R>
+    where
+        R: ByteChunk,
+    {
+        TransformBuilder::new(Mode::bytes(), Mode::OBJECTS, Box::new(transform))
     }
 
     /// The stream itself.
@@ -273,7 +306,8 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
             write_mode,
             transform,
             flush: None,
-            high_water_mark: None,
+            readable_mark: None,
+            writable_mark: None,
         }
     }
 
@@ -285,7 +319,20 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
 
     /// How much either side keeps.
     pub fn high_water_mark(mut self, mark: usize) -> Self {
-        self.high_water_mark = Some(mark);
+        self.readable_mark = Some(mark);
+        self.writable_mark = Some(mark);
+        self
+    }
+
+    /// How much the readable side keeps. JavaScript: `{ readableHighWaterMark }`.
+    pub fn readable_high_water_mark(mut self, mark: usize) -> Self {
+        self.readable_mark = Some(mark);
+        self
+    }
+
+    /// How much the writable side keeps. JavaScript: `{ writableHighWaterMark }`.
+    pub fn writable_high_water_mark(mut self, mark: usize) -> Self {
+        self.writable_mark = Some(mark);
         self
     }
 
@@ -308,8 +355,8 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         let (ends, flush) = (link.clone(), self.flush);
         let mut writable =
             WritableBuilder::new(self.write_mode, write).end(move |done| ends.flush(flush, done));
-        readable.high_water_mark = self.high_water_mark;
-        writable.high_water_mark = self.high_water_mark;
+        readable.high_water_mark = self.readable_mark;
+        writable.high_water_mark = self.writable_mark;
         let duplex = Duplex::new(readable, writable);
         // A transform pushes from its `write`, not from its `read`.
         duplex.readable().state().sync.set(false);
@@ -407,7 +454,8 @@ impl<W: 'static, R: 'static> fmt::Debug for Transform<W, R> {
 impl<W: 'static, R: 'static> fmt::Debug for TransformBuilder<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransformBuilder")
-            .field("high_water_mark", &self.high_water_mark)
+            .field("readable_high_water_mark", &self.readable_mark)
+            .field("writable_high_water_mark", &self.writable_mark)
             .finish_non_exhaustive()
     }
 }

@@ -69,6 +69,8 @@ pub(super) struct State<T: 'static> {
     /// How it decodes.
     pub(super) encoding: Cell<Option<Encoding>>,
     pub(super) high_water_mark: Cell<usize>,
+    /// How much was pushed, in bytes.
+    pub(super) total: Cell<u64>,
     pub(super) read_hook: RefCell<Option<ReadHook<T>>>,
     pub(super) buffer: RefCell<VecDeque<T>>,
     /// What the buffer holds, counted by the mode.
@@ -170,6 +172,7 @@ impl<T: 'static> ReadableBuilder<T> {
             decode: RefCell::default(),
             encoding: Cell::new(None),
             high_water_mark: Cell::new(self.high_water_mark.unwrap_or(mark)),
+            total: Cell::new(0),
             read_hook: RefCell::new(self.read),
             buffer: RefCell::default(),
             length: Cell::new(0),
@@ -317,6 +320,13 @@ impl<T: 'static> Readable<T> {
     #[must_use]
     pub fn high_water_mark(&self) -> usize {
         self.state.high_water_mark.get()
+    }
+
+    /// How many bytes the source has given so far; in object mode, objects. JavaScript: `readStream.bytesRead`,
+    /// `socket.bytesRead`.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.state.total.get()
     }
 
     // The end.

@@ -62,6 +62,8 @@ impl<T: 'static> State<T> {
             return false;
         }
         self.reading.set(false);
+        let size = self.mode.get().byte_size(&chunk) as u64;
+        self.total.set(self.total.get() + size);
         let chunk = self.decoded(Some(chunk));
         match chunk {
             Some(chunk) => self.add(chunk, false),

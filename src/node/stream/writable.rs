@@ -63,6 +63,8 @@ pub(super) struct State<T: 'static> {
     pub(super) buffer: RefCell<VecDeque<(T, Option<Callback>)>>,
     /// What waits or is being written, counted by the mode.
     pub(super) length: Cell<usize>,
+    /// How much was written.
+    pub(super) total: Cell<u64>,
     /// How much of it is being written.
     pub(super) writing_length: Cell<usize>,
     pub(super) writing_callback: RefCell<Option<Callback>>,
@@ -176,6 +178,7 @@ impl<T: 'static> WritableBuilder<T> {
             final_hook: RefCell::new(self.end),
             buffer: RefCell::default(),
             length: Cell::new(0),
+            total: Cell::new(0),
             writing_length: Cell::new(0),
             writing_callback: RefCell::default(),
             done_inside: RefCell::default(),
@@ -307,6 +310,12 @@ impl<T: 'static> Writable<T> {
     #[must_use]
     pub fn length(&self) -> usize {
         self.state.length.get()
+    }
+
+    /// How many bytes the sink has taken so far; in object mode, objects. JavaScript: `writeStream.bytesWritten`.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.state.total.get()
     }
 
     /// How much may wait before the stream is full.

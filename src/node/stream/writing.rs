@@ -159,8 +159,11 @@ impl<T: 'static> State<T> {
     fn end_write(&self, result: Result<(), Error>) {
         let (sync, callback) = (self.sync.get(), self.writing_callback.take());
         self.writing.set(false);
-        self.length
-            .set(self.length.get() - self.writing_length.take());
+        let size = self.writing_length.take();
+        self.length.set(self.length.get() - size);
+        if result.is_ok() {
+            self.total.set(self.total.get() + size as u64);
+        }
         if let Err(error) = result {
             self.base.set_errored(&error);
             if sync {

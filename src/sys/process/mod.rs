@@ -4,6 +4,8 @@
 #![allow(unsafe_code, reason = "sends signals by their number")]
 
 pub(crate) mod inherited;
+#[cfg(feature = "node")]
+pub(crate) mod node_channel;
 mod plan;
 
 use std::io;

@@ -8,11 +8,12 @@ use phaseloop::node::child_process::{
     ChildProcess, ExecError, ExecOptions, exec, exec_file, exec_file_with, exec_with, promises,
 };
 use phaseloop::node::events::{ERROR, Event, EventEmitter, on_with_signal, once_with_signal};
-use phaseloop::node::stream::{CLOSE, END, READABLE, Readable};
+use phaseloop::node::net::{self, SocketOptions};
+use phaseloop::node::stream::{CLOSE, DRAIN, END, READABLE, Readable, Transform};
 use phaseloop::node::string_decoder::Encoding;
 use phaseloop::node::{
     AbortController, Deferred, Emitter, Error, Promise, Reason, next_tick, process, set_immediate,
-    throw,
+    set_timeout, throw,
 };
 use phaseloop::signal::SignalKind;
 
@@ -26,6 +27,8 @@ super::ports! {
     Virtual "321-stream-operators" => stream_operators,
     Virtual "322-process-once" => process_once,
     Virtual "323-events-signal" => events_signal,
+    Real "330-net-options" => net_options,
+    Virtual "331-one-sided-object-mode" => one_sided_object_mode,
 }
 
 async fn set_encoding() {
@@ -404,4 +407,137 @@ async fn events_signal() {
     }
     drop(events);
     counts("over");
+}
+
+async fn net_options() {
+    let over: Rc<RefCell<Vec<String>>> = Rc::default();
+    let closed = over.clone();
+    let options = SocketOptions {
+        allow_half_open: true,
+        high_water_mark: Some(4096),
+    };
+    let own: Rc<RefCell<Option<net::Server>>> = Rc::default();
+    let this = own.clone();
+    let server = net::create_server_with(options, move |s| {
+        let marks = [
+            s.readable().high_water_mark(),
+            s.writable().high_water_mark(),
+        ];
+        log(format!(
+            "marks-{}-{}-{}",
+            marks[0],
+            marks[1],
+            s.allow_half_open()
+        ));
+        let server = this.borrow().clone().unwrap();
+        server.get_connections(|n| log(format!("connections-null-{}", n.unwrap())));
+        log("connection");
+        let all: Rc<RefCell<String>> = Rc::default();
+        let seen = all.clone();
+        s.on_text(move |d| seen.borrow_mut().push_str(d));
+        let socket = s.clone();
+        s.on(END, move |()| {
+            log(format!("server.end-{}", all.borrow()));
+            let socket = socket.clone();
+            set_immediate(move || {
+                log(format!(
+                    "server.writable-{}",
+                    socket.writable().is_writable()
+                ));
+                socket.end_chunk("late");
+            });
+        });
+        let (socket, closed) = (s.clone(), closed.clone());
+        s.on(CLOSE, move |()| {
+            let counts = format!("server-{}-{}", socket.bytes_read(), socket.bytes_written());
+            closed.borrow_mut().push(counts);
+        });
+    });
+    own.replace(Some(server.clone()));
+    let listening = server.clone();
+    server.listen_with(("127.0.0.1", 0), move || {
+        let c = net::connect(listening.address().unwrap());
+        log(format!("queued-{}", c.bytes_written()));
+        c.write("hello");
+        log(format!("queued-{}", c.bytes_written()));
+        c.end_chunk(" world");
+        log(format!("queued-{}", c.bytes_written()));
+        let this = c.clone();
+        c.on_text(move |d| log(format!("client.data-{d}-{}", this.bytes_read())));
+        c.on(END, |()| log("client.end"));
+        let (this, server, over, own) = (c.clone(), listening.clone(), over.clone(), own.clone());
+        c.on(CLOSE, move |()| {
+            let counts = format!("client-{}-{}", this.bytes_read(), this.bytes_written());
+            over.borrow_mut().push(counts);
+            own.take();
+            let over = over.clone();
+            server.close_with(move || keep_nothing_alive(over.clone()));
+        });
+    });
+}
+
+fn keep_nothing_alive(over: Rc<RefCell<Vec<String>>>) {
+    let quiet = net::create_server(|s| {
+        s.unref();
+        log("second");
+        s.on_data(|_| log("never"));
+    });
+    quiet.unref();
+    let listening = quiet.clone();
+    quiet.listen_with(("127.0.0.1", 0), move || {
+        let c = net::connect(listening.address().unwrap());
+        let (client, server, over) = (c.clone(), listening.clone(), over.clone());
+        set_timeout(50, move || c.unref());
+        process::on_exit(move |_| {
+            let mut over = over.take();
+            over.sort();
+            over.into_iter().for_each(log);
+            log(format!(
+                "exit-{}-{}",
+                client.destroyed(),
+                server.is_listening()
+            ));
+        });
+    });
+}
+
+async fn one_sided_object_mode() {
+    let lines = Transform::bytes_to_objects(|chunk: String, out| {
+        for line in chunk.split(',') {
+            out.push(line.to_owned());
+        }
+        out.ok();
+    })
+    .readable_high_water_mark(3)
+    .writable_high_water_mark(5)
+    .build();
+    let (readable, writable) = (lines.readable().clone(), lines.writable().clone());
+    log(format!(
+        "marks-{}-{}",
+        readable.high_water_mark(),
+        writable.high_water_mark()
+    ));
+    for text in ["a,b", "c,d", "e,f"] {
+        let goes_on = writable.write(text);
+        log(format!(
+            "write-{goes_on}-{}-{}",
+            writable.length(),
+            readable.length()
+        ));
+    }
+    readable.on_data(|line| log(format!("line-{line}")));
+    lines.on(DRAIN, |()| log("drain"));
+    lines.on(END, |()| log("end"));
+    writable.end();
+    let bytes = Transform::objects_to_bytes(|n: usize, out| out.ok_with(vec![b'x'; n])).build();
+    let (readable, writable) = (bytes.readable().clone(), bytes.writable().clone());
+    log(format!(
+        "marks-{}-{}",
+        readable.high_water_mark(),
+        writable.high_water_mark()
+    ));
+    writable.write(3_usize);
+    writable.write(4_usize);
+    log(format!("kept-{}", readable.length()));
+    set_immediate(move || log(format!("read-{}", readable.read_text().unwrap())));
 }
