@@ -1,4 +1,4 @@
-//! The loop's own refusals. What the system refuses stays an [`io::Error`](std::io::Error).
+//! Errors of the loop itself. OS errors stay [`io::Error`](std::io::Error)s.
 
 #[cfg(any(feature = "fs", feature = "net"))]
 pub(crate) mod os;
@@ -8,13 +8,13 @@ use std::fmt;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use os::{OsError, os_error};
 
-/// Why the loop refused.
+/// An error of the loop itself, such as the use of a closed handle.
 ///
-/// Opaque, so that reasons can be added; the predicates are what to match on. The text is for people and
-/// may change.
+/// The type is opaque, so that reasons can be added: match with its predicates. The text is for
+/// people and may change.
 pub struct Error {
     kind: Kind,
-    /// What was still pending, of reasons that have to do with it.
+    /// The pending tasks, for the reasons that name them.
     pending: Option<Box<str>>,
 }
 
@@ -59,7 +59,7 @@ impl Error {
         self.kind == Kind::LoopClosed
     }
 
-    /// The handle was closed before; it cannot be started again.
+    /// The handle was closed and cannot be started again.
     #[must_use]
     pub fn is_handle_closed(&self) -> bool {
         self.kind == Kind::HandleClosed
@@ -71,7 +71,7 @@ impl Error {
         self.kind == Kind::NeverStarted
     }
 
-    /// Nothing could happen any more on the loop, and the main future had not returned.
+    /// Nothing was left that could wake the main future, and it had not returned.
     #[must_use]
     pub fn is_ran_dry(&self) -> bool {
         self.kind == Kind::RanDry
@@ -109,7 +109,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// The reason and the text of [`Display`](fmt::Display): it is what a `main` prints that returns the error.
+/// Prints the reason and the text of [`Display`](fmt::Display), since a `main` that returns the
+/// error prints this.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {self}", self.kind)

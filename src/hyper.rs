@@ -1,6 +1,7 @@
 //! hyper on the loop: its I/O, executor and timer traits. Behind the feature `hyper`.
 //!
-//! Services need not be `Send`: connections are served by tasks of the loop, so their state may be an `Rc`.
+//! Services need not be `Send`: tasks of the loop serve the connections, so shared state may be an
+//! `Rc`.
 //!
 //! # Examples
 //!
@@ -47,14 +48,15 @@ use crate::sys::home::HomeBound;
 use crate::task;
 use crate::time;
 
-/// A stream of this crate, or any other with the traits of `futures`, as hyper wants it.
+/// Implements hyper's I/O traits for a stream with the I/O traits of `futures`.
 pub struct HyperIo<S> {
     stream: S,
-    /// hyper lends memory that is not initialised, the traits of `futures` want it to be.
+    /// A buffer for reads: hyper lends uninitialised memory, and `AsyncRead` needs initialised
+    /// memory.
     buffer: Box<[u8]>,
 }
 
-/// As much as hyper reads at once to begin with.
+/// The size of hyper's first read.
 const BUFFER: usize = 8 * 1024;
 
 impl<S> HyperIo<S> {
@@ -72,7 +74,7 @@ impl<S> HyperIo<S> {
         &self.stream
     }
 
-    /// The stream, unwrapped.
+    /// Unwraps the stream.
     #[must_use]
     pub fn into_inner(self) -> S {
         self.stream
@@ -136,7 +138,7 @@ impl<S: fmt::Debug> fmt::Debug for HyperIo<S> {
 ///
 /// # Panics
 ///
-/// When it is asked to spawn on a thread where no loop runs.
+/// When hyper spawns a future and no loop runs on this thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyperExecutor;
 
@@ -150,9 +152,9 @@ where
     }
 }
 
-/// hyper's timeouts in the loop's timer heap.
+/// Runs hyper's timeouts in the timer heap of the loop.
 ///
-/// Its sleeps may be sent to other threads, as hyper asks, but end on the loop's own thread only.
+/// Its sleeps are `Send`, as hyper requires, but can be polled on the loop's thread only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyperTimer;
 
@@ -190,7 +192,7 @@ impl Future for HyperSleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.sleep.get_mut() {
             Some(sleep) => Pin::new(sleep).poll(cx),
-            // Nobody polls it elsewhere, as hyper's connections are tasks of the loop.
+            // hyper polls it in tasks of the loop only, so this is the owner thread.
             None => Poll::Pending,
         }
     }

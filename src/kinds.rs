@@ -1,24 +1,25 @@
-//! The loop's vocabulary: its phases, and the kinds of things that keep it alive.
+//! The phases of the loop, the kinds of handles and requests that keep it alive, and source
+//! locations.
 
 use std::fmt;
 use std::panic::Location;
 
-/// A line of a program: the one that made a handle, spawned a task, or waits for something.
+/// A line of the program: it created a handle, spawned a task, or waits.
 pub(crate) type Site = &'static Location<'static>;
 
 /// A phase of the loop. The order of the variants is the order of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Completions that were put off: known at once, delivered later.
+    /// Deferred completions: results that were known at once and are delivered later.
     Pending,
-    /// Idle hooks; the loop does not sleep while there is one.
+    /// Idle hooks. The loop does not wait in the poll phase while one is started.
     Idle,
-    /// Prepare hooks, right before the wait.
+    /// Prepare hooks, right before the wait for I/O.
     Prepare,
     /// The wait for I/O, wakes from other threads and finished pool work.
     Poll,
-    /// Check hooks and immediates, right after the wait.
+    /// Check hooks and immediates, right after the wait for I/O.
     Check,
     /// Close callbacks.
     Closing,
@@ -40,7 +41,8 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What can keep a loop alive; [`LoopHandle::keepers`](crate::LoopHandle::keepers) counts them.
+/// The kinds of handles and requests that can keep a loop alive;
+/// [`LoopHandle::keepers`](crate::LoopHandle::keepers) counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -54,25 +56,26 @@ pub enum Kind {
     Prepare,
     /// A started [`Check`](crate::phase::Check) hook.
     Check,
-    /// Something queued for a phase: an immediate, an awaited phase, a put-off completion.
+    /// An entry in the queue of a phase: an immediate, a task that waits for a phase, a deferred
+    /// completion.
     Queued,
     /// An open [`AsyncHandle`](crate::AsyncHandle).
     Async,
-    /// A [`Source`](crate::io::Source) that somebody waits for.
+    /// A [`Source`](crate::io::Source) with a waiting task.
     Io,
     /// A started [`PollHandle`](crate::io::PollHandle).
     Poll,
-    /// Work in flight on other threads.
+    /// A job of the thread pool.
     Work,
-    /// Somebody who listens to a signal.
+    /// A started signal listener.
     Signal,
-    /// A child process that runs.
+    /// A running child process.
     Child,
-    /// Somebody who watches a file or directory.
+    /// A file watcher.
     Watch,
-    /// A handle whose close has not been reported.
+    /// A closing handle.
     Closing,
-    /// The future of `block_on`.
+    /// The main future of `block_on`.
     Root,
 }
 

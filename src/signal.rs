@@ -6,12 +6,13 @@
 //! | [`Signals`] | a stream of one or more signals |
 //! | [`ctrl_c`] | waiting for the next SIGINT |
 //!
-//! Any number of them may listen to a signal, on any number of loops in the process; each gets it. They are called in
-//! the poll phase, last in its batch: signals in the order in which they were caught, those who listen to one in the
-//! order in which they started, with a drain of the lanes after each. A signal is for those who listen when it is caught.
-//! One that is caught while the poll phase runs callbacks comes with the next poll phase. A signal that is caught again
-//! before its delivery is delivered once, as the OS itself does it; none is lost. A stop between the catch and the delivery
-//! holds.
+//! Any number of listeners may listen to a signal, on any number of loops in the process; each of
+//! them gets it. They are called in the poll phase, after its I/O: signals in the order in which
+//! they were caught, listeners of one signal in the order of their start. The lanes are drained
+//! after each. A signal goes to the listeners that are started when it is caught. A signal that is
+//! caught while the poll phase runs callbacks is delivered in the next poll phase. A signal that is
+//! caught again before its delivery is delivered once, as by the OS. A listener that is stopped
+//! between catch and delivery is not called.
 //!
 //! # What a listener does to the process
 //!
@@ -35,8 +36,9 @@
 //!
 //! # Liveness
 //!
-//! A listener keeps the loop alive until it is stopped or dropped, as in libuv. A program that is to end when nothing but
-//! its signals is left calls [`unref`](crate::Handle::unref), as Node does.
+//! A listener keeps the loop alive until it is stopped or dropped, as in libuv.
+//! [`unref`](crate::Handle::unref) lets the program end when only its listeners are left, as Node
+//! does.
 //!
 //! # Examples
 //!
@@ -73,20 +75,21 @@ use crate::event_loop::handle::LoopHandle;
 
 /// Waits for the next SIGINT, which a terminal sends for ctrl-c.
 ///
-/// Listens from the first poll until the future is done or dropped. From then on ctrl-c ends the program again, so that
-/// impatient users have their way; a program that wants to see every one keeps a [`Signals`].
+/// It listens from the first poll until the future completes or is dropped. From then on ctrl-c
+/// ends the program again, so that a second ctrl-c forces the exit. To receive every ctrl-c, keep a
+/// [`Signals`].
 ///
 /// # Errors
 ///
-/// The system's.
+/// Any OS error of `sigaction`.
 ///
 /// # Cancel safety
 ///
-/// Given up, it has caught nothing that others would miss.
+/// Dropping the future takes no signal from other listeners.
 ///
 /// # Panics
 ///
-/// When it is awaited where no loop runs.
+/// When the future is awaited and no loop runs on this thread.
 #[track_caller]
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {
     let site = Location::caller();

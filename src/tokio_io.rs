@@ -1,4 +1,5 @@
-//! tokio's I/O traits for the streams of this crate. Behind the feature `tokio-io`; needs no tokio runtime.
+//! tokio's I/O traits for the streams of this crate. Behind the feature `tokio-io`; needs no tokio
+//! runtime.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

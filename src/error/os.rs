@@ -1,18 +1,18 @@
-//! Errors of the system that say what was tried, and on what.
+//! OS errors with their operation and object.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// What is inside the [`io::Error`] of an operation on a file, a program or an address: what was tried, on what, and the
-/// system's error.
+/// The source of an [`io::Error`] of an operation on a file, a program or an address: the
+/// operation, its object, and the OS error.
 ///
-/// The outer error has the kind of the system's, and its text is all of it: `connect 127.0.0.1:1: Connection refused (os
-/// error 111)`. It does not have the system's number, since the standard library has no error with both; [`os_error`]
-/// finds it.
+/// The outer error has the kind of the OS error and a text with all parts: `connect 127.0.0.1:1:
+/// Connection refused (os error 111)`. Its `raw_os_error` is `None`, since an [`io::Error`] cannot
+/// hold both a number and a source; [`os_error`] returns the number.
 ///
-/// Exists with the features `fs` and `net`.
+/// It exists with the features `fs` and `net`.
 ///
 /// # Examples
 ///
@@ -38,76 +38,76 @@ pub struct OsError {
     source: io::Error,
 }
 
-/// What an operation was about: as much of it as there is.
+/// The object of an operation, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct About {
-    /// A file, the file of a Unix socket, or a program.
+    /// A file, the path of a Unix socket, or a program.
     pub(crate) path: Option<PathBuf>,
-    /// The second file.
+    /// The second path of an operation on two.
     pub(crate) target: Option<PathBuf>,
     pub(crate) address: Option<SocketAddr>,
-    /// The name of a Unix socket without a file.
+    /// The abstract name of a Unix socket.
     pub(crate) name: Option<Vec<u8>>,
-    /// Where a program was to be started.
+    /// The working directory for a program.
     pub(crate) directory: Option<PathBuf>,
-    /// Whether it is that directory which is at fault.
+    /// Whether that directory is the cause of the error.
     pub(crate) is_directory: bool,
-    /// What to do about it.
+    /// A remedy.
     pub(crate) hint: Option<&'static str>,
 }
 
 impl OsError {
-    /// What an error says of the operation that has failed; `None` for one of another origin.
+    /// Returns the details of an error of this crate; `None` for another error.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// What was tried: the name of the function.
+    /// The operation: the name of the function.
     #[must_use]
     pub fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// On which file; for a [Unix socket](crate::net::SocketName) that of its name, for a
-    /// [`Command`](crate::process::Command) its program. `None` for a file that was opened elsewhere.
+    /// The path: of the file, of the [Unix socket](crate::net::SocketName), or of the program of a
+    /// [`Command`](crate::process::Command). `None` for a file that was opened elsewhere.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.about.path.as_deref()
     }
 
-    /// The second path, of operations that have two.
+    /// The second path of an operation on two.
     #[must_use]
     pub fn target(&self) -> Option<&Path> {
         self.about.target.as_deref()
     }
 
-    /// On which address.
+    /// The address.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.about.address
     }
 
-    /// In which directory a program was to be started, if one was given.
+    /// The working directory for a program, if one was given.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.about.directory.as_deref()
     }
 
-    /// Whether a program could not be started because its [directory](Self::directory) is missing, or not one, or not to be
-    /// entered. The program itself may be fine.
+    /// Whether a program could not be started because its [working directory](Self::directory) does
+    /// not exist, is not a directory, or cannot be entered.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.about.is_directory
     }
 
-    /// The number that the system gave; `None` if the system was not asked.
+    /// The number of the OS error; `None` if the error did not come from the OS.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
 
-    /// Adds to an error what was tried, and on what.
+    /// Adds an operation and its object to an error.
     pub(crate) fn wrap(
         source: io::Error,
         operation: &'static str,
@@ -123,7 +123,7 @@ impl OsError {
     }
 }
 
-/// The number that the system gave for an error, also where this crate has added to it what was tried; see [`OsError`].
+/// Returns the number of an OS error, also of one that this crate has wrapped in an [`OsError`].
 ///
 /// # Examples
 ///
@@ -191,7 +191,7 @@ impl fmt::Display for OsError {
             write!(f, " {address}")?;
         }
         if let Some(name) = &about.name {
-            // As the system's tools write it.
+            // An abstract name is shown with `@`, as `ss` and `lsof` do.
             write!(f, " \"@{}\"", name.escape_ascii())?;
         }
         if let Some(directory) = &about.directory {

@@ -1,4 +1,4 @@
-//! One stream as two halves.
+//! Splitting a stream into two halves.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,18 +11,18 @@ use futures::io::{AsyncRead, AsyncWrite};
 
 /// A stream whose two directions can be used at once through `&T`.
 pub trait Duplex {
-    /// Tells the peer that nothing more will be written.
+    /// Shuts down the writing direction: the peer sees EOF.
     ///
     /// # Errors
     ///
-    /// The system's, for example when the stream is not connected any more.
+    /// Any OS error of `shutdown`, such as `NotConnected` if the peer is gone.
     fn shutdown_write(&self) -> io::Result<()>;
 }
 
-/// Splits a stream into a half to read from and one to write to. For two tasks.
+/// Splits a stream into a reading half and a writing half, for two tasks.
 ///
-/// Dropping the writing half tells the peer that nothing more will come; the stream itself closes with the later of the
-/// two. [`OwnedWriteHalf::reunite`] makes them one again.
+/// Dropping the writing half shuts down its direction. The stream closes when both halves are
+/// dropped. [`OwnedWriteHalf::reunite`] joins the halves again.
 ///
 /// # Examples
 ///
@@ -56,19 +56,19 @@ pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     (OwnedReadHalf { stream }, write)
 }
 
-/// The half of a stream that reads.
+/// The reading half of a stream.
 pub struct OwnedReadHalf<S: Duplex> {
     stream: Rc<S>,
 }
 
-/// The half of a stream that writes. Dropping it ends that direction.
+/// The writing half of a stream. Dropping it shuts down that direction.
 pub struct OwnedWriteHalf<S: Duplex> {
     stream: Rc<S>,
     shutdown_on_drop: Cell<bool>,
 }
 
 impl<S: Duplex> OwnedReadHalf<S> {
-    /// The whole stream.
+    /// Returns the whole stream.
     #[must_use]
     pub fn get_ref(&self) -> &S {
         &self.stream
@@ -76,22 +76,22 @@ impl<S: Duplex> OwnedReadHalf<S> {
 }
 
 impl<S: Duplex> OwnedWriteHalf<S> {
-    /// The whole stream.
+    /// Returns the whole stream.
     #[must_use]
     pub fn get_ref(&self) -> &S {
         &self.stream
     }
 
-    /// Drops the half without ending its direction.
+    /// Drops the half without shutting down its direction.
     pub fn forget(self) {
         self.shutdown_on_drop.set(false);
     }
 
-    /// Puts the halves together again.
+    /// Joins the halves again.
     ///
     /// # Errors
     ///
-    /// Gives both back when they are of different streams.
+    /// Returns both halves if they belong to different streams.
     pub fn reunite(self, read: OwnedReadHalf<S>) -> Result<S, ReuniteError<S>> {
         if !Rc::ptr_eq(&self.stream, &read.stream) {
             return Err(ReuniteError(read, self));
@@ -105,7 +105,7 @@ impl<S: Duplex> OwnedWriteHalf<S> {
 impl<S: Duplex> Drop for OwnedWriteHalf<S> {
     fn drop(&mut self) {
         if self.shutdown_on_drop.get() {
-            // The peer may be gone already; there is nobody to tell then.
+            // The peer may be gone, and a drop cannot return the error.
             let _ = self.stream.shutdown_write();
         }
     }
@@ -174,7 +174,7 @@ impl<S: Duplex + fmt::Debug> fmt::Debug for OwnedWriteHalf<S> {
     }
 }
 
-/// Two halves that are not of one stream.
+/// The error of [`OwnedWriteHalf::reunite`]: the halves belong to different streams.
 pub struct ReuniteError<S: Duplex>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 impl<S: Duplex> fmt::Debug for ReuniteError<S> {

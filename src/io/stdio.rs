@@ -1,4 +1,4 @@
-//! Standard input, output and error as streams, whatever they are.
+//! Standard input, output and error as streams, whatever object is behind them.
 
 use std::fmt;
 use std::io;
@@ -11,20 +11,21 @@ use super::pooled::Leftover;
 use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::sys::stdio::StdioKind;
 
-/// What was read from standard input by jobs whose reader is gone.
+/// Bytes of standard input that a job has read for a reader that was dropped.
 fn leftover_of_stdin() -> Arc<Leftover> {
     static LEFTOVER: OnceLock<Arc<Leftover>> = OnceLock::new();
     let leftover = LEFTOVER.get_or_init(|| Arc::new(Leftover::new()));
     leftover.clone()
 }
 
-/// Standard input as a stream.
+/// Opens standard input as a stream.
 ///
-/// See [`Stdin`]; there may be several, in one loop or in many.
+/// Several handles may exist, in one loop or in many; see [`Stdin`].
 ///
 /// # Errors
 ///
-/// The system's, when the descriptor is closed or there is none left.
+/// Any OS error of duplicating or reopening the descriptor: it is closed, or the process is out of
+/// descriptors.
 ///
 /// # Panics
 ///
@@ -56,11 +57,12 @@ pub fn stdin() -> io::Result<Stdin> {
     })
 }
 
-/// Standard output as a stream; see [`Stdout`].
+/// Opens standard output as a stream; see [`Stdout`].
 ///
 /// # Errors
 ///
-/// The system's, when the descriptor is closed or there is none left.
+/// Any OS error of duplicating or reopening the descriptor: it is closed, or the process is out of
+/// descriptors.
 ///
 /// # Panics
 ///
@@ -87,11 +89,12 @@ pub fn stdout() -> io::Result<Stdout> {
     })
 }
 
-/// Standard error as a stream; see [`Stdout`].
+/// Opens standard error as a stream; see [`Stdout`].
 ///
 /// # Errors
 ///
-/// The system's, when the descriptor is closed or there is none left.
+/// Any OS error of duplicating or reopening the descriptor: it is closed, or the process is out of
+/// descriptors.
 ///
 /// # Panics
 ///
@@ -106,11 +109,12 @@ pub fn stderr() -> io::Result<Stderr> {
     })
 }
 
-/// Standard input, made by [`stdin`].
+/// Standard input, returned by [`stdin`].
 ///
-/// Reads go through [`AsyncRead`](crate::io::AsyncRead), also of `&Stdin`, and never block the loop. How they are done depends on what standard
-/// input [is](Self::kind). Its open file is usually shared with other processes, the shell among them; its mode is left
-/// as it is:
+/// `Stdin` and `&Stdin` implement [`AsyncRead`](crate::io::AsyncRead), and never block the loop.
+/// The way of reading depends on the [kind](Self::kind) of standard input. Its open file
+/// description is usually shared with other processes, such as the shell, so its mode is not
+/// changed:
 ///
 /// | standard input | how it is read |
 /// |---|---|
@@ -120,24 +124,24 @@ pub fn stderr() -> io::Result<Stderr> {
 /// | file, `/dev/null`, other devices | by a thread of the pool |
 /// | what cannot be opened again: another user's, pipes elsewhere than on Linux | by a thread of the pool when there is something to read |
 ///
-/// One task at a time may wait through a handle; for more, make more handles. They share what comes: each byte goes to one
-/// of them. [`std::io::stdin`] has a buffer of its own; what it has
-/// read is not seen here. No more is read than is asked for, so that a child process finds the rest; wrap it in a
-/// `BufReader` to read lines.
+/// One task at a time may wait through a handle; open more handles for more tasks. Each byte goes
+/// to one of them. Bytes in the buffer of [`std::io::stdin`] are not seen here. No more is read
+/// than is requested, so that a child process finds the rest; use a `BufReader` to read lines.
 ///
-/// Dropping it closes what it has opened, never the descriptor 0.
+/// Dropping the handle closes the descriptor that it has opened, never descriptor 0.
 ///
 /// # Cancel safety
 ///
-/// A read that was given up loses nothing. One that is on the pool goes on, and the next reader, of whatever handle, gets
-/// its bytes; until it ends it keeps the loop alive, unref'd or not.
+/// Dropping a read loses no data. A read that runs on the pool goes on, and the next reader, of any
+/// handle, gets its bytes. Until it ends it keeps the loop alive, unref'd or not.
 pub struct Stdin {
     source: Channel,
     kind: StdioKind,
 }
 
 impl Stdin {
-    /// Closes the handle, though not the descriptor 0, and has that reported in the closing phase; see [`Close`].
+    /// Closes the handle, but not descriptor 0. The close completes in the closing phase; see
+    /// [`Close`].
     pub fn close(self) -> Close {
         self.source.close()
     }
@@ -145,25 +149,28 @@ impl Stdin {
 
 impl_async_read!(Stdin);
 
-/// Standard output, made by [`stdout`].
+/// Standard output, returned by [`stdout`].
 ///
-/// Writes go through [`AsyncWrite`](crate::io::AsyncWrite), also of `&Stdout`, and never block the loop; they are done as the reads of [`Stdin`]
-/// are, and leave the mode of the descriptor as it is. There is no buffer: a write that returns has been written.
-/// One task at a time may wait through a handle; for more, make more handles.
-/// What [`print!`] has written to [`std::io::stdout`] and not yet flushed comes later.
+/// `Stdout` and `&Stdout` implement [`AsyncWrite`](crate::io::AsyncWrite), and never block the
+/// loop. Writes use the ways listed at [`Stdin`], and leave the mode of the descriptor unchanged.
+/// There is no buffer: a completed write has reached the OS. One task at a time may wait through a
+/// handle; open more handles for more tasks. Text that [`print!`] has left in the buffer of
+/// [`std::io::stdout`] appears later.
 ///
-/// Closing through `AsyncWrite` only flushes, and dropping closes what the handle has opened, never the descriptor 1.
+/// Closing through `AsyncWrite` only flushes. Dropping closes the descriptor that the handle has
+/// opened, never descriptor 1.
 ///
 /// # Cancel safety
 ///
-/// A write that was given up has written nothing, unless a thread of the pool was at it already: then it may be written
-/// all the same. If the same bytes are written next by the same handle, they count as that write and are not written twice.
+/// Dropping a write before it completes writes nothing, unless a pool thread has started it: then
+/// the bytes may be written. If the handle writes the same bytes next, that write counts as the one
+/// in flight, and they are not written twice.
 pub struct Stdout {
     source: Channel,
     kind: StdioKind,
 }
 
-/// Standard error, made by [`stderr`]. The same as [`Stdout`] for the descriptor 2.
+/// Standard error, returned by [`stderr`]. It works as [`Stdout`] does, on descriptor 2.
 pub struct Stderr {
     source: Channel,
     kind: StdioKind,
@@ -172,7 +179,8 @@ pub struct Stderr {
 macro_rules! impl_output {
     ($output:ident) => {
         impl $output {
-            /// Closes the handle, though not the descriptor, and has that reported in the closing phase; see [`Close`].
+            /// Closes the handle, but not the standard descriptor. The close completes in the
+            /// closing phase; see [`Close`].
             pub fn close_now(self) -> Close {
                 self.source.close()
             }
@@ -185,13 +193,13 @@ macro_rules! impl_output {
 macro_rules! impl_standard {
     ($stream:ident) => {
         impl $stream {
-            /// What the descriptor refers to.
+            /// The kind of object behind the descriptor.
             #[must_use]
             pub fn kind(&self) -> StdioKind {
                 self.kind
             }
 
-            /// Whether it is a terminal.
+            /// Whether the descriptor is a terminal.
             #[must_use]
             pub fn is_terminal(&self) -> bool {
                 self.kind == StdioKind::Terminal
@@ -206,7 +214,7 @@ macro_rules! impl_standard {
             }
         }
 
-        /// The descriptor that the handle uses, which is one of its own.
+        /// The handle's own descriptor, not the standard one.
         impl AsFd for $stream {
             fn as_fd(&self) -> BorrowedFd<'_> {
                 self.source.as_fd()

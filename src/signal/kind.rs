@@ -1,11 +1,11 @@
-//! The numbers and names of signals.
+//! Signal numbers and names.
 
 use std::fmt;
 use std::io;
 
 use crate::sys::signal as sys;
 
-/// A signal, by its number on this system.
+/// A signal, by its number on this platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalKind(i32);
 
@@ -14,75 +14,76 @@ macro_rules! kinds {
         impl SignalKind {
             $($(#[$doc])* pub const $name: Self = Self(sys::$number);)*
 
-            /// Those with a name.
+            /// The signals with a name.
             const NAMED: &[(Self, &str)] = &[$((Self::$name, stringify!($number)),)*];
         }
     };
 }
 
 kinds! {
-    /// The terminal is gone, or: read the configuration again.
+    /// SIGHUP: the terminal hung up; by convention, a request to reload the configuration. Default
+    /// action: terminate.
     HUP = SIGHUP,
-    /// Ctrl-c.
+    /// SIGINT: interrupt, sent by ctrl-c. Default action: terminate.
     INT = SIGINT,
-    /// Ctrl-\; by default with a core dump.
+    /// SIGQUIT: quit, sent by ctrl-\. Default action: terminate with a core dump.
     QUIT = SIGQUIT,
-    /// An instruction that is none; cannot be listened to.
+    /// SIGILL: illegal instruction. A listener cannot be started.
     ILL = SIGILL,
-    /// A breakpoint.
+    /// SIGTRAP: breakpoint. Default action: terminate with a core dump.
     TRAP = SIGTRAP,
-    /// The program has given up.
+    /// SIGABRT: abort. Default action: terminate with a core dump.
     ABRT = SIGABRT,
-    /// Memory that is not there.
+    /// SIGBUS: bus error. Default action: terminate with a core dump.
     BUS = SIGBUS,
-    /// A fault of arithmetic; cannot be listened to.
+    /// SIGFPE: arithmetic error. A listener cannot be started.
     FPE = SIGFPE,
-    /// The end, without appeal; cannot be listened to.
+    /// SIGKILL: kill unconditionally. It cannot be caught.
     KILL = SIGKILL,
     /// For the program's own use.
     USR1 = SIGUSR1,
-    /// Memory that is not the program's; cannot be listened to.
+    /// SIGSEGV: invalid memory access. A listener cannot be started.
     SEGV = SIGSEGV,
     /// For the program's own use.
     USR2 = SIGUSR2,
-    /// A write nobody will read. Rust programs ignore it from the start.
+    /// SIGPIPE: write to a pipe or socket without a reader. Rust programs ignore it from the start.
     PIPE = SIGPIPE,
-    /// A timer of the system.
+    /// SIGALRM: alarm timer. Default action: terminate.
     ALRM = SIGALRM,
-    /// Please end.
+    /// SIGTERM: request to terminate. Default action: terminate.
     TERM = SIGTERM,
-    /// A child has ended, stopped or continued.
+    /// SIGCHLD: a child has exited, stopped or continued. Default action: ignore.
     CHLD = SIGCHLD,
-    /// Go on after a stop.
+    /// SIGCONT: continue after a stop.
     CONT = SIGCONT,
-    /// Stops the process; cannot be listened to.
+    /// SIGSTOP: stop unconditionally. It cannot be caught.
     STOP = SIGSTOP,
-    /// Ctrl-z.
+    /// SIGTSTP: stop, sent by ctrl-z. Default action: stop.
     TSTP = SIGTSTP,
-    /// A read from the terminal in the background.
+    /// SIGTTIN: a background process read from the terminal. Default action: stop.
     TTIN = SIGTTIN,
-    /// A write to the terminal in the background.
+    /// SIGTTOU: a background process wrote to the terminal. Default action: stop.
     TTOU = SIGTTOU,
-    /// Urgent data on a socket.
+    /// SIGURG: urgent data on a socket. Default action: ignore.
     URG = SIGURG,
-    /// The limit of processor time is reached.
+    /// SIGXCPU: CPU time limit exceeded. Default action: terminate with a core dump.
     XCPU = SIGXCPU,
-    /// The limit of file size is reached.
+    /// SIGXFSZ: file size limit exceeded. Default action: terminate with a core dump.
     XFSZ = SIGXFSZ,
-    /// A timer that counts the process's own time.
+    /// SIGVTALRM: virtual timer, which counts CPU time. Default action: terminate.
     VTALRM = SIGVTALRM,
-    /// A timer of a profiler.
+    /// SIGPROF: profiling timer. Default action: terminate.
     PROF = SIGPROF,
-    /// The terminal has a new size.
+    /// SIGWINCH: the terminal window was resized. Default action: ignore.
     WINCH = SIGWINCH,
-    /// I/O is possible.
+    /// SIGIO: I/O is possible on a descriptor. Default action: terminate.
     IO = SIGIO,
-    /// A system call that is none.
+    /// SIGSYS: invalid system call. Default action: terminate with a core dump.
     SYS = SIGSYS,
 }
 
 impl SignalKind {
-    /// The signal of a number. Whether there is one shows where it is used.
+    /// Wraps a raw signal number. It is validated when a listener starts.
     #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
@@ -94,7 +95,7 @@ impl SignalKind {
         self.0
     }
 
-    /// The signal of a name such as `SIGTERM`.
+    /// Looks up a signal by a name such as `SIGTERM`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let named = Self::NAMED.iter().find(|(_, known)| *known == name);
@@ -110,7 +111,7 @@ impl SignalKind {
 }
 
 impl SignalKind {
-    /// Says in an error what is wrong with the signal, if it is at fault.
+    /// Adds to an error what is wrong with the signal, if the signal is the cause.
     pub(crate) fn explain(self, error: io::Error) -> io::Error {
         if error.kind() != io::ErrorKind::InvalidInput {
             return error;
@@ -124,7 +125,7 @@ impl SignalKind {
     }
 }
 
-/// The name, or `signal 40` where there is none.
+/// Displays the name, or `signal 40` for a signal without a name.
 impl fmt::Display for SignalKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

@@ -1,4 +1,4 @@
-//! The signal handle: libuv's.
+//! libuv's signal handle.
 //!
 //! ```text
 //!            start            caught                        once: stopped before the call
@@ -18,7 +18,7 @@ use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::signals::Listener;
 use crate::kinds::Kind;
 
-/// Calls back when a signal was caught; see [the module](super) for when and in which order.
+/// Runs a callback for each caught signal; [the module](super) describes the order.
 ///
 /// # Examples
 ///
@@ -43,7 +43,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Makes a handle that is not started.
+    /// Creates a stopped handle.
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
@@ -54,15 +54,18 @@ impl Signal {
         Self { core, state }
     }
 
-    /// Calls `callback` whenever the signal was caught. It gets the handle itself and the signal.
+    /// Starts the handle: `callback` runs whenever the signal was caught. It receives the handle
+    /// and the signal.
     ///
-    /// Started for the same signal already, it keeps its place in the order of start, and what was caught is for the new
-    /// callback; for another one it is stopped first.
+    /// A handle that is started for the same signal keeps its place in the order, and a caught
+    /// signal goes to the new callback. A handle that is started for another signal is stopped
+    /// first.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal, and for SIGKILL, SIGSTOP, SIGILL, SIGFPE and
-    /// SIGSEGV; the handle stays as it was. The loop's refusal, when the handle was closed or the loop is gone.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a number that is no signal, and for
+    /// SIGKILL, SIGSTOP, SIGILL, SIGFPE and SIGSEGV; the handle stays unchanged. An error with
+    /// [`Error`](crate::Error) as its source if the handle was closed or the loop was dropped.
     pub fn start(
         &self,
         kind: SignalKind,
@@ -71,7 +74,8 @@ impl Signal {
         self.begin(kind, false, callback)
     }
 
-    /// As [`start`](Self::start), for the first catch only: the handle is stopped before the call, which may start it anew.
+    /// Starts the handle for one signal only: it is stopped before the callback runs, which may
+    /// start it again.
     ///
     /// # Errors
     ///
@@ -95,7 +99,7 @@ impl Signal {
         let signals = &core.late.parts().signals;
         let started = signals.start(&core.poller, &self.state, kind.as_raw(), once);
         started.map_err(|error| kind.explain(error))?;
-        // Weak: the callback lives in what it points to.
+        // The reference is weak, since the handle owns the callback.
         let state = Rc::downgrade(&self.state);
         let before = self.state.callback.set(Box::new(move || {
             if let Some(state) = state.upgrade() {
@@ -104,27 +108,28 @@ impl Signal {
             }
         }));
         core.set_active(&self.core.header, true);
-        // What the old callback has captured may do anything, also to this handle.
+        // Dropping the old callback may run user code, which may use this handle.
         drop(before);
         Ok(())
     }
 
-    /// Stops the handle; its callback is not called any more, also if its signal was caught already. Does nothing when it
-    /// is not started.
+    /// Stops the handle: its callback does not run any more, even if its signal was caught already.
+    /// Stopping a stopped handle does nothing.
     pub fn stop(&self) {
         let core = self.core.handle.core();
         core.late.parts().signals.stop(&self.state);
         core.set_active(&self.core.header, false);
     }
 
-    /// The signal the handle is started for.
+    /// The signal that the handle is started for.
     #[must_use]
     pub fn kind(&self) -> Option<SignalKind> {
         self.state.number().map(SignalKind::from_raw)
     }
 
-    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`]. If its signal was caught
-    /// already, the report follows the poll phase that would have delivered it.
+    /// Stops the handle for good, at once. The close completes in the closing phase; see [`Close`].
+    /// If the signal was caught already, the close completes after the poll phase that would have
+    /// delivered it.
     pub fn close(&self) -> Close {
         self.core.close()
     }

@@ -22,19 +22,20 @@ use crate::kinds::{Kind, Site};
 
 /// A stream of signals, in the order in which they were caught.
 ///
-/// It listens from the moment it is made until it is dropped; what is caught while nobody waits is kept, each signal
-/// once. Who waits is woken in the poll phase, last in its batch. See [the module](super).
+/// It listens from its creation until it is dropped. Signals that are caught while no task waits
+/// are kept, each once. A waiting task wakes in the poll phase, after its I/O. [The module](super)
+/// describes the order.
 pub struct Signals {
     core: HandleCore,
     queue: Rc<Queue>,
 }
 
-/// What was caught and not yet received, and who waits for it.
+/// Signals not yet received, and the wakers of waiting tasks.
 #[derive(Default)]
 struct Queue {
     caught: RefCell<VecDeque<SignalKind>>,
     waker: RefCell<Option<Waker>>,
-    /// One for each signal.
+    /// One listener for each signal.
     listeners: RefCell<Vec<Rc<Listener>>>,
     is_closed: Cell<bool>,
 }
@@ -72,12 +73,12 @@ impl Owner for Queue {
 }
 
 impl Signals {
-    /// Listens to some signals on the running loop.
+    /// Listens to signals on the running loop.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal, and for SIGKILL, SIGSTOP, SIGILL, SIGFPE and
-    /// SIGSEGV.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a number that is no signal, and for
+    /// SIGKILL, SIGSTOP, SIGILL, SIGFPE and SIGSEGV; any other OS error of `sigaction`.
     ///
     /// # Panics
     ///
@@ -87,11 +88,12 @@ impl Signals {
         Self::new_on(&LoopHandle::current(), kinds)
     }
 
-    /// Listens to some signals on a loop.
+    /// Listens to signals on the given loop.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); the loop's refusal, when it is gone.
+    /// As [`new`](Self::new); an error with [`Error`](crate::Error) as its source if the loop was
+    /// dropped.
     #[track_caller]
     pub fn new_on(
         handle: &LoopHandle,
@@ -100,7 +102,7 @@ impl Signals {
         Self::new_at(handle, kinds, Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Listens on behalf of the caller at `site`.
     pub(super) fn new_at(
         handle: &LoopHandle,
         kinds: impl IntoIterator<Item = SignalKind>,
@@ -113,7 +115,7 @@ impl Signals {
         let queue = Rc::<Queue>::default();
         let owner = Rc::downgrade(&queue);
         core.header.belongs_to(owner);
-        // Complete from here on: its drop stops those that were started.
+        // From here on, dropping the stream stops the listeners that were started.
         let signals = Self { core, queue };
         for kind in kinds {
             signals.listen(kind)?;
@@ -124,7 +126,7 @@ impl Signals {
     fn listen(&self, kind: SignalKind) -> io::Result<()> {
         let core = self.core.handle.core();
         let listener = Listener::new(self.core.header.clone());
-        // Weak: the queue has the listeners.
+        // The reference is weak, since the queue owns the listeners.
         let queue = Rc::downgrade(&self.queue);
         let none = listener.callback.set(Box::new(move || {
             if let Some(queue) = queue.upgrade() {
@@ -140,21 +142,21 @@ impl Signals {
         Ok(())
     }
 
-    /// The next signal that was caught. `None` when the stream was closed, or the loop is gone.
+    /// Waits for the next signal. `None` once the stream is closed or the loop is dropped.
     ///
     /// # Cancel safety
     ///
-    /// Given up, it has taken nothing.
+    /// Dropping the future loses no signal.
     pub async fn recv(&mut self) -> Option<SignalKind> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// A signal that was caught, if there is one.
+    /// Takes a caught signal, if there is one.
     pub fn try_recv(&mut self) -> Option<SignalKind> {
         self.queue.caught.borrow_mut().pop_front()
     }
 
-    /// The poll function of [`recv`](Self::recv).
+    /// Polls for the next signal; the function behind [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<SignalKind>> {
         if let Some(kind) = self.try_recv() {
             return Poll::Ready(Some(kind));
@@ -163,7 +165,7 @@ impl Signals {
             return Poll::Ready(None);
         }
         let before = self.queue.waker.replace(Some(cx.waker().clone()));
-        // Outside of the borrow: the drop of a waker may be anybody's code.
+        // The waker is dropped outside the borrow, since its drop may run user code.
         drop(before);
         Poll::Pending
     }
