@@ -1,7 +1,7 @@
 //! Loops in children after `fork` without `exec` (R327–R329): real forks.
 //!
-//! Each test runs in a process of its own, so that no other thread holds a lock when it forks. A child ends by itself after a
-//! minute, should it hang.
+//! Each test runs in a process of its own, so that no other thread holds a lock when it forks. A
+//! child ends by itself after a minute, should it hang.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #![allow(unsafe_code, reason = "forks")]
 
@@ -30,8 +30,8 @@ fn alone(test: &str, body: impl FnOnce()) {
 
 /// Calls `body` in a forked child; it has to return.
 fn fork(body: impl FnOnce()) -> Forked {
-    // SAFETY: the child goes on with this thread alone and ends by `_exit`; the other threads of the test harness wait, and
-    // hold no lock that is needed here.
+    // SAFETY: the child goes on with this thread alone and ends by `_exit`; the other threads of
+    // the test harness wait, and hold no lock that is needed here.
     match unsafe { libc::fork() } {
         0 => {
             // SAFETY: no pointers.

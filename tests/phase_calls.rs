@@ -1,4 +1,5 @@
-//! Closures that run once in a phase of choice: `LoopHandle::call_in`, `phase::call_in`, and the future `phase::timers()`.
+//! Closures that run once in a phase of choice: `LoopHandle::call_in`, `phase::call_in`, and the
+//! future `phase::timers()`.
 
 mod util;
 

@@ -1,4 +1,5 @@
-//! Poll handles with a callback (libuv's `uv_poll_t`), R235–R240: level-triggered, started, stopped and started anew.
+//! Poll handles with a callback (libuv's `uv_poll_t`), R235–R240: level-triggered, started, stopped
+//! and started anew.
 #![cfg(target_os = "linux")]
 
 mod util;

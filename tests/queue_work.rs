@@ -1,5 +1,5 @@
-//! Work with a callback after it (libuv's `uv_queue_work` and `uv_cancel`), R277–R283, and `spawn_blocking` for a loop that
-//! does not run.
+//! Work with a callback after it (libuv's `uv_queue_work` and `uv_cancel`), R277–R283, and
+//! `spawn_blocking` for a loop that does not run.
 //!
 //! The loops here have pools of one thread, which a first job holds until it is let go.
 

@@ -1,4 +1,5 @@
-//! Walking over the handles of a loop to act on them (R7, R8), and closing a handle while others wait for it (R110).
+//! Walking over the handles of a loop to act on them (R7, R8), and closing a handle while others
+//! wait for it (R110).
 #![cfg(target_os = "linux")]
 
 mod util;

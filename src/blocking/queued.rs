@@ -19,11 +19,13 @@ pub struct QueuedWork {
 }
 
 impl QueuedWork {
-    /// Takes the work back, if no thread has begun with it: the closure is dropped unrun, and the callback gets an error
-    /// for which [`is_cancelled`](JoinError::is_cancelled) holds. `false`: it runs, has ended, or was taken back before.
+    /// Takes the work back, if no thread has begun with it: the closure is dropped unrun, and the
+    /// callback gets an error for which [`is_cancelled`](JoinError::is_cancelled) holds. `false`:
+    /// it runs, has ended, or was taken back before.
     ///
-    /// The callback comes in the poll phase, never inside this call; of several that are cancelled, in the order in which
-    /// they were. A panic in the drop of the closure is reported by the panic hook and goes nowhere else.
+    /// The callback comes in the poll phase, never inside this call; of several that are cancelled,
+    /// in the order in which they were. A panic in the drop of the closure is reported by the panic
+    /// hook and goes nowhere else.
     pub fn cancel(&self) -> bool {
         self.job.clone().take_back()
     }
@@ -36,18 +38,20 @@ impl fmt::Debug for QueuedWork {
 }
 
 impl LoopHandle {
-    /// Runs `work` on the thread pool, then calls `after` with its result on the loop, in the poll phase. libuv's
-    /// `uv_queue_work`; in async code, [`spawn_blocking`](Self::spawn_blocking) is simpler.
+    /// Runs `work` on the thread pool, then calls `after` with its result on the loop, in the poll
+    /// phase. libuv's `uv_queue_work`; in async code, [`spawn_blocking`](Self::spawn_blocking) is
+    /// simpler.
     ///
-    /// Callbacks come in the order in which the work has ended, each followed by a drain of the lanes. Until then the work
-    /// keeps the loop alive. Of a loop that is dropped, no callback is called: work that waits for a thread is dropped
-    /// unrun, and what runs is left alone.
+    /// Callbacks come in the order in which the work has ended, each followed by a drain of the
+    /// lanes. Until then the work keeps the loop alive. Of a loop that is dropped, no callback is
+    /// called: work that waits for a thread is dropped unrun, and what runs is left alone.
     ///
     /// The callback gets an error when `work` has panicked, or was [cancelled](QueuedWork::cancel).
     ///
     /// # Errors
     ///
-    /// When the loop is gone; when the pool has no thread and none can be started. Neither closure is called then.
+    /// When the loop is gone; when the pool has no thread and none can be started. Neither closure
+    /// is called then.
     ///
     /// # Examples
     ///
@@ -73,7 +77,8 @@ impl LoopHandle {
         self.queue_work_as(Class::Cpu, work, after)
     }
 
-    /// Runs work of a given class, whose limit applies; see [`queue_work`](Self::queue_work) and [`pool`](crate::pool).
+    /// Runs work of a given class, whose limit applies; see [`queue_work`](Self::queue_work) and
+    /// [`pool`](crate::pool).
     ///
     /// # Errors
     ///

@@ -7,16 +7,18 @@ use super::handle::LoopHandle;
 use super::handles::{Close, Handle, HandleCore, HandleInfo, Header, Stage, sealed};
 use crate::kinds::Kind;
 
-/// A view of a handle, of whatever kind: what [`LoopHandle::walk`] visits, and [`Handle::any`] makes.
+/// A view of a handle, of whatever kind: what [`LoopHandle::walk`] visits, and [`Handle::any`]
+/// makes.
 ///
-/// It does not own the handle: dropping it changes nothing, and a handle that is dropped is gone though views of it are
-/// left. Two views are equal if they are of the same handle.
+/// It does not own the handle: dropping it changes nothing, and a handle that is dropped is gone
+/// though views of it are left. Two views are equal if they are of the same handle.
 ///
 /// # Closing from elsewhere
 ///
-/// [`close`](Self::close) works while the owner of the handle, or a future on it, waits. The future is woken in the closing
-/// phase and ends: reads, writes and waits of all kinds with an error, on Unix `ECANCELED`; streams of events with `None`.
-/// The descriptor of a socket, pipe or source leaves the loop at once and is closed when its owner drops it.
+/// [`close`](Self::close) works while the owner of the handle, or a future on it, waits. The future
+/// is woken in the closing phase and ends: reads, writes and waits of all kinds with an error, on
+/// Unix `ECANCELED`; streams of events with `None`. The descriptor of a socket, pipe or source
+/// leaves the loop at once and is closed when its owner drops it.
 ///
 /// # Examples
 ///
@@ -59,7 +61,8 @@ impl AnyHandle {
 
     /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
     ///
-    /// Of a [`Child`](crate::process::Child) this closes the handle: the child runs on, and is waited for in the background.
+    /// Of a [`Child`](crate::process::Child) this closes the handle: the child runs on, and is
+    /// waited for in the background.
     pub fn close(&self) -> Close {
         self.core.close()
     }
@@ -88,11 +91,11 @@ impl fmt::Debug for AnyHandle {
 }
 
 impl LoopHandle {
-    /// Visits the loop's handles in the order in which they were made, those that are not started or are closing included.
-    /// libuv's `uv_walk`.
+    /// Visits the loop's handles in the order in which they were made, those that are not started
+    /// or are closing included. libuv's `uv_walk`.
     ///
-    /// The visitor may do anything. Handles that it makes are not visited in this walk, nor are those that were dropped
-    /// before their turn.
+    /// The visitor may do anything. Handles that it makes are not visited in this walk, nor are
+    /// those that were dropped before their turn.
     ///
     /// # Examples
     ///

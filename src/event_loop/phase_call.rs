@@ -5,8 +5,8 @@ use super::queue::{Entry, QueueKey};
 use crate::kinds::Phase;
 use crate::sys::call::Call;
 
-/// A closure queued for a phase, by [`LoopHandle::call_in`] or [`set_immediate`](crate::set_immediate). Dropping this does
-/// not take the closure back.
+/// A closure queued for a phase, by [`LoopHandle::call_in`] or
+/// [`set_immediate`](crate::set_immediate). Dropping this does not take the closure back.
 #[derive(Debug)]
 pub struct PhaseCall {
     handle: LoopHandle,
@@ -24,15 +24,17 @@ impl LoopHandle {
         self.clone().into_call_in(Phase::Check, immediate)
     }
 
-    /// Calls `callback` once, in the next pass of a phase: of this turn if that is still to come, else of the next.
+    /// Calls `callback` once, in the next pass of a phase: of this turn if that is still to come,
+    /// else of the next.
     ///
-    /// It comes behind what the phase is there for: the hooks of idle, prepare and check, the I/O of poll, the reports of
-    /// closed handles, the timers that are due. Closures for one phase run in the order in which they were queued. One that
-    /// is queued while its phase runs waits for the next pass. A drain of the lanes follows each.
+    /// It comes behind what the phase is there for: the hooks of idle, prepare and check, the I/O
+    /// of poll, the reports of closed handles, the timers that are due. Closures for one phase run
+    /// in the order in which they were queued. One that is queued while its phase runs waits for
+    /// the next pass. A drain of the lanes follows each.
     ///
-    /// Until then it keeps the loop alive and from sleeping, unless [`unref`](PhaseCall::unref)'d. On a loop that is gone the
-    /// closure is dropped unrun. To wait for a phase in async code, await [`phase::idle`](crate::phase::idle()) and its
-    /// siblings.
+    /// Until then it keeps the loop alive and from sleeping, unless [`unref`](PhaseCall::unref)'d.
+    /// On a loop that is gone the closure is dropped unrun. To wait for a phase in async code,
+    /// await [`phase::idle`](crate::phase::idle()) and its siblings.
     ///
     /// # Examples
     ///
@@ -70,7 +72,8 @@ impl LoopHandle {
 }
 
 impl PhaseCall {
-    /// Takes the closure back, also out of the phase that is running. `false`: it has run, or was taken back before.
+    /// Takes the closure back, also out of the phase that is running. `false`: it has run, or was
+    /// taken back before.
     pub fn clear(&self) -> bool {
         self.key
             .is_some_and(|key| self.handle.core().dequeue(self.phase, key))
@@ -88,8 +91,8 @@ impl PhaseCall {
         self.set_referenced(true);
     }
 
-    /// Lets the loop end, or sleep, although the closure has not run. It runs if its phase is reached for another
-    /// reason. Idempotent.
+    /// Lets the loop end, or sleep, although the closure has not run. It runs if its phase is
+    /// reached for another reason. Idempotent.
     pub fn unref(&self) {
         self.set_referenced(false);
     }

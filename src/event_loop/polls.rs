@@ -1,7 +1,8 @@
-//! The started poll handles of a loop: level-triggered, so the kernel tells of them again as long as they are ready.
+//! The started poll handles of a loop: level-triggered, so the kernel tells of them again as long
+//! as they are ready.
 //!
-//! Each start has a key of its own. An event of a handle that was stopped, closed or started anew since it was reported
-//! finds none (R239).
+//! Each start has a key of its own. An event of a handle that was stopped, closed or started anew
+//! since it was reported finds none (R239).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -153,7 +154,8 @@ impl Core {
         self.set_active(&poll.header, false);
     }
 
-    /// Dispatches the next event, if it is one of a poll handle; returns how many callbacks that made.
+    /// Dispatches the next event, if it is one of a poll handle; returns how many callbacks that
+    /// made.
     pub(super) fn run_poll_handle(&self, key: usize, events: &Events) -> usize {
         let poll = self.polls.get(key);
         let reported = poll.as_ref().map(|poll| events.reported(poll.events.get()));
@@ -177,7 +179,8 @@ impl Core {
     }
 }
 
-/// Asks for the next event after the callback, also after its panic, where each is reported once only.
+/// Asks for the next event after the callback, also after its panic, where each is reported once
+/// only.
 struct Rearm<'a> {
     core: &'a Core,
     poll: &'a PollState,

@@ -18,15 +18,18 @@ use crate::event_loop::polls::PollState;
 use crate::kinds::Kind;
 use crate::sys::poller::{AsSource, PollEvents};
 
-/// Calls back in the poll phase as long as a descriptor or socket is ready: libuv's `uv_poll_t`, for foreign libraries that
-/// do their own I/O. For I/O in async code, [`Source`](super::Source) is simpler and cheaper.
+/// Calls back in the poll phase as long as a descriptor or socket is ready: libuv's `uv_poll_t`,
+/// for foreign libraries that do their own I/O. For I/O in async code, [`Source`](super::Source) is
+/// simpler and cheaper.
 ///
-/// It is level-triggered: a callback that does not drain the source is called again in the next turn. Stopped, closed or
-/// dropped, it is not called any more, not even for what the running poll phase has heard already.
+/// It is level-triggered: a callback that does not drain the source is called again in the next
+/// turn. Stopped, closed or dropped, it is not called any more, not even for what the running poll
+/// phase has heard already.
 ///
-/// The source belongs to the handle, and stays open until that is dropped; [`into_inner`](Self::into_inner) gives it back.
-/// A source that is not to be closed can be lent: `&'static T`, `Rc<T>` and `BorrowedFd<'static>` are sources, too. Its mode is
-/// left alone: make it non-blocking, unless each callback does one operation.
+/// The source belongs to the handle, and stays open until that is dropped;
+/// [`into_inner`](Self::into_inner) gives it back. A source that is not to be closed can be lent:
+/// `&'static T`, `Rc<T>` and `BorrowedFd<'static>` are sources, too. Its mode is left alone: make
+/// it non-blocking, unless each callback does one operation.
 ///
 /// # Examples
 ///
@@ -66,9 +69,9 @@ impl<T: AsSource + 'static> PollHandle<T> {
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor already,
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a regular file), any other OS error of
-    /// `epoll_ctl`, and the loop's refusal when it is gone.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor
+    /// already, [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a
+    /// regular file), any other OS error of `epoll_ctl`, and the loop's refusal when it is gone.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
         if handle.is_closed() {
@@ -84,18 +87,20 @@ impl<T: AsSource + 'static> PollHandle<T> {
         })
     }
 
-    /// Calls `callback` whenever one of `events` is ready. A started handle changes what it waits for, and its callback. No
-    /// events are a [`stop`](Self::stop).
+    /// Calls `callback` whenever one of `events` is ready. A started handle changes what it waits
+    /// for, and its callback. No events are a [`stop`](Self::stop).
     ///
-    /// The callback gets the handle and what is ready, of what was asked for. A peer that has hung up, and an error beside
-    /// urgent data, count as all of it. On another error of the source the handle is stopped, and the callback gets `EBADF`
-    /// (as libuv's does): the source itself knows more. Where the system reports readiness alone, errors are readiness.
+    /// The callback gets the handle and what is ready, of what was asked for. A peer that has hung
+    /// up, and an error beside urgent data, count as all of it. On another error of the source the
+    /// handle is stopped, and the callback gets `EBADF` (as libuv's does): the source itself knows
+    /// more. Where the system reports readiness alone, errors are readiness.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when another handle or source of the loop watches the descriptor,
-    /// [`Unsupported`](io::ErrorKind::Unsupported) for disconnect and priority anywhere but on Linux, any other OS error of
-    /// `epoll_ctl`; the loop's refusal, when the handle was closed or the loop is gone. The handle is stopped then.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when another handle or source of the loop
+    /// watches the descriptor, [`Unsupported`](io::ErrorKind::Unsupported) for disconnect and
+    /// priority anywhere but on Linux, any other OS error of `epoll_ctl`; the loop's refusal, when
+    /// the handle was closed or the loop is gone. The handle is stopped then.
     pub fn start(
         &self,
         events: PollEvents,
@@ -121,7 +126,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
         started
     }
 
-    /// Starts the handle with the callback of the last [`start`](Self::start), for the same or other events.
+    /// Starts the handle with the callback of the last [`start`](Self::start), for the same or
+    /// other events.
     ///
     /// # Errors
     ///
@@ -151,7 +157,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
         &self.source
     }
 
-    /// Takes the source out of the loop and gives it back. `None` inside the handle's own callback, which has it, too.
+    /// Takes the source out of the loop and gives it back. `None` inside the handle's own callback,
+    /// which has it, too.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         self.core.release();
@@ -160,8 +167,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
         Rc::into_inner(source)
     }
 
-    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`]. The source stays open
-    /// until the handle is dropped.
+    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
+    /// The source stays open until the handle is dropped.
     pub fn close(&self) -> Close {
         self.core.close()
     }

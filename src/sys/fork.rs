@@ -1,8 +1,8 @@
 //! Whether the process has been forked since something was made.
 //!
-//! A child after `fork` has copies of the descriptors of its parent that stand for the same kernel objects. What it does
-//! to an epoll instance happens to that of its parent. So whatever is shared that way remembers the generation of the
-//! process that has made it.
+//! A child after `fork` has copies of the descriptors of its parent that stand for the same kernel
+//! objects. What it does to an epoll instance happens to that of its parent. So whatever is shared
+//! that way remembers the generation of the process that has made it.
 #![allow(unsafe_code, reason = "has the C library tell of forks")]
 
 #[cfg(unix)]
@@ -22,8 +22,9 @@ mod backend {
     pub(crate) fn count_forks() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handler is a function of this program, and does what a child of a process with threads may do.
-            // An error (no memory) leaves forks uncounted, as they are before the first loop.
+            // SAFETY: the handler is a function of this program, and does what a child of a process
+            // with threads may do. An error (no memory) leaves forks uncounted, as they are before
+            // the first loop.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
