@@ -19,6 +19,7 @@ use futures::future::join;
 use phaseloop::block_on;
 use phaseloop::phase::check;
 use phaseloop::process::{Channel, Command};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::pipe::PipeFlags;
 
@@ -50,11 +51,17 @@ fn frame(length: u32, descriptors: u8, message: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], &[descriptors], message].concat()
 }
 
-/// Whether all copies of the pipe's writer are closed. This one's goes with the question.
-fn is_closed(mut reader: File, writer: OwnedFd) -> bool {
+/// Whether all copies of the pipe's writer are closed. This one's goes with the question. A process
+/// that another test starts has copies of its own until its program is loaded.
+fn is_closed(reader: File, writer: OwnedFd) -> bool {
     drop(writer);
-    rustix::io::ioctl_fionbio(&reader, true).unwrap();
-    matches!(reader.read(&mut [0]), Ok(0))
+    let mut descriptors = [PollFd::new(&reader, PollFlags::IN)];
+    let a_minute = rustix::event::Timespec {
+        tv_sec: 60,
+        tv_nsec: 0,
+    };
+    rustix::event::poll(&mut descriptors, Some(&a_minute)).unwrap() == 1
+        && descriptors[0].revents().contains(PollFlags::HUP)
 }
 
 /// Receives until an error, which stays. Returns how many messages came before, and its text.

@@ -168,12 +168,18 @@ impl From<(PathBuf, PathBuf)> for About {
     }
 }
 
-impl From<SocketAddr> for About {
-    fn from(address: SocketAddr) -> Self {
+impl From<Option<SocketAddr>> for About {
+    fn from(address: Option<SocketAddr>) -> Self {
         Self {
-            address: Some(address),
+            address,
             ..Self::default()
         }
+    }
+}
+
+impl From<SocketAddr> for About {
+    fn from(address: SocketAddr) -> Self {
+        Some(address).into()
     }
 }
 
