@@ -44,7 +44,7 @@ use crate::sys::call::Call;
 ///
 /// run(async {
 ///     let text = String::from("later");
-///     set_timeout(5, || println!("{text}"));
+///     set_timeout(5, move || println!("{text}"));
 ///     let never = set_timeout(1, || unreachable!());
 ///     clear_timeout(&never);
 /// });

@@ -46,6 +46,21 @@ pub(crate) fn say(token: &'static str) -> impl Fn() + Clone + 'static {
     move || log(token)
 }
 
+/// Returns a listener that logs a token.
+pub(crate) fn says<A: ?Sized>(token: &'static str) -> impl Fn(&A) + Clone + 'static {
+    move |_| log(token)
+}
+
+/// Returns a callback that logs a token, whatever the result.
+pub(crate) fn done<R>(token: &'static str) -> impl FnOnce(R) + 'static {
+    move |_| log(token)
+}
+
+/// `String(bytes).trim()`.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
 /// Prints tokens as they come, on this thread.
 pub(crate) fn print_tokens() {
     PRINTS.set(true);

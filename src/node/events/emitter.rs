@@ -175,7 +175,9 @@ impl Emitter for EventEmitter {
     }
 }
 
-/// What a listener of [`on_this`](Emitter::on_this) is given: the emitting object, and itself.
+/// What a listener of [`on_this`](Emitter::on_this) is given: the emitting object, and itself. A clone can be kept, as a
+/// clone of the object can.
+#[derive(Clone)]
 pub struct Listening<E> {
     pub(super) object: E,
     pub(super) emitter: EventEmitter,

@@ -81,14 +81,15 @@ pub fn connect(address: impl Into<Address>) -> Socket {
 /// # Examples
 ///
 /// ```
-/// use phaseloop::node::{net, run};
+/// use phaseloop::node::{Emitter, net, run, stream::CLOSE};
 ///
 /// run(async {
 ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         let client = net::connect_with(server.address().unwrap(), |client| client.end());
 ///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///         server.close();
+///         let server = server.clone();
+///         client.on(CLOSE, move |()| server.close());
 ///     });
 /// });
 /// ```

@@ -13,12 +13,12 @@ use phaseloop::node::stream::{
 use phaseloop::node::timers::promises;
 use phaseloop::node::worker_threads::{CLOSE as PORT_CLOSE, EXIT, MessageChannel, ONLINE, Worker};
 use phaseloop::node::{
-    self, AbortController, AbortSignal, Emitter, Error, Promise, Reason, Timeout, call,
-    clear_interval, net, next_tick, process, queue_microtask, set_immediate, set_interval,
-    set_timeout, set_timeout_mut, throw,
+    self, AbortController, AbortSignal, Emitter, Error, Promise, Reason, call, clear_interval, net,
+    next_tick, process, queue_microtask, set_immediate, set_interval, set_timeout, set_timeout_mut,
+    throw,
 };
 
-use crate::support::{block, fs_op, log, say, scratch};
+use crate::support::{block, done, fs_op, log, say, says, scratch, text};
 
 super::ports! {
     Virtual "160-refresh-in-own-callback" => refresh_in_own_callback,
@@ -82,7 +82,7 @@ async fn refresh_in_own_callback() {
         Promise::resolved(()).then(|()| log("micro"));
         next_tick(say("tick"));
     });
-    set_timeout(20, || log("b"));
+    set_timeout(20, say("b"));
 }
 
 async fn nested_immediates() {
@@ -188,7 +188,7 @@ async fn destroy_while_writing() {
     })
     .build();
     w.on(ERROR, |error| log(format!("error-{error}")));
-    w.on(CLOSE, |()| log("close"));
+    w.on(CLOSE, says("close"));
     for (c, label) in [("a", "cb-a"), ("b", "cb-b"), ("c", "cb-c")] {
         w.write_with(c.to_owned(), ended(label, code));
     }
@@ -202,8 +202,8 @@ async fn destroy_while_writing() {
 
 async fn iterator_left() {
     let r = Readable::from_iter(["a", "b", "c"]);
-    r.on(CLOSE, |()| log("close"));
-    r.on(END, |()| log("end"));
+    r.on(CLOSE, says("close"));
+    r.on(END, says("end"));
     call(async move {
         let mut chunks = r.chunks();
         while let Some(c) = chunks.next().await {
@@ -291,7 +291,7 @@ async fn rejections_in_order() {
         drop(rejected("four"));
     };
     set_timeout(1, first);
-    set_timeout(1, || log("timer2"));
+    set_timeout(1, say("timer2"));
     block(10);
 }
 
@@ -307,9 +307,9 @@ async fn transform_flush_error() {
     }
     t.on(ERROR, |error| log(format!("error-{error}")));
     t.readable().on_data(|d: &String| log(format!("data-{d}")));
-    t.writable().write_with("a".to_owned(), |_| log("cb-a"));
+    t.writable().write_with("a", done("cb-a"));
     let end = ended("end-cb", Error::to_string);
-    t.writable().end_chunk_with("b".to_owned(), end);
+    t.writable().end_chunk_with("b", end);
     next_tick(say("tick"));
     set_immediate(say("immediate"));
 }
@@ -327,7 +327,7 @@ async fn cork() {
     let write = |w: &Writable<String>, c: &'static str| {
         w.write_with(c.to_owned(), move |_| log(format!("cb-{c}")));
     };
-    w.on(FINISH, |()| log("finish"));
+    w.on(FINISH, says("finish"));
     w.cork();
     w.cork();
     write(&w, "a");
@@ -345,75 +345,66 @@ async fn cork() {
 
 async fn emitter_reentrant() {
     const X: Event<()> = Event::new("x");
-    let e = EventEmitter::new();
-    let (depth, c) = (Cell::new(0), Rc::new(Cell::new(None)));
-    let this = e.clone();
-    e.once(X, move |()| {
+    let (e, depth, c) = (EventEmitter::new(), Cell::new(0), Rc::new(Cell::new(None)));
+    e.once_this(X, |e, ()| {
         log("once");
-        this.emit(X, ());
+        e.emit(X, ());
     });
-    let (this, own) = (e.clone(), c.clone());
-    e.on(X, move |()| {
+    let own = c.clone();
+    e.on_this(X, move |e, ()| {
         depth.set(depth.get() + 1);
         log(format!("a{}", depth.get()));
         if depth.get() == 1 {
-            if let Some(c) = own.take() {
-                this.off(c);
-            }
-            this.on(X, |()| log("late"));
-            this.prepend(X, |()| log("early"));
-            this.emit(X, ());
+            own.take().map(|c| e.off(c));
+            e.on(X, says("late"));
+            e.prepend(X, says("early"));
+            e.emit(X, ());
             log("back");
         }
         depth.set(depth.get() - 1);
     });
-    c.set(Some(e.on(X, |()| log("c"))));
+    c.set(Some(e.on(X, says("c"))));
     log(e.emit(X, ()).to_string());
     log(e.listener_count(X).to_string());
     log(e.emit(X, ()).to_string());
-    // The listeners hold it.
-    e.remove_all_events();
 }
 
 async fn interval_microtasks() {
     let (mut n, mut m) = (0, 0);
-    let i = move |this: &Timeout| {
+    set_interval(20, move |i| {
         n += 1;
         log(format!("i{n}"));
         if n == 2 {
-            let this = this.clone();
+            let i = i.clone();
             Promise::resolved(()).then(move |()| {
-                clear_interval(&this);
+                clear_interval(&i);
                 log("cleared-i");
             });
         }
-    };
-    set_interval(20, i);
-    let j = move |this: &Timeout| {
+    });
+    set_interval(20, move |j| {
         m += 1;
         log(format!("j{m}"));
         if m == 3 {
-            let this = this.clone();
+            let j = j.clone();
             next_tick(move || {
-                clear_interval(&this);
+                clear_interval(&j);
                 log("cleared-j");
             });
         }
-    };
-    set_interval(20, j);
+    });
 }
 
 async fn worker_fails() {
     let w = Worker::<(), &str>::new(|parent_port| async move {
         parent_port.post_message("a");
-        let fail = move || {
+        set_timeout(20, move || {
             parent_port.post_message("b");
             throw("in the worker")
-        };
-        set_timeout(20, fail);
+        });
     })
     .unwrap();
-    w.on(ONLINE, |()| log("online"));
+    w.on(ONLINE, says("online"));
     w.on_message(|m| log(format!("message-{m}")));
     w.on(ERROR, |error| log(format!("error-{error}")));
     w.on(EXIT, |code| log(format!("exit-{code}")));
@@ -430,8 +421,8 @@ async fn file_streams() {
     }
     let w = fs::create_write_stream(scratch("f"));
     tell(&w, "w", [OPEN, READY, FINISH, CLOSE]);
-    w.write_with(b"hello ".to_vec(), |_| log("cb"));
-    w.end_chunk_with(b"world".to_vec(), |_| log("end-cb"));
+    w.write_with(b"hello ", done("cb"));
+    w.end_chunk_with(b"world", done("end-cb"));
     w.on(CLOSE, |()| {
         let options = ReadStreamOptions {
             high_water_mark: 8,
@@ -440,7 +431,7 @@ async fn file_streams() {
         let r = fs::create_read_stream_with(scratch("f"), options);
         tell(&r, "r", [OPEN, READY, END, CLOSE]);
         r.on_data(|d| {
-            log(format!("data-{}", String::from_utf8_lossy(d).trim()));
+            log(format!("data-{}", text(d)));
             next_tick(say("data.tick"));
             queue_microtask(say("data.micro"));
         });
@@ -449,42 +440,33 @@ async fn file_streams() {
 }
 
 async fn both_ends_of_a_socket() {
-    let server = Rc::new(RefCell::new(None::<net::Server>));
-    let own = server.clone();
-    let listening = net::create_server(move |s| {
-        let this = s.clone();
-        s.on_data(move |d| {
-            log(format!("s-data-{}", String::from_utf8_lossy(d)));
-            this.end_chunk_with("bye", |_| log("s-end-cb"));
+    let server = net::Server::new();
+    server.on_this(net::CONNECTION, |server, s| {
+        s.on_data_this(|s, d| {
+            log(format!("s-data-{}", text(d)));
+            s.end_chunk_with("bye", done("s-end-cb"));
         });
-        s.on(END, |()| log("s-end"));
-        s.on(FINISH, |()| log("s-finish"));
-        let own = own.clone();
+        s.on(END, says("s-end"));
+        s.on(FINISH, says("s-finish"));
+        let server = server.clone();
         s.on(CLOSE, move |()| {
             log("s-close");
-            own.take().unwrap().close_with(|| log("server-close"));
+            server.close_with(say("server-close"));
         });
     });
-    server.replace(Some(listening.clone()));
-    let this = listening.clone();
-    listening.listen_with(("127.0.0.1", 0), move || {
-        let c = net::connect(this.address().unwrap());
-        let client = c.clone();
-        c.on(net::CONNECT, move |()| {
+    server.listen_this(("127.0.0.1", 0), |server| {
+        let c = net::connect_with(server.address().unwrap(), |c| {
             log("c-connect");
-            client.write_with("hi", |_| log("c-written"));
+            c.write_with("hi", done("c-written"));
             log("c-sync");
         });
         c.on_data(|d| {
-            log(format!("c-data-{}", String::from_utf8_lossy(d)));
+            log(format!("c-data-{}", text(d)));
             next_tick(say("c-data.tick"));
         });
-        c.on(END, |()| log("c-end"));
-        c.on(FINISH, |()| log("c-finish"));
-        let client = c.clone();
-        c.on(CLOSE, move |()| {
-            log(format!("c-close-{}", client.had_error()))
-        });
+        c.on(END, says("c-end"));
+        c.on(FINISH, says("c-finish"));
+        c.on_this(CLOSE, |c, ()| log(format!("c-close-{}", c.had_error())));
     });
 }
 
@@ -540,13 +522,13 @@ async fn slow_pipe() {
     })
     .high_water_mark(1)
     .build();
-    w.on(DRAIN, |()| log("drain"));
-    w.on(FINISH, |()| log("finish"));
-    w.on(PIPE, |_| log("pipe"));
-    w.on(UNPIPE, |_| log("unpipe"));
-    r.on(END, |()| log("end"));
+    w.on(DRAIN, says("drain"));
+    w.on(FINISH, says("finish"));
+    w.on(PIPE, says("pipe"));
+    w.on(UNPIPE, says("unpipe"));
+    r.on(END, says("end"));
     r.pipe(&w);
-    set_timeout(100, || log("later"));
+    set_timeout(100, say("later"));
 }
 
 async fn events_on() {
@@ -650,11 +632,11 @@ async fn promise_mix() {
 async fn timers_that_set_each_other() {
     let first = || {
         log("t1");
-        set_timeout(0, || log("t1.1"));
+        set_timeout(0, say("t1.1"));
         set_immediate(say("i1"));
         block(5);
         Promise::resolved(()).then(|()| {
-            set_timeout(1, || log("t1.m"));
+            set_timeout(1, say("t1.m"));
             log("m1");
         });
     };
@@ -663,7 +645,7 @@ async fn timers_that_set_each_other() {
         log("t2");
         set_immediate(|| {
             log("i2");
-            set_timeout(1, || log("i2.t"));
+            set_timeout(1, say("i2.t"));
             block(5);
             set_immediate(say("i2.i"));
         });
@@ -722,20 +704,20 @@ async fn timers_promises_abort() {
 
 async fn child_streams() {
     let c = spawn("cat", []);
-    c.on(SPAWN, |()| log("spawn"));
-    let this = c.clone();
-    c.stdout().unwrap().on_data(move |d| {
-        log(format!("data-{}", String::from_utf8_lossy(d).trim()));
-        this.stdin().unwrap().end();
+    c.on(SPAWN, says("spawn"));
+    let (stdin, stdout) = (c.stdin().unwrap().clone(), c.stdout().unwrap());
+    stdin.on(FINISH, says("in-finish"));
+    stdin.write_with("hello\n", done("written"));
+    stdout.on_data(move |d| {
+        log(format!("data-{}", text(d)));
+        stdin.end();
     });
-    c.stdout().unwrap().on(END, |()| log("out-end"));
-    let stdin = c.stdin().unwrap();
-    stdin.on(FINISH, |()| log("in-finish"));
-    stdin.write_with(b"hello\n".to_vec(), |_| log("written"));
-    let this = c.clone();
-    c.on(CLOSE, move |()| {
-        let exit = this.exit().unwrap();
-        let signal = exit.signal.map_or("null".to_owned(), |n| n.to_string());
+    stdout.on(END, says("out-end"));
+    c.on_this(CLOSE, |c, ()| {
+        let exit = c.exit().unwrap();
+        let signal = exit
+            .signal
+            .map_or("null".to_owned(), |signal| signal.to_string());
         log(format!("close-{}-{signal}", exit.code.unwrap()));
     });
 }
@@ -761,7 +743,7 @@ async fn uncaught_places() {
         next_tick(say("t2"));
     };
     set_timeout(20, timer);
-    set_timeout(20, || log("timer2"));
+    set_timeout(20, say("timer2"));
     fs_op(|| {
         next_tick(say("fs.tick"));
         throw("fs")
@@ -770,8 +752,8 @@ async fn uncaught_places() {
 
 async fn ports_mix() {
     let [a, b] = [(); 2].map(|()| MessageChannel::<String>::new());
-    let (port, answers, others) = (a.port2.clone(), a.port1.clone(), b.port1.clone());
-    a.port2.on_message(move |m| {
+    let (answers, others) = (a.port1.clone(), b.port1.clone());
+    a.port2.on_message_this(move |port, m| {
         log(format!("a-{m}"));
         match m.parse::<u32>().unwrap() {
             n @ ..3 => {
@@ -783,8 +765,7 @@ async fn ports_mix() {
         let m = m.clone();
         queue_microtask(move || log(format!("a.micro-{m}")));
     });
-    let port = b.port2.clone();
-    b.port2.on_message(move |m| {
+    b.port2.on_message_this(|port, m| {
         log(format!("b-{m}"));
         let text = format!("b.tick-{m}");
         next_tick(move || log(text));
@@ -792,51 +773,45 @@ async fn ports_mix() {
             port.close();
         }
     });
-    a.port1.on(PORT_CLOSE, |()| log("a1-close"));
-    a.port2.on(PORT_CLOSE, |()| log("a2-close"));
-    b.port1.on(PORT_CLOSE, |()| log("b1-close"));
-    b.port2.on(PORT_CLOSE, |()| log("b2-close"));
+    a.port1.on(PORT_CLOSE, says("a1-close"));
+    a.port2.on(PORT_CLOSE, says("a2-close"));
+    b.port1.on(PORT_CLOSE, says("b1-close"));
+    b.port2.on(PORT_CLOSE, says("b2-close"));
     a.port1.post_message("1".to_owned());
     set_immediate(say("immediate"));
 }
 
 async fn socket_timeout() {
-    let server = Rc::new(RefCell::new(None::<net::Server>));
-    let own = server.clone();
-    let listening = net::create_server(move |s| {
-        s.on_data(|d| log(format!("s-data-{}", String::from_utf8_lossy(d))));
-        s.on(END, |()| log("s-end"));
-        let own = own.clone();
+    let server = net::Server::new();
+    server.on_this(net::CONNECTION, |server, s| {
+        s.on_data(|d| log(format!("s-data-{}", text(d))));
+        s.on(END, says("s-end"));
+        let server = server.clone();
         s.on(CLOSE, move |()| {
             log("s-close");
-            own.take().unwrap().close();
+            server.close();
         });
     });
-    server.replace(Some(listening.clone()));
-    let this = listening.clone();
-    listening.listen_with(("127.0.0.1", 0), move || {
-        let c = net::connect(this.address().unwrap());
-        let (client, count) = (c.clone(), Cell::new(0));
+    server.listen_this(("127.0.0.1", 0), |server| {
+        let (c, count) = (net::connect(server.address().unwrap()), Cell::new(0));
         c.set_timeout(60);
-        c.on(net::TIMEOUT, move |()| {
+        c.on_this(net::TIMEOUT, move |c, ()| {
             count.set(count.get() + 1);
             log(format!("timeout{}", count.get()));
             next_tick(say("tick"));
-            if count.get() < 3 {
-                client.write(format!("w{}", count.get()));
-            } else {
-                client.end();
+            match count.get() {
+                n @ ..3 => _ = c.write(format!("w{n}")),
+                _ => c.end(),
             }
         });
-        c.on(CLOSE, |()| log("c-close"));
+        c.on(CLOSE, says("c-close"));
     });
-    let idle = net::Socket::new();
+    let [idle, gone] = [(); 2].map(|()| net::Socket::new());
     idle.set_timeout(10);
-    idle.on(net::TIMEOUT, |()| log("unconnected"));
-    let gone = net::Socket::new();
+    idle.on(net::TIMEOUT, says("unconnected"));
     gone.set_timeout(10);
-    gone.on(net::TIMEOUT, |()| log("no"));
+    gone.on(net::TIMEOUT, says("no"));
     gone.destroy(None);
-    // Somebody has to hold it: its timer does not.
-    set_timeout(30, move || drop(idle.clone()));
+    // The timer of a socket does not hold it.
+    set_timeout(30, move || drop(idle));
 }

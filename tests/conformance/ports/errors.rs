@@ -214,7 +214,7 @@ async fn unhandled_rejection_becomes_uncaught() {
 
 async fn uncaught_adds_a_turn() {
     process::on_uncaught_exception(|_, _| log("caught"));
-    set_timeout(1, || log("unrefd")).unref();
+    set_timeout(1, say("unrefd")).unref();
     next_tick(|| {
         block(20);
         throw("x")

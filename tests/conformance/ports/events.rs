@@ -1,15 +1,16 @@
 //! 110–116: event emitters, aborts.
 
 use phaseloop::node::events::{
-    self, ERROR, Event, EventEmitter, ListenerId, NEW_LISTENER, REMOVE_LISTENER,
+    self, ERROR, Emitter, Event, EventEmitter, ListenerId, NEW_LISTENER, REMOVE_LISTENER,
 };
-use phaseloop::node::{AbortController, Error, Promise, call, next_tick, set_immediate, throw};
+use phaseloop::node::{
+    AbortController, Error, Promise, call, catch, next_tick, set_immediate, throw,
+};
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use crate::support::{log, say};
+use crate::support::{log, say, says};
 
 super::ports! {
     Virtual "110-emitter-order" => emitter_order,
@@ -24,18 +25,12 @@ super::ports! {
 const X: Event<()> = Event::new("x");
 const Y: Event<()> = Event::new("y");
 
-/// A listener that logs a token.
-fn says<A: ?Sized>(token: &'static str) -> impl Fn(&A) + 'static {
-    move |_| log(token)
-}
-
 async fn emitter_order() {
     let e = EventEmitter::new();
     e.on(X, says("a"));
-    let this = e.clone();
-    e.once(X, move |()| {
-        log(format!("once-{}", this.listener_count(X)));
-        this.emit(X, ());
+    e.once_this(X, |e, ()| {
+        log(format!("once-{}", e.listener_count(X)));
+        e.emit(X, ());
     });
     e.prepend(X, says("first"));
     e.prepend_once(X, says("first-once"));
@@ -47,11 +42,11 @@ async fn emitter_order() {
 async fn emitter_snapshot() {
     let e = EventEmitter::new();
     let c: Rc<Cell<Option<ListenerId>>> = Rc::default();
-    let (this, remove) = (e.clone(), c.clone());
-    e.on(X, move |()| {
+    let remove = c.clone();
+    e.on_this(X, move |e, ()| {
         log("a");
-        this.off(remove.get().unwrap());
-        this.on(X, says("added"));
+        e.off(remove.get().unwrap());
+        e.on(X, says("added"));
     });
     e.on(X, says("b"));
     c.set(Some(e.on(X, says("c"))));
@@ -78,25 +73,22 @@ async fn emitter_error() {
         throw("in-listener");
     });
     e.on(X, says("not-reached"));
-    let thrown = catch_unwind(AssertUnwindSafe(|| e.emit(X, ())));
-    if thrown.is_err() {
-        log("thrown-in-listener");
+    if let Err(thrown) = catch(|| e.emit(X, ())) {
+        log(format!("thrown-{thrown}"));
     }
 }
 
 async fn emitter_meta_events() {
     let e = EventEmitter::new();
-    let this = e.clone();
-    e.on(NEW_LISTENER, move |name| {
+    e.on_this(NEW_LISTENER, |e, name| {
         let count = match name {
-            "x" => this.listener_count(X),
-            _ => this.listener_count(REMOVE_LISTENER),
+            "x" => e.listener_count(X),
+            _ => e.listener_count(REMOVE_LISTENER),
         };
         log(format!("new-{name}-{count}"));
     });
-    let this = e.clone();
-    e.on(REMOVE_LISTENER, move |name| {
-        log(format!("removed-{name}-{}", this.listener_count(X)));
+    e.on_this(REMOVE_LISTENER, |e, name| {
+        log(format!("removed-{name}-{}", e.listener_count(X)));
     });
     let f = e.on(X, says("f"));
     e.once(X, says("g"));

@@ -22,7 +22,7 @@ async fn before_exit() {
             set_immediate(say("immediate"));
         }
         if n == 2 {
-            set_timeout(1, || log("timeout"));
+            set_timeout(1, say("timeout"));
         }
     });
     process::on_exit(|code| log(format!("exit-{code}")));
@@ -34,7 +34,7 @@ async fn exit_event() {
         log("exit1");
         next_tick(say("no-tick"));
         set_immediate(say("no-immediate"));
-        set_timeout(0, || log("no-timeout"));
+        set_timeout(0, say("no-timeout"));
     });
     process::on_exit(|_| log("exit2"));
     set_immediate(say("immediate"));
@@ -49,7 +49,7 @@ async fn process_exit_in_callback() {
         Promise::resolved(()).then(|()| log("no-promise"));
         process::exit(0)
     });
-    set_timeout(1, || log("no-t2"));
+    set_timeout(1, say("no-t2"));
     block(20);
 }
 
@@ -62,6 +62,6 @@ async fn callback_arguments() {
         interval.close();
     });
     set_immediate(say("immediate-direct"));
-    set_timeout(1, || log("timeout-direct"));
+    set_timeout(1, say("timeout-direct"));
     block(20);
 }

@@ -145,7 +145,7 @@ async fn immediates_and_timers_rounds() {
 }
 
 async fn empty_loop_order() {
-    let long = Cell::new(Some(set_timeout(60_000, || log("no"))));
+    let long = Cell::new(Some(set_timeout(60_000, say("no"))));
     set_immediate(move || {
         log("i1");
         set_immediate(move || {
@@ -153,7 +153,7 @@ async fn empty_loop_order() {
             if let Some(long) = long.take() {
                 clear_timeout(&long);
             }
-            set_timeout(50, || log("t50"));
+            set_timeout(50, say("t50"));
         });
     });
 }

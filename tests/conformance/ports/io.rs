@@ -28,7 +28,7 @@ fn then(token: &'static str) {
 async fn readfile_timeout_immediate() {
     read_file(this_file(), |_| {
         log("read");
-        set_timeout(0, || log("timeout"));
+        set_timeout(0, say("timeout"));
         set_immediate(say("immediate"));
         block(20);
     });
@@ -38,7 +38,7 @@ async fn readfile_full_mix() {
     read_file(this_file(), |_| {
         call(async {
             log("read");
-            set_timeout(0, || log("timeout"));
+            set_timeout(0, say("timeout"));
             set_immediate(|| {
                 log("immediate");
                 next_tick(say("tick2"));
@@ -78,7 +78,7 @@ async fn fs_callbacks_drain_between() {
 async fn poll_before_check() {
     set_immediate(say("immediate"));
     fs_op(say("fs"));
-    set_timeout(1, || log("timeout"));
+    set_timeout(1, say("timeout"));
     block(5);
 }
 

@@ -30,7 +30,7 @@ fn then(f: impl FnOnce() + 'static) {
 }
 
 async fn main_order() {
-    set_timeout(0, || log("timeout"));
+    set_timeout(0, say("timeout"));
     set_immediate(say("immediate"));
     then(say("promise"));
     next_tick(say("tick"));
@@ -112,7 +112,7 @@ async fn tick_recursion_starves_loop() {
         }
         log(format!("ticks-done-{n}"));
     }
-    set_timeout(1, || log("timer"));
+    set_timeout(1, say("timer"));
     set_immediate(say("immediate"));
     fs_op(say("fs"));
     again(0);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use phaseloop::node::worker_threads::{CLOSE, EXIT, MessageChannel, MessagePort, ONLINE, Worker};
 use phaseloop::node::{Emitter, Promise, next_tick, set_immediate, set_timeout};
 
-use crate::support::{block, fs_op, log, say};
+use crate::support::{block, fs_op, log, say, says};
 
 super::ports! {
     Virtual "130-message-channel" => message_channel,
@@ -19,32 +19,30 @@ super::ports! {
 
 async fn message_channel() {
     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
-    let this = port2.clone();
-    port2.on_message(move |&m| {
+    port2.on_message_this(|port, &m| {
         log(format!("m{m}"));
         next_tick(move || log(format!("tick{m}")));
         Promise::resolved(()).then(move |()| log(format!("promise{m}")));
         if m == 3 {
-            this.close();
+            port.close();
         }
     });
     port1.post_message(1);
     port1.post_message(2);
     port1.post_message(3);
     next_tick(say("tick"));
-    set_timeout(300, || log("timeout"));
+    set_timeout(300, say("timeout"));
 }
 
 async fn message_before_immediate() {
     let MessageChannel { port1, port2, .. } = MessageChannel::<&str>::new();
-    let this = port2.clone();
-    port2.on_message(move |&m| {
+    port2.on_message_this(|port, &m| {
         log(m);
         if m == "m3" {
-            this.close();
+            port.close();
         }
     });
-    let timer = move || {
+    set_timeout(1, move || {
         log("timer");
         let port = port1.clone();
         set_immediate(move || {
@@ -54,16 +52,15 @@ async fn message_before_immediate() {
             port.post_message("m3");
         });
         port1.post_message("m1");
-    };
-    set_timeout(1, timer);
+    });
     block(20);
 }
 
 async fn port_close() {
     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
     port2.on_message(|m| log(format!("m{m}")));
-    port1.on(CLOSE, |()| log("close1"));
-    port2.on(CLOSE, |()| log("close2"));
+    port1.on(CLOSE, says("close1"));
+    port2.on(CLOSE, says("close2"));
     port1.post_message(1);
     port1.post_message(2);
     set_immediate(move || {
@@ -80,7 +77,7 @@ async fn worker_order() {
         parent_port.post_message("b");
     });
     let w = w.unwrap();
-    w.on(ONLINE, |()| log("online"));
+    w.on(ONLINE, says("online"));
     w.on_message(|&m| {
         log(format!("message-{m}"));
         next_tick(move || log(format!("tick-{m}")));
@@ -95,16 +92,14 @@ async fn ports_in_creation_order() {
             port.close();
         }
     };
-    let this = a.port2.clone();
-    a.port2.on_message(move |&m| {
+    a.port2.on_message_this(move |port, &m| {
         log(format!("a{m}"));
         next_tick(move || log(format!("ak{m}")));
-        close_after_two(&this, m);
+        close_after_two(port, m);
     });
-    let this = b.port2.clone();
-    b.port2.on_message(move |&m| {
+    b.port2.on_message_this(move |port, &m| {
         log(format!("b{m}"));
-        close_after_two(&this, m);
+        close_after_two(port, m);
     });
     b.port1.post_message(1);
     a.port1.post_message(1);
@@ -117,8 +112,8 @@ async fn ports_in_creation_order() {
 async fn port_never_starves() {
     let n = Rc::new(Cell::new(0));
     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
-    let (this, other) = (port2.clone(), port1.clone());
-    port2.on_message(move |_| {
+    let other = port1.clone();
+    port2.on_message_this(move |port, _| {
         n.set(n.get() + 1);
         if n.get() == 1 {
             let n_then = n.clone();
@@ -128,7 +123,7 @@ async fn port_never_starves() {
             other.post_message(0);
         } else {
             log("last");
-            this.close();
+            port.close();
         }
     });
     port1.post_message(0);

@@ -20,7 +20,7 @@ use phaseloop::node::{
     call_returning, next_tick, queue_microtask, set_immediate, set_timeout, thenable, throw,
 };
 
-use crate::support::{log, say, scratch};
+use crate::support::{log, say, says, scratch};
 
 super::ports! {
     Virtual "200-exit-microtasks" => exit_microtasks,
@@ -68,7 +68,7 @@ async fn exit_microtasks() {
     process::on_uncaught_exception(|error, _| log(format!("uncaught-{error}")));
     process::on_unhandled_rejection(|reason| log(format!("unhandled-{reason}")));
     process::on_exit(|_| drop(Promise::<()>::rejected(Error::new("rejected"))));
-    set_timeout(1, || log("timeout"));
+    set_timeout(1, say("timeout"));
 }
 
 async fn then_thenable() {
@@ -245,8 +245,8 @@ async fn finished_one_side() {
     d.readable().push_end();
     let w = Writable::objects(|(), done| done.ok()).build();
     finished_with(&w, written).then(over("w"));
-    w.on(FINISH, |()| log("w finish"));
-    w.on(CLOSE, |()| log("w close"));
+    w.on(FINISH, says("w finish"));
+    w.on(CLOSE, says("w close"));
     w.end();
 }
 
@@ -298,7 +298,7 @@ async fn worker_terminated_early() {
             throw(Error::with_code("E_WORKER", "thrown"));
         };
         let worker: Worker<(), ()> = Worker::new(main).expect("there is a thread left");
-        worker.on(ONLINE, |()| log("online"));
+        worker.on(ONLINE, says("online"));
         worker.on(ERROR, |error| {
             let code = error.code().unwrap_or("undefined");
             log(format!("{} {code} {}", error.name(), error.message()));
@@ -323,9 +323,9 @@ async fn dgram_send_order() {
         log(format!("{} {code} {}", error.name(), error.message()));
     });
     let s = dgram::Socket::new();
-    s.on(LISTENING, |()| log("listening"));
+    s.on(LISTENING, says("listening"));
     s.on(ERROR, |error| log(format!("error {error}")));
-    s.on(CLOSE, |()| log("close"));
+    s.on(CLOSE, says("close"));
     let (left, this) = (Cell::new(3), s.clone());
     s.on_message(move |datagram| {
         log(format!(
@@ -860,7 +860,7 @@ async fn throwing_listeners() {
             throw("in connection");
         }
     });
-    server.on(CLOSE, |()| log("closed"));
+    server.on(CLOSE, says("closed"));
     server.listen_with(scratch("s"), move || {
         let socket = net::connect(scratch("s"));
         a.replace(Some(socket.clone()));
@@ -875,7 +875,7 @@ async fn throwing_listeners() {
                     log("b connect");
                     throw("in connect");
                 });
-                socket.on(net::READY, |()| log("never"));
+                socket.on(net::READY, says("never"));
             });
         });
     });

@@ -8,10 +8,9 @@ use phaseloop::node::events::ERROR;
 use phaseloop::node::stream::{CLOSE, END};
 use phaseloop::node::{Emitter, Promise, dgram, next_tick, process, set_immediate, set_timeout};
 use phaseloop::process::{Command, Stdio};
-use phaseloop::signal::{Signal, SignalKind};
-use phaseloop::{Handle, LoopHandle};
+use phaseloop::signal::SignalKind;
 
-use crate::support::{block, log, say};
+use crate::support::{block, log, say, says, text};
 
 super::ports! {
     Real "150-signal-in-poll" => signal_in_poll,
@@ -26,13 +25,11 @@ fn then(token: &'static str) {
 }
 
 async fn signal_in_poll() {
-    let signal = Signal::new(&LoopHandle::current());
-    let heard = |_: &Signal, _: SignalKind| {
+    process::on_signal(SignalKind::USR2, |_| {
         log("signal");
         next_tick(say("signal.tick"));
-    };
-    signal.start(SignalKind::USR2, heard).unwrap();
-    signal.unref();
+    })
+    .unwrap();
     set_timeout(50, || {
         log("timer");
         set_immediate(say("immediate"));
@@ -42,37 +39,27 @@ async fn signal_in_poll() {
         block(20);
         log("sync");
     });
-    let end = move || {
-        signal.stop();
-        process::exit(0);
-    };
-    set_timeout(400, end);
+    set_timeout(400, || process::exit(0));
 }
 
 async fn child_exit_and_close() {
     let c = spawn("sh", ["-c", "echo out; exit 3"]);
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
-    c.on(SPAWN, |()| log("spawn"));
-    let see = seen.clone();
-    c.stdout().unwrap().on_data(move |d| {
-        let text = String::from_utf8_lossy(d);
-        see.borrow_mut().push(format!("data-{}", text.trim()));
+    let [on_data, on_end, on_exit] = [(); 3].map(|()| {
+        let seen = seen.clone();
+        move |token| seen.borrow_mut().push(token)
     });
-    let see = seen.clone();
-    c.stdout()
-        .unwrap()
-        .on(END, move |()| see.borrow_mut().push("end".to_owned()));
-    let see = seen.clone();
+    c.on(SPAWN, says("spawn"));
+    let stdout = c.stdout().unwrap();
+    stdout.on_data(move |d| on_data(format!("data-{}", text(d))));
+    stdout.on(END, move |()| on_end("end".to_owned()));
     c.on(EXIT, move |exit| {
-        see.borrow_mut()
-            .push(format!("exit-{}", exit.code.unwrap()))
+        on_exit(format!("exit-{}", exit.code.unwrap()))
     });
-    let this = c.clone();
-    c.on(CLOSE, move |()| {
-        let mut seen = seen.take();
-        seen.sort();
-        seen.into_iter().for_each(log);
-        log(format!("close-{}", this.exit().unwrap().code.unwrap()));
+    c.on_this(CLOSE, move |c, ()| {
+        seen.borrow_mut().sort();
+        seen.take().into_iter().for_each(log);
+        log(format!("close-{}", c.exit().unwrap().code.unwrap()));
     });
     next_tick(say("tick"));
     log("sync");
@@ -81,7 +68,7 @@ async fn child_exit_and_close() {
 async fn child_spawn_error() {
     let c = spawn("no-such-program-here", []);
     c.on(ERROR, |e| log(format!("error-{}", e.code().unwrap())));
-    c.on(SPAWN, |()| log("no"));
+    c.on(SPAWN, says("no"));
     next_tick(say("tick"));
     then("promise");
     log("sync");
@@ -99,29 +86,25 @@ async fn child_stdio_ignored() {
         log("exit");
         next_tick(say("exit.tick"));
     });
-    c.on(CLOSE, |()| log("close"));
+    c.on(CLOSE, says("close"));
 }
 
 async fn datagrams() {
     let s = dgram::Socket::new();
-    let this = s.clone();
-    s.on_message(move |m| {
-        let m = String::from_utf8(m.bytes.clone()).unwrap();
+    s.on_message_this(|s, m| {
+        let m = text(&m.bytes);
         log(format!("message-{m}"));
         let token = format!("tick-{m}");
         next_tick(move || log(token));
-        if m != "c" {
-            return;
+        if m == "c" {
+            s.close_with(say("close"));
+            next_tick(say("after-close"));
+            then("promise");
         }
-        this.close_with(|| log("close"));
-        next_tick(say("after-close"));
-        then("promise");
     });
-    let this = s.clone();
-    s.bind_with("127.0.0.1:0".parse().unwrap(), move || {
-        let to = this.address().unwrap();
-        let (second, third) = (this.clone(), this.clone());
-        this.send_with(b"a", to, move |_| {
+    s.bind_this("127.0.0.1:0".parse().unwrap(), |s| {
+        let (to, [second, third]) = (s.address().unwrap(), [(); 2].map(|()| s.clone()));
+        s.send_with(b"a", to, move |_| {
             second.send_with(b"b", to, move |_| third.send(b"c", to));
         });
     });

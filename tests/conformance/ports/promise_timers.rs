@@ -26,7 +26,7 @@ fn sleep(delay: u32) -> Promise<()> {
 }
 
 async fn sleep_and_timeout() {
-    set_timeout(1, || log("t1"));
+    set_timeout(1, say("t1"));
     call(async {
         sleep(1).await.unwrap();
         log("slept");
@@ -34,7 +34,7 @@ async fn sleep_and_timeout() {
         Promise::resolved(()).await.unwrap();
         log("slept2");
     });
-    set_timeout(1, || log("t2"));
+    set_timeout(1, say("t2"));
     block(20);
 }
 
@@ -77,14 +77,14 @@ async fn sleep_aborted() {
 }
 
 async fn abort_signal_timeout() {
-    set_timeout(50, || log("t1"));
+    set_timeout(50, say("t1"));
     let s = AbortSignal::timeout(50);
     let this = s.clone();
     s.on_abort(move || {
         log(format!("abort-{}", this.reason().unwrap().name()));
         next_tick(say("tick"));
     });
-    set_timeout(50, || log("t2"));
+    set_timeout(50, say("t2"));
     set_immediate(say("immediate"));
     let never = AbortSignal::timeout(60_000);
     never.on_abort(say("no"));

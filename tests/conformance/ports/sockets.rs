@@ -1,14 +1,13 @@
 //! 077–084 and 103: names, servers, sockets.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use phaseloop::node::events::ERROR;
-use phaseloop::node::net::{self, CONNECT, READY, Server, Socket};
+use phaseloop::node::net::{self, READY, Server, Socket};
 use phaseloop::node::stream::{CLOSE, END};
 use phaseloop::node::{Emitter, Promise, dns, next_tick, set_immediate, set_timeout};
 
-use crate::support::{block, log, say, scratch};
+use crate::support::{block, done, log, say, says, scratch, text};
 
 super::ports! {
     Virtual "077-dns-literal-is-tick" => dns_literal_is_tick,
@@ -41,11 +40,9 @@ async fn dns_literal_is_tick() {
 }
 
 async fn net_listening_is_tick() {
-    let s = Server::new();
-    let this = s.clone();
-    s.listen_with(scratch("s"), move || {
+    Server::new().listen_this(scratch("s"), |server| {
         log("listening");
-        this.close_with(|| log("closed"));
+        server.close_with(say("closed"));
         next_tick(say("tick2"));
     });
     next_tick(say("tick"));
@@ -56,37 +53,32 @@ async fn net_listening_is_tick() {
 
 async fn net_conversation() {
     let server = net::create_server(|c| {
-        let this = c.clone();
-        c.on_data(move |d| this.end_chunk(d.to_ascii_uppercase()));
+        c.on_data_this(|c, d| c.end_chunk(d.to_ascii_uppercase()));
     });
-    let this = server.clone();
-    server.listen_with(scratch("s"), move || {
-        let c = net::connect(scratch("s"));
-        let writes = c.clone();
-        c.on(CONNECT, move |()| {
+    server.listen_this(scratch("s"), |server| {
+        let c = net::connect_with(scratch("s"), |c| {
             log("connect");
-            writes.write_with("hi", |_| log("written"));
+            c.write_with("hi", done("written"));
             log("after-write");
         });
-        c.on(READY, |()| log("ready"));
-        c.on_data(|d| log(format!("data-{}", String::from_utf8_lossy(d))));
+        c.on(READY, says("ready"));
+        c.on_data(|d| log(format!("data-{}", text(d))));
         c.on(END, |()| {
             log("end");
             next_tick(say("end.tick"));
         });
-        let (closed, server) = (c.clone(), this.clone());
-        c.on(CLOSE, move |()| {
-            log(format!("close-{}", closed.had_error()));
-            server.close_with(|| log("server-closed"));
+        let server = server.clone();
+        c.on_this(CLOSE, move |c, ()| {
+            log(format!("close-{}", c.had_error()));
+            server.close_with(say("server-closed"));
         });
     });
 }
 
 async fn socket_destroy_closes_after_check() {
     let server = Server::new();
-    let this = server.clone();
-    server.on(net::CONNECTION, move |c| {
-        this.close();
+    server.on_this(net::CONNECTION, |server, c| {
+        server.close();
         c.on(CLOSE, |()| {
             log("close");
             next_tick(say("close.tick"));
@@ -95,7 +87,7 @@ async fn socket_destroy_closes_after_check() {
         c.destroy(None);
         next_tick(say("tick"));
         then("promise");
-        set_timeout(1, || log("timeout"));
+        set_timeout(1, say("timeout"));
         set_immediate(|| {
             log("immediate");
             block(20);
@@ -105,15 +97,13 @@ async fn socket_destroy_closes_after_check() {
 }
 
 async fn close_callbacks_reverse_order() {
-    let all: Rc<RefCell<Vec<Socket>>> = Rc::default();
-    let server = Server::new();
-    let this = server.clone();
-    server.on(net::CONNECTION, move |c| {
+    let (server, all) = (Server::new(), RefCell::<Vec<Socket>>::default());
+    server.on_this(net::CONNECTION, move |server, c| {
         all.borrow_mut().push(c.clone());
         if all.borrow().len() < 3 {
             return;
         }
-        this.close();
+        server.close();
         let all = all.take();
         for (i, s) in all.iter().enumerate() {
             s.on(CLOSE, move |()| {
@@ -121,26 +111,21 @@ async fn close_callbacks_reverse_order() {
                 next_tick(move || log(format!("tick{i}")));
             });
         }
-        for s in &all {
-            s.destroy(None);
-        }
+        all.iter().for_each(|s| s.destroy(None));
     });
     server.listen_with(scratch("s"), || (0..3).for_each(|_| ignoring_client("s")));
 }
 
 async fn server_close_event() {
-    let idle = Server::new();
-    let this = idle.clone();
-    idle.listen_with(scratch("a"), move || {
-        this.close_with(|| log("idle-closed"));
+    Server::new().listen_this(scratch("a"), |idle| {
+        idle.close_with(say("idle-closed"));
         next_tick(say("tick"));
         log("sync");
     });
     let busy = Server::new();
-    let this = busy.clone();
-    busy.on(net::CONNECTION, move |c| {
-        this.close_with(|| log("busy-closed"));
-        c.on(CLOSE, |()| log("socket-closed"));
+    busy.on_this(net::CONNECTION, |busy, c| {
+        busy.close_with(say("busy-closed"));
+        c.on(CLOSE, says("socket-closed"));
         let c = c.clone();
         set_immediate(move || {
             log("destroy");
@@ -153,7 +138,7 @@ async fn server_close_event() {
 
 async fn socket_never_connected() {
     let s = Socket::new();
-    s.on(CLOSE, |()| log("close"));
+    s.on(CLOSE, says("close"));
     next_tick(say("tick1"));
     s.destroy(None);
     next_tick(say("tick2"));
@@ -166,8 +151,7 @@ async fn connect_error() {
         log(e.code().unwrap());
         next_tick(say("error.tick"));
     });
-    let this = c.clone();
-    c.on(CLOSE, move |()| log(format!("close-{}", this.had_error())));
+    c.on_this(CLOSE, |c, ()| log(format!("close-{}", c.had_error())));
     next_tick(say("tick"));
     then("promise");
     log("sync");
@@ -176,25 +160,20 @@ async fn connect_error() {
 async fn write_callbacks() {
     let server = net::create_server(|s| {
         s.on_data(|_| ());
-        let this = s.clone();
-        s.on(END, move |()| this.end_chunk("bye"));
+        s.on_this(END, |s, ()| s.end_chunk("bye"));
     });
-    let this = server.clone();
-    server.listen_with(scratch("s"), move || {
-        let c = net::connect(scratch("s"));
-        let writes = c.clone();
-        c.on(CONNECT, move |()| {
+    server.listen_this(scratch("s"), |server| {
+        let c = net::connect_with(scratch("s"), |c| {
             next_tick(say("tick1"));
-            writes.write_with("a", |_| log("cb-a"));
-            writes.write_with("b", |_| log("cb-b"));
+            c.write_with("a", done("cb-a"));
+            c.write_with("b", done("cb-b"));
             next_tick(say("tick2"));
             then("promise");
-            let writable = writes.writable();
-            writable.end_chunk_with(b"c".to_vec(), |_| log("end-cb"));
+            c.end_chunk_with("c", done("end-cb"));
             log("sync");
         });
-        c.on_data(|d| log(format!("data-{}", String::from_utf8_lossy(d))));
-        let server = this.clone();
+        c.on_data(|d| log(format!("data-{}", text(d))));
+        let server = server.clone();
         c.on(CLOSE, move |()| {
             log("close");
             server.close();

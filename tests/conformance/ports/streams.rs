@@ -7,7 +7,7 @@ use phaseloop::node::stream::{
 };
 use phaseloop::node::{Emitter, Error, Promise, call, next_tick, set_immediate};
 
-use crate::support::{log, say};
+use crate::support::{done, log, say, says};
 
 super::ports! {
     Virtual "140-readable-flow" => readable_flow,
@@ -18,11 +18,6 @@ super::ports! {
     Virtual "145-pipe-to-writable" => pipe_to_writable,
     Virtual "146-pipeline-callback" => pipeline_callback,
     Virtual "147-stream-async-iterator" => stream_async_iterator,
-}
-
-/// A listener that logs a token.
-fn says<A: ?Sized>(token: &'static str) -> impl Fn(&A) + 'static {
-    move |_| log(token)
 }
 
 async fn readable_flow() {
@@ -48,10 +43,9 @@ async fn readable_flow() {
 
 async fn readable_event() {
     let r = Readable::<String>::bytes().build();
-    let this = r.clone();
-    r.on(READABLE, move |()| {
+    r.on_this(READABLE, |r, ()| {
         log("readable");
-        while let Some(c) = this.read() {
+        while let Some(c) = r.read() {
             log(format!("chunk-{c}"));
         }
     });
@@ -78,9 +72,9 @@ async fn writable_finish() {
     .build();
     w.on(FINISH, says("finish"));
     w.on(CLOSE, says("close"));
-    w.write_with("a".to_owned(), |_| log("cb-a"));
-    w.write_with("b".to_owned(), |_| log("cb-b"));
-    w.end_chunk_with("c".to_owned(), |_| log("end-cb"));
+    w.write_with("a", done("cb-a"));
+    w.write_with("b", done("cb-b"));
+    w.end_chunk_with("c", done("end-cb"));
     next_tick(say("tick"));
     Promise::resolved(()).then(|()| log("promise"));
     log("sync");
@@ -99,11 +93,11 @@ async fn writable_async_sink() {
     w.on(DRAIN, says("drain"));
     w.on(FINISH, says("finish"));
     w.on(CLOSE, says("close"));
-    log(w.write_with("a".to_owned(), |_| log("cb-a")).to_string());
-    log(w.write_with("b".to_owned(), |_| log("cb-b")).to_string());
+    log(w.write_with("a", done("cb-a")).to_string());
+    log(w.write_with("b", done("cb-b")).to_string());
     set_immediate(move || {
         set_immediate(move || {
-            set_immediate(move || w.end_with(|_| log("end-cb")));
+            set_immediate(move || w.end_with(done("end-cb")));
         });
     });
 }

@@ -17,7 +17,7 @@ use phaseloop::node::{
 };
 use phaseloop::signal::SignalKind;
 
-use crate::support::{log, say};
+use crate::support::{log, say, says};
 
 super::ports! {
     Virtual "300-set-encoding" => set_encoding,
@@ -40,8 +40,8 @@ async fn set_encoding() {
         let token = format!("tick-{d}");
         next_tick(move || log(token));
     });
-    r.on(END, |()| log("end"));
-    r.on(CLOSE, |()| log("close"));
+    r.on(END, says("end"));
+    r.on(CLOSE, says("close"));
     set_immediate(move || {
         r.push(vec![0x61, 0xe2]);
         log("pushed");
@@ -75,7 +75,7 @@ async fn set_encoding_late() {
             log(format!("chunk-{d}"));
         }
     });
-    r.on(END, |()| log("end"));
+    r.on(END, says("end"));
     r.push(vec![0xc3]);
     set_immediate(move || {
         kept(&r);
@@ -270,7 +270,7 @@ async fn stream_operators() {
         .await
         .unwrap();
     let r = numbers();
-    r.on(CLOSE, |()| log("closed"));
+    r.on(CLOSE, says("closed"));
     log(format!(
         "find-{}",
         r.find(|n| *n > 2).await.unwrap().unwrap()
@@ -316,8 +316,8 @@ async fn stream_operators() {
     failed("source", &broken.map(|n| n).to_array().await.unwrap_err());
     let lines = numbers().map(|n| format!("line {n}"));
     lines.on_data(|line| log(line.as_str()));
-    lines.on(END, |()| log("end"));
-    lines.on(CLOSE, |()| log("close"));
+    lines.on(END, says("end"));
+    lines.on(CLOSE, says("close"));
 }
 
 async fn process_once() {

@@ -60,14 +60,14 @@ fn with(timeout: &Later, f: impl FnOnce(&Timeout)) {
 async fn timeout_coercion() {
     after(1, "one");
     after(0, "zero");
-    set_timeout(-5, || log("negative"));
-    set_timeout(f64::NAN, || log("nan"));
+    set_timeout(-5, say("negative"));
+    set_timeout(f64::NAN, say("nan"));
     // Rust has no missing arguments; JavaScript reads one as NaN.
-    set_timeout(f64::NAN, || log("missing"));
-    set_timeout("soon", || log("word"));
-    set_timeout(0.5, || log("half"));
-    set_timeout(1.9, || log("one-point-nine"));
-    set_timeout("1", || log("numeric-string"));
+    set_timeout(f64::NAN, say("missing"));
+    set_timeout("soon", say("word"));
+    set_timeout(0.5, say("half"));
+    set_timeout(1.9, say("one-point-nine"));
+    set_timeout("1", say("numeric-string"));
     after(1, "one-again");
     block(20);
 }
@@ -76,7 +76,7 @@ async fn timeout_overflow() {
     process::on_warning(|_| ());
     after(300, "d300");
     after(1 << 31, "overflow");
-    set_timeout(f64::INFINITY, || log("infinite"));
+    set_timeout(f64::INFINITY, say("infinite"));
     let longest = after((1 << 31) - 1, "never");
     set_timeout(600, move || {
         log("clear-max");
