@@ -465,7 +465,7 @@ fn a_worker_can_be_terminated() {
     });
     let worker = worker.unwrap();
     let (terminated, exit) = (worker.clone(), trace.clone());
-    worker.on(ONLINE, move |()| terminated.terminate());
+    worker.on(ONLINE, move |()| drop(terminated.terminate()));
     worker.on(EXIT, move |code| exit.log(code));
     finish(&mut event_loop);
     assert_eq!(trace.take(), "1");
@@ -496,4 +496,22 @@ fn ports_need_a_loop() {
     assert!(LoopHandle::try_current().is_none());
     let text = panic_of(MessageChannel::<u32>::new);
     assert!(text.starts_with("no event loop runs on this thread"));
+}
+
+#[test]
+fn n132_terminate_is_fulfilled_with_the_exit_code() {
+    let codes = Rc::new(Cell::new(None));
+    let seen = codes.clone();
+    node::run(async move {
+        let worker = Worker::<(), ()>::new(|port| async move {
+            // Its listener keeps the worker alive.
+            port.on_message(|()| ());
+        })
+        .unwrap();
+        once(&worker, ONLINE).await.unwrap();
+        let first = worker.terminate().await.unwrap();
+        let second = worker.terminate().await.unwrap();
+        seen.set(Some((first, second)));
+    });
+    assert_eq!(codes.get(), Some((Some(1), None)));
 }

@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -26,6 +26,26 @@ use crate::task::next_tick;
 
 /// A datagram has come.
 pub const MESSAGE: Event<Datagram> = Event::new("message");
+
+/// The socket is connected; see [`Socket::connect`].
+pub const CONNECT: Event<()> = Event::new("connect");
+
+/// Any port, of the kind of addresses that `to` is of.
+fn any_address(to: SocketAddr) -> SocketAddr {
+    let any: IpAddr = if to.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    (any, 0).into()
+}
+
+fn already_connected() -> ! {
+    throw(Error::with_code(
+        "ERR_SOCKET_DGRAM_IS_CONNECTED",
+        "Already connected",
+    ))
+}
 
 /// The largest datagram.
 const LARGEST: usize = 64 * 1024;
@@ -77,6 +97,10 @@ struct Inner {
     bound: RefCell<Option<Bound>>,
     /// What waits for the end of the binding: sends, and perhaps a close.
     queue: RefCell<Option<Vec<Queued>>>,
+    /// The other end, once it is connected.
+    peer: Cell<Option<SocketAddr>>,
+    /// It is connected, or is being connected.
+    is_connecting: Cell<bool>,
     /// How many sends wait for room in the system.
     waiting: Cell<usize>,
 }
@@ -281,6 +305,9 @@ impl Socket {
     /// [`close`](Self::close).
     #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
+        if self.inner.peer.get().is_some() {
+            already_connected();
+        }
         self.send_at(bytes.to_vec(), to, None, Location::caller());
     }
 
@@ -305,9 +332,8 @@ impl Socket {
     fn send_at(&self, bytes: Vec<u8>, to: SocketAddr, callback: Option<Sent>, site: Site) {
         self.check_open();
         if self.inner.state.get() == State::Unbound {
-            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             self.begin_binding();
-            self.bind_later(any.parse().expect("these are addresses"), site);
+            self.bind_later(any_address(to), site);
         }
         let this = self.clone();
         if self.inner.state.get() == State::Bound {
@@ -329,7 +355,7 @@ impl Socket {
         let sent = if self.inner.waiting.get() > 0 {
             Err(io::ErrorKind::WouldBlock.into())
         } else {
-            socket.try_send_to(&bytes, to)
+            self.try_send(&socket, &bytes, to)
         };
         match sent {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -344,6 +370,15 @@ impl Socket {
         }
     }
 
+    /// A connected socket has no address to send to but its own, which some systems refuse to be told again.
+    fn try_send(&self, socket: &UdpSocket, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        if self.inner.peer.get().is_some() {
+            socket.try_send(bytes)
+        } else {
+            socket.try_send_to(bytes, to)
+        }
+    }
+
     /// Sends in the poll phase in which the system has room, behind those that wait for the same.
     fn send_when_writable(
         &self,
@@ -355,7 +390,11 @@ impl Socket {
         let this = self.clone();
         self.inner.waiting.set(self.inner.waiting.get() + 1);
         in_callbacks(async move {
-            let sent = socket.send_to(&bytes, to).await;
+            let sent = if this.inner.peer.get().is_some() {
+                socket.send(&bytes).await
+            } else {
+                socket.send_to(&bytes, to).await
+            };
             this.inner.waiting.set(this.inner.waiting.get() - 1);
             if let Some(callback) = callback {
                 callback(sent.map_err(|error| Error::of_address(error, "send", to)));
@@ -391,6 +430,97 @@ impl Socket {
             drop(queue);
         });
         on_failed.set(Some(id));
+    }
+
+    /// Sends several buffers as one datagram; see [`send`](Self::send). JavaScript: `socket.send([one, two], port, address)`.
+    ///
+    /// # Panics
+    ///
+    /// As [`send`](Self::send).
+    #[track_caller]
+    pub fn send_all(&self, buffers: &[&[u8]], to: SocketAddr) {
+        self.send(&buffers.concat(), to);
+    }
+
+    /// Connects the socket: datagrams of others are not received any more, and [`send_to_peer`](Self::send_to_peer) needs no
+    /// address. A socket that is not bound is bound to any port first. [`CONNECT`], or the error, comes by a tick.
+    ///
+    /// JavaScript: `socket.connect(port, address)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_IS_CONNECTED` if it is connected, and
+    /// `ERR_SOCKET_DGRAM_NOT_RUNNING` after [`close`](Self::close).
+    #[track_caller]
+    pub fn connect(&self, to: SocketAddr) {
+        self.check_open();
+        if self.inner.is_connecting.replace(true) {
+            already_connected();
+        }
+        if self.inner.state.get() == State::Unbound {
+            self.begin_binding();
+            self.bind_later(any_address(to), Location::caller());
+        }
+        let this = self.clone();
+        if self.inner.state.get() == State::Bound {
+            next_tick(move || this.connect_now(to));
+        } else {
+            self.enqueue(move || next_tick(move || this.connect_now(to)));
+        }
+    }
+
+    fn connect_now(&self, to: SocketAddr) {
+        let bound = self.inner.bound.borrow();
+        let connected = bound
+            .as_ref()
+            .map(|bound| bound.socket.get_ref().connect(to));
+        drop(bound);
+        let this = self.clone();
+        match connected {
+            // Closed meanwhile.
+            None => {}
+            Some(Ok(())) => {
+                self.inner.peer.set(Some(to));
+                next_tick(move || {
+                    this.inner.emitter.emit(CONNECT, ());
+                });
+            }
+            Some(Err(error)) => {
+                self.inner.is_connecting.set(false);
+                let error = Error::of_address(error, "connect", to);
+                next_tick(move || {
+                    this.inner.emitter.emit(ERROR, &error);
+                });
+            }
+        }
+    }
+
+    /// Sends a datagram to the peer of a connected socket. JavaScript: `socket.send(bytes)`.
+    ///
+    /// # Panics
+    ///
+    /// As [`send`](Self::send). [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` before [`CONNECT`].
+    #[track_caller]
+    pub fn send_to_peer(&self, bytes: &[u8]) {
+        self.check_open();
+        let peer = self.remote_address();
+        self.send_at(bytes.to_vec(), peer, None, Location::caller());
+    }
+
+    /// The address of the peer. JavaScript: `socket.remoteAddress()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if it is not connected.
+    #[must_use]
+    pub fn remote_address(&self) -> SocketAddr {
+        let not_connected = || {
+            throw(Error::with_code(
+                "ERR_SOCKET_DGRAM_NOT_CONNECTED",
+                "Not connected",
+            ))
+        };
+        self.inner.peer.get().unwrap_or_else(not_connected)
     }
 
     /// The address it is bound to.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use super::super::promise::{Deferred, Promise};
 use super::super::reason::Reason;
 use super::super::run;
 use super::port::{DetachedPort, MessagePort, pair};
@@ -216,7 +217,26 @@ where
     /// Stops the worker's loop after the turn that runs there; what it computes without a pause cannot be interrupted.
     /// [`EXIT`] follows, with the code 1. A worker whose program has not begun never begins: it emits no [`ONLINE`], and
     /// exits with the code 0.
-    pub fn terminate(&self) {
+    ///
+    /// JavaScript: `await worker.terminate()`. The promise is fulfilled with the exit code when [`EXIT`] is emitted, or at
+    /// once with `None` if the worker is over.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn terminate(&self) -> Promise<Option<i32>> {
+        let ended = Deferred::new();
+        let promise = ended.promise();
+        if self.exit_code().is_some() {
+            ended.resolve(None);
+        } else {
+            self.once(EXIT, move |code| ended.resolve(Some(*code)));
+        }
+        self.stop();
+        promise
+    }
+
+    fn stop(&self) {
         let remote = {
             let mut state = self.inner.life.lock();
             state.terminated = true;

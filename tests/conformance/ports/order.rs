@@ -272,11 +272,11 @@ async fn worker_terminated_early() {
     }
     fn tick() {
         let worker = make("tick", immediate);
-        next_tick(move || worker.terminate());
+        next_tick(move || drop(worker.terminate()));
     }
     fn immediate() {
         let worker = make("immediate", online);
-        set_immediate(move || worker.terminate());
+        set_immediate(move || drop(worker.terminate()));
     }
     fn online() {
         let main = |port: MessagePort<(), ()>| async move {

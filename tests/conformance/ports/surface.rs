@@ -7,6 +7,7 @@ use futures::StreamExt;
 use phaseloop::node::child_process::{
     ChildProcess, ExecError, ExecOptions, exec, exec_file, exec_file_with, exec_with, promises,
 };
+use phaseloop::node::dgram;
 use phaseloop::node::events::{ERROR, Event, EventEmitter, on_with_signal, once_with_signal};
 use phaseloop::node::net::{self, SocketOptions};
 use phaseloop::node::stream::{CLOSE, DRAIN, END, READABLE, Readable, Transform};
@@ -28,6 +29,7 @@ super::ports! {
     Virtual "322-process-once" => process_once,
     Virtual "323-events-signal" => events_signal,
     Real "330-net-options" => net_options,
+    Real "332-dgram-connect" => dgram_connect,
     Virtual "331-one-sided-object-mode" => one_sided_object_mode,
 }
 
@@ -540,4 +542,40 @@ async fn one_sided_object_mode() {
     writable.write(4_usize);
     log(format!("kept-{}", readable.length()));
     set_immediate(move || log(format!("read-{}", readable.read_text().unwrap())));
+}
+
+async fn dgram_connect() {
+    fn said(f: impl FnOnce() + 'static) {
+        let caught = phaseloop::node::catch(f).unwrap_err();
+        let error: &Error = caught.error().unwrap().downcast_ref().unwrap();
+        log(format!("{}-{error}", error.code().unwrap()));
+    }
+    let (server, client) = (dgram::Socket::new(), dgram::Socket::new());
+    let (this, other) = (server.clone(), client.clone());
+    server.on_message(move |m| {
+        let text = String::from_utf8(m.bytes.clone()).unwrap();
+        log(format!("message-{text}"));
+        if text == "one two" {
+            other.send_to_peer(b"three");
+        } else {
+            this.close();
+            other.close();
+        }
+    });
+    let bound = server.clone();
+    server.bind_with("127.0.0.1:0".parse().unwrap(), move || {
+        let to = bound.address().unwrap();
+        let c = client.clone();
+        said(move || assert!(c.remote_address().is_ipv4()));
+        client.connect(to);
+        let c = client.clone();
+        said(move || c.connect(to));
+        let this = client.clone();
+        client.on(dgram::CONNECT, move |()| {
+            log(format!("connect-{}", this.remote_address() == to));
+            let c = this.clone();
+            said(move || c.send(b"x", to));
+            this.send_to_peer(&[&b"one "[..], b"two"].concat());
+        });
+    });
 }
