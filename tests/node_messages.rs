@@ -515,3 +515,26 @@ fn n132_terminate_is_fulfilled_with_the_exit_code() {
     });
     assert_eq!(codes.get(), Some((Some(1), None)));
 }
+
+/// The drop of its payload panics with another such payload, for ever.
+#[test]
+fn a_worker_whose_payload_panics_in_its_drop_ends_like_another() {
+    struct Endless;
+
+    impl Drop for Endless {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new(Self));
+        }
+    }
+
+    let (mut event_loop, _, _) = paused();
+    let worker = event_loop.enter(|| {
+        Worker::<(), ()>::new(|_| async {
+            std::panic::resume_unwind(Box::new(Endless));
+        })
+    });
+    let worker = worker.unwrap();
+    worker.on(ERROR, |_| ());
+    finish(&mut event_loop);
+    assert_eq!(worker.exit_code(), Some(1));
+}

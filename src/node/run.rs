@@ -21,6 +21,7 @@ use crate::event_loop::root::{describe_pending, with_root};
 use crate::event_loop::{EventLoop, RunMode};
 use crate::kinds::Site;
 use crate::raw::task::Payload;
+use crate::sys::unwind::discard;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
@@ -172,7 +173,9 @@ fn fail(core: &Rc<Core>, node: &Node) -> i32 {
         core.running(|| node.emit_exit(UNCAUGHT));
     }));
     // A panic there changes nothing: the first one counts.
-    drop(told);
+    if let Err(payload) = told {
+        discard(payload);
+    }
     node.process.exit_code().unwrap_or(UNCAUGHT)
 }
 

@@ -21,6 +21,7 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::remote::Remote;
 use crate::kinds::Site;
 use crate::phase;
+use crate::sys::unwind::quietly;
 
 /// The worker's program is about to begin.
 pub const ONLINE: Event<()> = Event::new("online");
@@ -361,15 +362,17 @@ fn run_worker<S, R, M, F>(
         }
     }));
     let ended = ended.unwrap_or_else(|panic| Err(Reason::from_panic(panic)));
-    let code = match ended {
+    let code = match &ended {
         _ if life.was_ended() => 1,
-        Ok(code) => code,
+        Ok(code) => *code,
         Err(reason) => {
-            control.post(Control::Error(Failure::of(&reason)));
+            control.post(Control::Error(Failure::of(reason)));
             1
         }
     };
     control.post(Control::Exit(code));
+    // The drop of a payload may panic, which would abort the process at the end of the thread.
+    quietly(|| drop(ended));
 }
 
 impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
