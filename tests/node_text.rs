@@ -2,6 +2,8 @@
 
 #![cfg(feature = "node")]
 
+use phaseloop::node::Error;
+use phaseloop::node::fs::Flags;
 use phaseloop::node::string_decoder::{Encoding, StringDecoder};
 
 /// Made by `conformance/decoder/record.js`.
@@ -46,6 +48,25 @@ fn n146_a_cut_surrogate_pair_waits_for_its_second_half() {
     assert_eq!(decoder.end(), "", "half a unit is dropped");
     assert_eq!(decoder.write(&[0x3d, 0xd8]), "");
     assert_eq!(decoder.end_with(&[0x62]), "\u{fffd}");
+}
+
+#[test]
+fn names_that_node_does_not_know_are_type_errors() {
+    let error = "utf7".parse::<Encoding>().unwrap_err();
+    assert_eq!(
+        (error.name(), error.code()),
+        ("TypeError", Some("ERR_UNKNOWN_ENCODING"))
+    );
+    let thrown = phaseloop::node::catch(|| Flags::from("zz")).unwrap_err();
+    let error: &Error = thrown.error().unwrap().downcast_ref().unwrap();
+    assert_eq!(
+        (error.name(), error.code()),
+        ("TypeError", Some("ERR_INVALID_ARG_VALUE"))
+    );
+    assert_eq!(
+        error.message(),
+        "The argument 'flags' is invalid. Received 'zz'"
+    );
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl FromStr for Encoding {
             "base64url" => Self::Base64url,
             _ => {
                 let text = format!("Unknown encoding: {name}");
-                return Err(Error::with_code("ERR_UNKNOWN_ENCODING", text));
+                return Err(Error::named("TypeError", text).coded("ERR_UNKNOWN_ENCODING"));
             }
         })
     }

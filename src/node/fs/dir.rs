@@ -168,7 +168,7 @@ pub(super) async fn remove(path: PathBuf, options: RmOptions) -> Result<(), Erro
             "Path is a directory: rm returned EISDIR (is a directory) {}",
             path.display()
         );
-        return Err(Error::with_code("ERR_FS_EISDIR", text));
+        return Err(Error::named("SystemError", text).coded("ERR_FS_EISDIR"));
     }
     let mut retries = 0;
     loop {

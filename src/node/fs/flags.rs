@@ -121,7 +121,7 @@ impl FromStr for Flags {
             "as+" | "sa+" => synchronous(both(Self::APPEND)),
             _ => {
                 let text = format!("The argument 'flags' is invalid. Received '{flags}'");
-                return Err(Error::with_code("ERR_INVALID_ARG_VALUE", text));
+                return Err(Error::named("TypeError", text).coded("ERR_INVALID_ARG_VALUE"));
             }
         })
     }
@@ -135,7 +135,7 @@ impl From<&str> for Flags {
     fn from(flags: &str) -> Self {
         match flags.parse() {
             Ok(flags) => flags,
-            Err(error) => throw(io::Error::from(error)),
+            Err(error) => throw(error),
         }
     }
 }
