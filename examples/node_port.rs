@@ -18,7 +18,7 @@ fn main() {}
 
 #[cfg(unix)]
 mod program {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;
     use std::net::SocketAddr;
     use std::rc::Rc;
@@ -26,9 +26,7 @@ mod program {
     use phaseloop::node::events::{self, Event, EventEmitter};
     use phaseloop::node::net::{self, CONNECT, Socket};
     use phaseloop::node::stream::{CLOSE, Readable};
-    use phaseloop::node::{
-        AbortSignal, Emitter, Error, Exit, Timeout, fs, process, run, set_timeout,
-    };
+    use phaseloop::node::{AbortSignal, Emitter, Error, Exit, fs, process, run, set_timeout};
 
     // class Store extends EventEmitter {
     //   values = new Map();
@@ -71,7 +69,7 @@ mod program {
                     values.insert(key.to_owned(), value.to_owned());
                     // Before the listeners, who read them.
                     drop(values);
-                    self.emitter.emit(CHANGE, key);
+                    self.emit(CHANGE, key);
                     Some("ok".to_owned())
                 }
             }
@@ -87,31 +85,31 @@ mod program {
         }
     }
 
-    // let pending = null;
+    // let isPending = false;
     // store.on('change', (key) => {
     //   console.log('changed', key);
-    //   pending ??= setTimeout(() => {
-    //     pending = null;
+    //   if (isPending) return;
+    //   isPending = true;
+    //   setTimeout(() => {
+    //     isPending = false;
     //     const lines = [...store.values].map((entry) => entry.join(' ')).join('\n');
     //     fs.writeFile(file, lines, (err) => store.emit('saved', err));
     //   }, 10);
     // });
     fn save_changes(store: &Store, file: std::path::PathBuf) {
-        let pending: Rc<RefCell<Option<Timeout>>> = Rc::default();
-        let this = store.clone();
-        store.on(CHANGE, move |key| {
+        let is_pending = Rc::new(Cell::new(false));
+        store.on_this(CHANGE, move |store, key| {
             println!("changed {key}");
-            let (store, file, done) = (this.clone(), file.clone(), pending.clone());
-            pending.borrow_mut().get_or_insert_with(|| {
-                let save = move || {
-                    done.take();
-                    let saved = store.clone();
-                    fs::write_file(&file, store.lines(), move |result| {
-                        result.expect("the directory for temporary files can be written");
-                        saved.emitter.emit(SAVED, ());
-                    });
-                };
-                set_timeout(10, save)
+            if is_pending.replace(true) {
+                return;
+            }
+            let (store, file, is_pending) = (store.clone(), file.clone(), is_pending.clone());
+            set_timeout(10, move || {
+                is_pending.set(false);
+                fs::write_file(&file, store.lines(), move |result| {
+                    result.expect("the directory for temporary files can be written");
+                    store.emit(SAVED, ());
+                });
             });
         });
     }
@@ -130,13 +128,13 @@ mod program {
     // });
     fn create_server(store: Store) -> net::Server {
         net::create_server(move |socket| {
-            let (store, this, rest) = (store.clone(), socket.clone(), RefCell::new(String::new()));
-            socket.on_data(move |data| {
+            let (store, rest) = (store.clone(), RefCell::new(String::new()));
+            socket.on_data_this(move |socket, data| {
                 let mut rest = rest.borrow_mut();
                 rest.push_str(&String::from_utf8_lossy(data));
                 while let Some((line, left)) = rest.split_once('\n') {
                     if let Some(answer) = store.answer(line) {
-                        this.write(format!("{answer}\n"));
+                        socket.write(format!("{answer}\n"));
                     }
                     *rest = left.to_owned();
                 }
