@@ -6,10 +6,11 @@
 //!         after every callback of every phase:   { all ticks ─> all microtasks } until both are empty
 //! ```
 //!
-//! Read [`Core::turn`] first. It is libuv's iteration (since 1.45 the timers come last; a run to the end makes
-//! one pass over them before its first turn, so that nobody sees the difference). Each `run_<phase>` takes a
-//! batch from the structure of its name in `event_loop/` and hands each member to `dispatch`, which alone runs
-//! user code and drains the lanes.
+//! Read [`Core::turn`] first. It is libuv's iteration. Since libuv 1.45 the timers come last; a run
+//! in mode `Default` makes one pass over the timers before its first turn, so that the order a
+//! program sees has not changed. Each `run_<phase>` takes a batch from the structure of its name in
+//! `event_loop/` and hands each member to `dispatch`, which runs it as a callback and then drains
+//! the lanes.
 
 pub(crate) mod any_handle;
 pub(crate) mod asyncs;
@@ -75,44 +76,48 @@ use self::timers::Payload;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::BackendFd;
 
-/// How many more passes over the pending queue follow the poll phase of one turn (R83).
+/// The number of further passes over the pending queue that may follow the poll phase of one turn
+/// (R83).
 const PENDING_PASSES: usize = 8;
 
-/// The longest wait in one system call (R34); a longer one is several of them.
+/// The longest wait in one system call, in nanoseconds (R34). A longer wait takes several calls.
 const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 
-/// How far [`EventLoop::run`] goes.
+/// Sets when [`EventLoop::run`] returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunMode {
-    /// Turn after turn, until nothing is alive or the loop is stopped.
+    /// Runs turn after turn until nothing keeps the loop alive or the loop is stopped.
     #[default]
     Default,
-    /// One turn, waiting for something to happen if nothing is due.
+    /// Runs one turn. Its poll phase waits for an event if nothing is due.
     Once,
-    /// One turn, without waiting.
+    /// Runs one turn without waiting.
     NoWait,
 }
 
-/// How the poll phase of one turn may wait.
+/// How long the poll phase of one turn may wait.
 #[derive(Clone, Copy)]
 enum Wait {
     No,
-    /// Until something happens, at the latest at this time of the loop's clock.
+    /// Until an event, and at most until this time of the loop's clock.
     Until(Option<u64>),
 }
 
-/// A loop and the executor on it. It belongs to the thread that made it.
+/// An event loop and its executor. It belongs to the thread that created it, its owner thread.
 ///
-/// [`block_on`](crate::block_on) and [`run`](crate::run) make one for a single future; make one yourself to set
-/// options, to register handles before it runs, or to drive it from another loop.
+/// [`block_on`](crate::block_on) and [`run`](crate::run) create a loop for a single future. Create
+/// one explicitly to set options, to register handles before it runs, or to drive it from another
+/// loop.
 ///
-/// Dropping it drops its tasks (their [`JoinHandle`](crate::JoinHandle)s report them cancelled), callbacks and queued
-/// closures. Handles, wakers and [`Remote`]s may outlive it: they do nothing then, or say so.
+/// Dropping the loop drops its tasks (their [`JoinHandle`](crate::JoinHandle)s report them as
+/// cancelled), callbacks and queued closures. Handles, wakers and [`Remote`]s may outlive the loop:
+/// their methods then have no effect or return an error.
 ///
 /// # After `fork`
 ///
-/// A child after `fork` without `exec` shares the kernel objects of the loop with its parent. It may drop what it has of the
-/// loop; the parent does not notice. To run the loop there, call [`LoopHandle::reinit_after_fork`] first.
+/// A child after `fork` without `exec` shares the kernel objects of the loop with its parent. The
+/// child may drop the loop without an effect on the parent. To run the loop in the child, call
+/// [`LoopHandle::reinit_after_fork`] first.
 ///
 /// # Examples
 ///
@@ -134,11 +139,12 @@ pub struct EventLoop {
 }
 
 impl EventLoop {
-    /// Makes a loop with the usual options.
+    /// Creates a loop with the default options.
     ///
     /// # Errors
     ///
-    /// The system's, when it has no descriptors or no memory left for the event queue.
+    /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
+    /// descriptors left.
     pub fn new() -> io::Result<Self> {
         Builder::new().build()
     }
@@ -147,59 +153,64 @@ impl EventLoop {
         Self { core }
     }
 
-    /// A handle to the loop for its own thread.
+    /// Returns a handle to the loop for its owner thread.
     #[must_use]
     pub fn handle(&self) -> LoopHandle {
         LoopHandle::from_core(self.core.clone())
     }
 
-    /// A handle to the loop for other threads.
+    /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(self.core.shared.clone())
     }
 
-    /// Calls `f` as if on the running loop, so that [`spawn`](crate::spawn), [`sleep`](crate::time::sleep) and the
-    /// like work in it. What it puts into the lanes runs at the start of the next run.
+    /// Calls `f` with this loop as the current loop of the thread, so that [`spawn`](crate::spawn),
+    /// [`sleep`](crate::time::sleep) and similar functions work inside `f`. Tasks and closures that
+    /// `f` queues run at the start of the next run.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         current::enter(&self.core, f)
     }
 
-    /// Runs the loop and says whether it is still alive afterwards: after [`RunMode::Default`], that it was stopped.
+    /// Runs the loop and returns whether it is still alive. After [`RunMode::Default`], `true`
+    /// means that the loop was stopped.
     ///
-    /// The lanes are drained first, so what was spawned or queued before is part of the run. A run of a loop
-    /// that is not alive only refreshes the loop's time.
+    /// The lanes are drained first, so tasks and closures queued before the call are part of the
+    /// run. Running a loop that is not alive only refreshes the loop's time.
     ///
     /// # Errors
     ///
-    /// What the system's event queue reports. The loop stays usable.
+    /// Any OS error of waiting for events (`epoll_wait`). The loop stays usable.
     ///
     /// # Panics
     ///
-    /// When called while a loop runs on this thread. A panic of a callback comes out here; the rest of its phase
-    /// runs with the next call.
+    /// If a loop already runs on this thread. A panic of a callback propagates from here; the rest
+    /// of its phase runs with the next call.
     #[track_caller]
     pub fn run(&mut self, mode: RunMode) -> io::Result<bool> {
         self.core.run(mode)
     }
 
-    /// One turn that waits for at most `max_wait` (`None`: as long as it takes). For driving the loop from another
-    /// one: wait until [`backend_fd`](Self::backend_fd) is readable or [`next_timeout`](LoopHandle::next_timeout)
-    /// has passed, then call this with [`Duration::ZERO`].
+    /// Runs one turn that waits for at most `max_wait` (`None`: without a limit) and returns
+    /// whether the loop is still alive.
+    ///
+    /// This drives the loop from another loop: wait until [`backend_fd`](Self::backend_fd) is
+    /// readable or [`next_timeout`](LoopHandle::next_timeout) has passed, then call `turn` with
+    /// [`Duration::ZERO`].
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// The conditions of [`run`](Self::run) apply.
     ///
     /// # Panics
     ///
-    /// As [`run`](Self::run).
+    /// The conditions of [`run`](Self::run) apply.
     #[track_caller]
     pub fn turn(&mut self, max_wait: Option<Duration>) -> io::Result<bool> {
         self.core.run_turn(max_wait)
     }
 
-    /// The descriptor that becomes readable when the poll phase has something to do.
+    /// Returns the descriptor that becomes readable when the poll phase has something to do.
     #[must_use]
     pub fn backend_fd(&self) -> BackendFd<'_> {
         self.core.poller.backend_fd()
@@ -207,7 +218,7 @@ impl EventLoop {
 }
 
 impl Core {
-    /// One turn, phase by phase (R21).
+    /// Runs one turn, phase by phase (R21).
     fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
         self.run_lanes();
         let can_sleep = !self.has_pending() && self.idle.is_empty();
@@ -242,8 +253,8 @@ impl Core {
                 if mode == RunMode::Default {
                     self.run_timers();
                 }
-                // Not asked again before the first turn: timers that were the only thing alive are followed by one whole
-                // turn (R16).
+                // Liveness is not checked again before the first turn: if the timers were the only
+                // thing alive, one whole turn still follows them (R16).
                 let mut alive = true;
                 while alive && !self.stop.get() {
                     self.turn(mode, None)?;
@@ -268,10 +279,11 @@ impl Core {
         })
     }
 
-    /// What every run starts with: the lanes, the time. `false`: stopped, or nothing to do.
+    /// Starts a run: drains the lanes and updates the time. Returns `false` if the loop is stopped
+    /// or not alive.
     fn begin_run(&self) -> bool {
         if self.stop.get() {
-            // Only the time of a loop that is not alive is refreshed then (R13).
+            // A stopped run refreshes the time only if the loop is not alive (R13).
             if !self.is_alive() {
                 self.clock.update();
             }
@@ -280,13 +292,13 @@ impl Core {
         self.run_lanes();
         self.clock.update();
         let runs = self.is_alive() && !self.stop.get();
-        // The first turn makes up for it.
+        // The first turn runs what the panic left.
         self.has_rest.set(self.has_rest.get() && !runs);
         runs
     }
 
-    /// How long the poll phase may sleep, in nanoseconds: not at all if there is something to do, else until the earliest
-    /// timer; `None` stands for ever (R32).
+    /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
+    /// until the earliest timer. `None` means without a limit (R32).
     pub(crate) fn next_timeout(&self) -> Option<u64> {
         if self.has_work_now() {
             return Some(0);
@@ -319,7 +331,8 @@ impl Core {
         self.run_queue(Phase::Pending, &self.pending);
     }
 
-    /// Idle, prepare and check: the hooks, then what waits for the phase once (for check, the immediates).
+    /// Runs idle, prepare or check: the hooks first, then the queued entries (for check, the
+    /// immediates).
     #[inline(always)]
     fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
         let _span = self.probe.phase(phase);
@@ -356,7 +369,8 @@ impl Core {
         }
     }
 
-    /// Reports closed handles, the last one closed first, then wakes who waits for the phase.
+    /// Completes closes, the latest first as libuv does, then runs the entries queued for the
+    /// phase.
     fn run_closing(&self) {
         let _span = self.probe.phase(Phase::Closing);
         if !self.closing.is_empty() {
@@ -372,7 +386,8 @@ impl Core {
         }
         while let Some(header) = self.closing.next() {
             if header.is_still_due() {
-                // Reported when its signals have come through the poll phase (R115).
+                // Caught signals of this handle are still to pass through the poll phase; the close
+                // completes after them (R115).
                 self.liveness.add(Kind::Closing);
                 self.closing.push(header);
                 continue;
@@ -400,7 +415,8 @@ impl Core {
         self.run_queue(Phase::Timers, &self.timers_queue);
     }
 
-    /// Fires what is due by the cached time; what becomes due meanwhile waits for the next pass (R53).
+    /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
+    /// waits for the next one (R53).
     #[inline(never)]
     fn run_timer_pass(&self) {
         self.timers
@@ -412,7 +428,8 @@ impl Core {
                 Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
                 Payload::Timer(timer) => {
                     timer.armed.set(None);
-                    // Armed again before the call, from the cached time: no catching up (R58).
+                    // A repeating timer is armed before its callback runs, so that the callback can
+                    // stop it. The cached time is the base: missed firings are not made up (R58).
                     if timer.repeat.get() != 0 {
                         self.arm_timer(&timer, timer.repeat.get());
                     }
@@ -426,7 +443,7 @@ impl Core {
         }
     }
 
-    /// Counts a timer or sleep that enters or leaves the heap.
+    /// Updates liveness for a timer or sleep that enters or leaves the heap.
     fn count_timer(&self, payload: &Payload, referenced: bool, armed: bool) {
         match payload {
             Payload::Sleep { .. } => {
@@ -438,7 +455,7 @@ impl Core {
         }
     }
 
-    /// Arms a timer handle at the cached time plus `timeout` (R50).
+    /// Arms a timer handle for the cached time plus `timeout` (R50).
     pub(crate) fn arm_timer(&self, timer: &Rc<timers::TimerState>, timeout: u64) {
         self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
     }
@@ -450,7 +467,7 @@ impl Core {
         self.set_active(&timer.header, true);
     }
 
-    /// Takes a timer handle out of the heap or the ready list.
+    /// Removes a timer handle from the heap or the ready list.
     pub(crate) fn disarm_timer(&self, timer: &timers::TimerState) {
         if let Some(key) = timer.armed.take() {
             drop(self.timers.remove(key));

@@ -1,10 +1,11 @@
-//! How much I/O one poll of a task may do before the rest of the loop has its turn.
+//! The budget of I/O operations of one poll of a task.
 //!
-//! A source that stays ready would otherwise keep a task inside one poll for ever: no timer, no other
-//! connection and no hook would run. Each operation takes one of the poll's budget. When none is left,
-//! the source counts as not ready until the next poll phase, where whoever waits for it is woken.
+//! A source that stays ready would otherwise keep a task inside one poll for ever: no timer, no
+//! other connection and no hook would run. Each operation takes one unit of the poll's budget. When
+//! the budget is used up, the source is deferred: it counts as not ready until the next poll phase,
+//! which wakes its waiters.
 //!
-//! Futures that are polled outside of a task, by a callback, have no budget: a callback ends by itself.
+//! A future that a callback polls outside of a task has no budget, since a callback ends by itself.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,21 +17,21 @@ use super::sources::{Direction, SourceState};
 use crate::kinds::Kind;
 use crate::sys::call::Call;
 
-/// How many operations one poll may do.
+/// The number of operations that one poll may do.
 const OPERATIONS_PER_POLL: i32 = 128;
 
 thread_local! {
-    /// What is left to the poll that runs on this thread.
+    /// The rest of the budget of the poll that runs on this thread.
     static LEFT: Cell<i32> = const { Cell::new(0) };
 }
 
-/// A poll begins.
+/// Starts the budget of a poll.
 #[inline(always)]
 pub(super) fn begin_poll() {
     LEFT.set(OPERATIONS_PER_POLL);
 }
 
-/// What is left to the running poll; [`restore`] gives it back after a poll inside of it.
+/// Returns the rest of the running poll's budget; [`restore`] sets it again after a nested poll.
 #[cfg(feature = "node")]
 pub(super) fn left() -> i32 {
     LEFT.get()
@@ -41,7 +42,7 @@ pub(super) fn restore(left: i32) {
     LEFT.set(left);
 }
 
-/// Takes one operation. `false`: none was left.
+/// Takes one operation from the budget. Returns `false` if it was used up.
 #[inline(always)]
 pub(crate) fn take() -> bool {
     let left = LEFT.get() - 1;
@@ -49,12 +50,12 @@ pub(crate) fn take() -> bool {
     left >= 0
 }
 
-/// Gives back what was taken for an operation that would have blocked.
+/// Returns the unit of an operation that would have blocked.
 pub(crate) fn give_back() {
     LEFT.set(LEFT.get() + 1);
 }
 
-/// The sources that were put off until the next poll phase.
+/// The sources that are deferred to the next poll phase.
 #[derive(Default)]
 pub(crate) struct PutOff {
     sources: RefCell<Vec<(Rc<SourceState>, Direction)>>,
@@ -67,8 +68,8 @@ impl PutOff {
 }
 
 impl Core {
-    /// No operation was left for `source`. `true`: there is no limit for it. Else it is put off: it counts as not ready
-    /// until the next poll phase.
+    /// Defers `source` because the budget is used up: it counts as not ready until the next poll
+    /// phase. Returns `true` if no limit applies, and then defers nothing.
     #[cold]
     pub(crate) fn put_off(&self, source: &Rc<SourceState>, direction: Direction) -> bool {
         if self.polled.get() == NO_TASK || source.is_gone() {
@@ -79,7 +80,8 @@ impl Core {
         source.put_off(direction);
         let mut put_off = self.put_off.sources.borrow_mut();
         if put_off.is_empty() {
-            // The loop must not sleep on it. The wait for the source keeps the loop alive, if anything does.
+            // The entry keeps the loop from sleeping, not from ending: a referenced wait for the
+            // source keeps it alive.
             self.liveness.add_unref(Kind::Queued);
             let resume = || current::with(|core| core.map_or((), Self::resume));
             self.poll_queue.push(Entry::Unref(Call::new(resume)));
@@ -88,8 +90,8 @@ impl Core {
         false
     }
 
-    /// The sources that were put off count as ready again. One callback for all of them: a task that waits for many is
-    /// polled once.
+    /// Marks the deferred sources as ready again. One callback serves all of them, so that a task
+    /// that waits for several is polled once.
     fn resume(&self) {
         self.liveness.remove_unref(Kind::Queued);
         for (source, direction) in self.put_off.sources.take() {

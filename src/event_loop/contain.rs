@@ -1,9 +1,10 @@
-//! Panics that stay in the loop: with a handler for them, the loop goes on as Node does after an uncaught exception.
+//! Contained panics: with a handler installed, the loop goes on after a panic as Node does after an
+//! uncaught exception.
 //!
-//! Without one, and without the feature `node`, a panic leaves the run (see [`Core::dispatch`]), and nothing here is
-//! compiled into the way of a callback.
+//! Without a handler a panic propagates out of the run (see [`Core::dispatch`]). Without the
+//! feature `node` the check for a handler is a constant, and costs a callback nothing.
 //!
-//! What threw decides where the loop goes on (N70–N76):
+//! Where the loop goes on depends on what panicked (N70–N76):
 //!
 //! | thrower | goes on with | the lanes |
 //! |---|---|---|
@@ -11,7 +12,8 @@
 //! | a tick | the next callback | the rest waits for the next drain |
 //! | a microtask | the next microtask | |
 //!
-//! The next drain follows the next callback, or opens the check phase, whichever comes first (N66, N72).
+//! The next drain follows the next callback or comes before the check phase, whichever is first
+//! (N66, N72).
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -23,7 +25,7 @@ use super::queue::PhaseQueue;
 use crate::kinds::Phase;
 use crate::raw::task::Payload;
 
-/// Sees a panic that nothing has caught. It may let it go on.
+/// Receives an uncaught panic. It may resume unwinding.
 pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
 
 #[derive(Default)]
@@ -31,10 +33,10 @@ pub(crate) struct Containment {
     handler: RefCell<Option<PanicHandler>>,
     #[cfg(feature = "node")]
     is_on: Cell<bool>,
-    /// The program is over: nothing is called any more.
+    /// The program has exited: no callback runs any more.
     #[cfg(feature = "node")]
     has_ended: Cell<bool>,
-    /// A panic has kept the lanes from being emptied: they wait for the next drain.
+    /// A panic interrupted a drain: the rest of the lanes waits for the next one.
     interrupted: Cell<bool>,
 }
 
@@ -54,7 +56,7 @@ impl Containment {
         false
     }
 
-    /// From now on nothing is called.
+    /// Marks the program as exited: no callback runs any more.
     #[cfg(feature = "node")]
     pub(crate) fn end(&self) {
         self.has_ended.set(true);
@@ -81,7 +83,7 @@ impl Containment {
         self.is_on() && self.interrupted.get()
     }
 
-    /// A drain begins.
+    /// Notes that a drain begins.
     pub(super) fn resume(&self) {
         self.interrupted.set(false);
     }
@@ -96,7 +98,8 @@ impl Containment {
 }
 
 impl Core {
-    /// Runs `code`; its panic goes to the handler, if there is one. `None`: it panicked.
+    /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
+    /// `code` panicked or the program has exited.
     pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
         if !self.containment.is_on() {
             return Some(code());
@@ -114,7 +117,7 @@ impl Core {
         }
     }
 
-    /// A callback, then, if it did not panic, the drain (N76).
+    /// Runs a callback, and drains the lanes if it did not panic (N76).
     #[cold]
     pub(super) fn dispatch_contained(&self, callback: impl FnOnce()) {
         if self.contain(callback).is_some() {
@@ -122,7 +125,8 @@ impl Core {
         }
     }
 
-    /// The drain that goes on after the panic of a microtask (N73). That of a tick ends it and leaves (N72).
+    /// Drains the lanes and goes on after a panic of a microtask (N73). A panic of a tick ends the
+    /// drain and propagates (N72).
     #[cold]
     pub(super) fn drain_contained(&self) {
         self.containment.resume();
@@ -139,7 +143,8 @@ impl Core {
         }
     }
 
-    /// A pass over a queue. If the last entry panics, what was queued meanwhile follows at once (N74, N75).
+    /// Runs a pass over a queue. If the last entry panics, another pass over the entries queued
+    /// meanwhile follows at once (N74, N75).
     #[cold]
     pub(super) fn run_queue_contained(&self, phase: Phase, queue: &PhaseQueue) {
         let mut again = true;
@@ -149,9 +154,9 @@ impl Core {
         }
     }
 
-    /// Runs the rest of a pass, after a panic again. `true`: another pass follows.
+    /// Runs the rest of a pass, and resumes it after a panic. Returns whether another pass follows.
     fn finish_pass_contained(&self, phase: Phase, queue: &PhaseQueue) -> bool {
-        // Whether a panic at this point, if nothing is left of the pass then, calls for another.
+        // Whether a panic at this point causes another pass if it ends this one.
         let panic_goes_on = Cell::new(true);
         while !self.containment.has_ended() {
             let finished = self.contain(|| {
@@ -161,7 +166,8 @@ impl Core {
                     panic_goes_on.set(true);
                     entry.run();
                     if !self.lane.is_empty() {
-                        // The drain after the last entry belongs to the end of the pass.
+                        // The drain after the last entry counts as the end of the pass: its panic
+                        // causes no other pass.
                         panic_goes_on.set(!queue.is_pass_over());
                         self.drain();
                     }

@@ -1,5 +1,7 @@
-//! The state of one loop, one cell a concern. No method hands out a borrow; no user code runs under one, but for that of the
-//! events, which nothing but the wait for them changes.
+//! The state of one loop, one cell for each concern.
+//!
+//! Invariant: no `RefCell` is borrowed while user code runs, except `events`, which only
+//! `ask_kernel` mutates. No method returns a borrow.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -34,14 +36,14 @@ use crate::raw::task;
 use crate::sys::poller::{Events, Poller};
 use crate::sys::scoped::ScopedCall;
 
-/// No slot of the registry: there are never so many tasks.
+/// Not a slot of the registry: there are never so many tasks.
 pub(super) const NO_TASK: u32 = u32::MAX;
 
-/// The root future, as something that is being polled.
+/// The value of [`Core::polled`] while the main future is polled.
 pub(super) const MAIN: u32 = u32::MAX - 1;
 
 pub(crate) struct Core {
-    // What other threads reach, and where it arrives.
+    // What other threads share, and the messages taken from their inbox.
     pub(crate) shared: Arc<Shared>,
     pub(super) messages: RefCell<Vec<Message>>,
 
@@ -49,11 +51,12 @@ pub(crate) struct Core {
     pub(crate) lane: Lane<Runnable>,
     pub(crate) tasks: Rc<Registry>,
     pub(crate) root: ScopedCall,
-    /// What is known of the root future, while there is one.
+    /// The site and the waker of the main future, while there is one.
     pub(super) main: Cell<Option<Main>>,
-    /// The slot of the task that is being polled, or [`NO_TASK`], or [`MAIN`].
+    /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN`].
     pub(super) polled: Cell<u32>,
-    /// What was [polled](Self::polled) further up the stack, when tasks are polled inside their spawner.
+    /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
+    /// their spawner.
     pub(super) spawners: RefCell<Vec<u32>>,
 
     // Phases.
@@ -68,13 +71,13 @@ pub(crate) struct Core {
     pub(super) closing_queue: PhaseQueue,
     pub(crate) poller: Rc<Poller>,
     pub(super) events: RefCell<Events>,
-    /// What has to wait for the next look at the kernel without an event of its own.
+    /// Entries that run in the poll phase without an event of the kernel.
     pub(super) poll_queue: PhaseQueue,
     pub(crate) sources: Sources,
     pub(super) polls: Polls,
     pub(super) put_off: PutOff,
     pub(crate) asyncs: Asyncs,
-    /// What comes last in the poll phase.
+    /// Signals, exits of children and file changes, which come last in the poll phase.
     pub(crate) late: Late,
 
     // The loop itself.
@@ -84,20 +87,21 @@ pub(crate) struct Core {
     pub(crate) probe: Probe,
     pub(super) options: Options,
     pub(crate) containment: Containment,
-    /// What the layer above keeps here.
+    /// The state that the layer above keeps for this loop.
     #[cfg(feature = "node")]
     pub(super) upper: super::upper::UpperSlot,
     pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
     pub(crate) was_stopped: Cell<bool>,
-    /// Whether a panic has cut a phase short, until the next run begins.
+    /// Whether a panic interrupted a phase. Cleared when the next run begins.
     pub(super) has_rest: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
 }
 
-/// Idle, prepare or check: what runs in every turn, then what waits for the phase once (for check, the immediates).
+/// Idle, prepare or check: the hooks, which run in every turn, and the queue of entries that run
+/// once (for check, the immediates).
 pub(super) struct HookedPhase {
     pub(super) hooks: Hooks,
     pub(super) queue: PhaseQueue,
@@ -165,7 +169,7 @@ impl Core {
         }))
     }
 
-    /// The pool for blocking work: the loop's own, or the process's.
+    /// Returns the thread pool for blocking work: the loop's own or the global one.
     pub(crate) fn pool(&self) -> Pool {
         self.options.pool.clone().unwrap_or_else(Pool::global)
     }
@@ -174,14 +178,14 @@ impl Core {
         self.closed.get()
     }
 
-    /// Whether anything can still happen: something referenced is active or queued, a lane is not empty, another thread has
-    /// sent a message (R1), or a panic has left something of a phase. A send to an async handle is no message: the handle
-    /// counts itself, unless it is unref'd or closed.
+    /// Returns whether the loop is alive: something referenced is active or queued, a lane is not
+    /// empty, another thread has sent a message (R1), or a panic has interrupted a phase. A send to
+    /// an async handle is not a message: the handle itself counts while it is open and referenced.
     pub(crate) fn is_alive(&self) -> bool {
         self.liveness.any() || self.has_unlisted()
     }
 
-    /// Whether anything can happen that no kind stands for.
+    /// Returns whether the loop is alive for a reason that no [`Kind`] counts.
     pub(super) fn has_unlisted(&self) -> bool {
         !self.lane.is_empty() || self.has_messages() || self.has_rest.get()
     }
@@ -251,18 +255,18 @@ impl Core {
         })
     }
 
-    /// Whether a task is being polled, not the main future.
+    /// Returns whether a task is being polled. The main future is not a task.
     #[cfg(feature = "node")]
     pub(crate) fn polls_task(&self) -> bool {
         !matches!(self.polled.get(), NO_TASK | MAIN)
     }
 
-    /// The task that is being polled.
+    /// Returns the task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
     }
 
-    /// Whether a task is being polled, also further up the stack.
+    /// Returns whether the task in `slot` is being polled, here or further up the stack.
     pub(super) fn is_polled(&self, slot: u32) -> bool {
         self.polled.get() == slot || self.spawners.borrow().contains(&slot)
     }
@@ -289,7 +293,7 @@ impl Core {
         }
     }
 
-    /// Queues a handle, stopped by its owner, for the closing phase.
+    /// Queues a handle, which its owner has stopped, for the closing phase.
     pub(crate) fn begin_close(&self, header: &Rc<Header>) {
         if self.is_closed() {
             self.handles.remove(header);
@@ -300,7 +304,8 @@ impl Core {
         self.closing.push(header.clone());
     }
 
-    /// The handle was dropped: gone at once, unless it waits for the closing phase.
+    /// Releases a dropped handle. It leaves the registry at once, unless it waits for the closing
+    /// phase.
     pub(crate) fn release(&self, header: &Header) {
         self.set_active(header, false);
         if header.stage.get() == Stage::Open {
@@ -308,7 +313,7 @@ impl Core {
         }
     }
 
-    /// The hooks of a phase that has some.
+    /// Returns the hooks of idle, prepare or check.
     pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
         match phase {
             Phase::Idle => &self.idle.hooks,
@@ -319,7 +324,7 @@ impl Core {
 
     // Entries that wait for a phase.
 
-    /// The queue of a phase.
+    /// Returns the queue of a phase.
     #[inline]
     pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
@@ -344,11 +349,11 @@ impl Core {
         if let Some(entry) = &entry {
             self.uncount_entry(entry);
         }
-        // The drop of a waker or a closure may be anybody's code; nothing is borrowed here.
+        // Dropping a waker or a closure may run user code; nothing is borrowed here.
         entry.is_some()
     }
 
-    /// The entry has left its queue.
+    /// Updates liveness for an entry that has left its queue.
     #[inline]
     pub(super) fn uncount_entry(&self, entry: &Entry) {
         if entry.is_referenced() {
@@ -356,12 +361,12 @@ impl Core {
         }
     }
 
-    /// Whether an entry keeps the loop alive. `None`: it has run.
+    /// Returns whether an entry keeps the loop alive, or `None` if it has run.
     pub(crate) fn is_entry_referenced(&self, phase: Phase, key: QueueKey) -> Option<bool> {
         self.queue(phase).is_referenced(key)
     }
 
-    /// Changes whether an entry keeps the loop alive. Without effect once it has run.
+    /// Sets whether an entry keeps the loop alive. It has no effect once the entry has run.
     pub(crate) fn set_entry_referenced(&self, phase: Phase, key: QueueKey, referenced: bool) {
         if self.queue(phase).set_referenced(key, referenced) {
             self.count(Kind::Queued, referenced);

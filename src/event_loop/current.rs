@@ -1,4 +1,5 @@
-//! Which loop runs on this thread: the only thread-local of the loop, and the one branch a wake takes.
+//! The current loop of each thread, and the way of a wake: on the owner thread into the microtask
+//! lane, from elsewhere through the inbox.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -12,17 +13,18 @@ use crate::sys::call::Call;
 use crate::sys::current::{self, Current};
 
 thread_local! {
-    /// The loop that runs, or is being set up or torn down, on this thread.
+    /// The loop that runs, or is entered or dropped, on this thread.
     static CURRENT: Current<Core> = const { Current::new() };
-    /// Whether a loop runs on this thread, whichever is current.
+    /// Whether a loop runs on this thread. It need not be the current one: `enter` may nest
+    /// another.
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The check of everything that runs a loop.
+/// Checks that no loop runs on this thread.
 ///
 /// # Panics
 ///
-/// If one runs on this thread already.
+/// If a loop already runs on this thread.
 #[track_caller]
 pub(crate) fn refuse_inside_a_run() {
     assert!(
@@ -36,7 +38,7 @@ pub(crate) fn refuse_inside_a_run() {
 ///
 /// # Panics
 ///
-/// If one runs already.
+/// If a loop already runs on this thread.
 #[track_caller]
 pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     struct Stopped;
@@ -52,36 +54,37 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     enter(core, body)
 }
 
-/// Makes `core` the thread's loop while `body` runs.
+/// Makes `core` the current loop of the thread while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     current::enter(&CURRENT, core, tag(&core.shared), body)
 }
 
-/// By this a loop is told from others, on any thread.
+/// Returns the address that identifies a loop on any thread.
 #[inline(always)]
 fn tag(shared: &Arc<Shared>) -> NonNull<()> {
     NonNull::from(&**shared).cast()
 }
 
-/// Calls `f` with the thread's loop.
+/// Calls `f` with the current loop of the thread.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with(&CURRENT, f)
 }
 
-/// The thread's loop.
+/// Returns the current loop of the thread.
 pub(crate) fn get() -> Option<Rc<Core>> {
     current::get(&CURRENT)
 }
 
-/// Calls `f` with the thread's loop, if it is the one that `shared` belongs to.
+/// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
 #[inline(always)]
 fn at_home<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with_tagged(&CURRENT, tag(shared), f)
 }
 
 impl task::Local for Local {
-    /// Where every wake of a task ends up: on the loop's own thread in the microtask lane, from anywhere else in the inbox.
+    /// Schedules a woken task: into the microtask lane on the owner thread, into the inbox from any
+    /// other thread.
     #[inline(always)]
     fn schedule(runnable: Runnable) {
         let tag = tag(&runnable.local().shared);
@@ -97,7 +100,7 @@ impl task::Local for Local {
     fn unseen(&self, slot: u32, payload: Payload) {
         at_home(&self.shared, |core| {
             if core.is_some_and(|core| core.containment.has_ended()) {
-                // Not a panic: the program was told to end, from inside this task.
+                // `process::exit` unwinds through the task that called it; that is not a panic.
                 return;
             }
             let info = self
@@ -134,13 +137,14 @@ impl task::Local for Local {
         let work = Call::new(work);
         with(|core| match core {
             Some(core) => core.lane.push_call(work),
-            // Not in the middle of what calls this.
+            // Dropping the closure here would run user code in the middle of the caller.
             None => std::mem::forget(work),
         });
     }
 }
 
-/// A wake from another thread, or outside of a run, or into a lane that has to grow. Apart, to keep the usual way short.
+/// Schedules a task that was woken on another thread, outside of a run, or into a lane that has to
+/// grow. It is a separate function to keep the common path short.
 #[cold]
 #[inline(never)]
 fn schedule_rarely(runnable: Runnable) {
@@ -152,16 +156,17 @@ fn schedule_rarely(runnable: Runnable) {
         }
         None => shared.inbox.push(Message::Wake(runnable)),
     });
-    // The loop is gone, and with it all its tasks, but for one whose poll has dropped the loop. It leaks: this may be
-    // another thread, where its future must not be dropped.
+    // The inbox refuses a message only after the loop was dropped. Its tasks were dropped with it,
+    // except one whose poll dropped the loop. That task leaks: this may be another thread, where
+    // its future must not be dropped.
     std::mem::forget(refused);
 }
 
-/// The same for the future of `block_on`.
+/// Schedules the main future.
 pub(crate) fn schedule_root(shared: &Arc<Shared>) {
     at_home(shared, |core| match core {
         Some(core) => core.push_root(),
-        // A loop that is gone polls nothing any more.
+        // A dropped loop polls no future.
         None => drop(shared.inbox.push(Message::WakeRoot)),
     });
 }

@@ -1,5 +1,10 @@
-//! The only caller of user code, and the only place where the lanes are drained. (Node's timers drain them between the
-//! callbacks of one list, through here.)
+//! Runs callbacks and drains the lanes.
+//!
+//! Each callback of a phase runs through `dispatch` or one of its variants, which drain the lanes
+//! after it. Only the functions here take entries out of the lanes and poll tasks. Two callers
+//! order callback and drain themselves, by calling `drain`: panic containment (`contain.rs`), and
+//! the layer for Node, whose shared timer runs many user timers in one callback of the loop and
+//! drains between them.
 
 use std::task::Waker;
 
@@ -10,15 +15,15 @@ use crate::executor::lane::Microtask;
 use crate::executor::spawn::Runnable;
 use crate::kinds::Phase;
 
-/// How far a drain has come. It begins with the ticks.
+/// The progress of a drain. A drain begins with the ticks.
 #[derive(Default)]
 pub(super) struct Drain {
-    /// Past the ticks of this round: the microtasks go on to their end first.
+    /// The ticks of this round are done: all microtasks run before the next tick.
     in_microtasks: bool,
 }
 
 impl Drain {
-    /// Whether what was taken last was a microtask.
+    /// Returns whether the last entry that was taken is a microtask.
     pub(super) fn is_in_microtasks(&self) -> bool {
         self.in_microtasks
     }
@@ -27,8 +32,8 @@ impl Drain {
 impl Core {
     /// Runs one callback of a phase, then drains the lanes (N9).
     ///
-    /// A panic leaves through here: what is left of the lanes and of the phase stays where it is and goes on
-    /// with the next run.
+    /// A panic of user code propagates through here. The rest of the lanes and of the phase stays
+    /// queued and runs with the next run of the loop.
     pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
         let _span = self.probe.callback(phase);
         self.run_callback(callback);
@@ -49,8 +54,8 @@ impl Core {
         self.drain();
     }
 
-    /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put` gets the waker before anything
-    /// is polled.
+    /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put`
+    /// receives the waker before a task is polled, so that the poll finds it stored.
     #[inline(always)]
     pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
         let _span = self.probe.callback(phase);
@@ -60,20 +65,20 @@ impl Core {
         });
     }
 
-    /// Wakes a waiter that is done with its waker then.
+    /// Wakes a waiter as a callback of a phase and consumes the waker, then drains the lanes.
     #[inline(never)]
     pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
         let _span = self.probe.callback(phase);
         self.run_wake(|| waker.wake());
     }
 
-    /// Polls a task that was woken elsewhere as a callback of a phase, then drains the lanes.
+    /// Polls a task that another thread woke, as a callback of a phase, then drains the lanes.
     pub(super) fn dispatch_woken(&self, phase: Phase, runnable: Runnable) {
         let _span = self.probe.callback(phase);
         self.run_wake(|| self.lane.push_task(runnable));
     }
 
-    /// A callback that does not much but wake a task, then the drain.
+    /// Runs a callback that only wakes a task, then drains the lanes.
     #[inline(always)]
     fn run_wake(&self, wake: impl FnOnce()) {
         if self.containment.is_on() {
@@ -83,7 +88,8 @@ impl Core {
         self.drain_woken();
     }
 
-    /// The drain after a wake. Mostly it has to poll one task, which then needs none of the loops over the lanes.
+    /// Drains after a wake. Usually one task is in the lanes; it is polled without the loops over
+    /// the lanes.
     #[inline(always)]
     fn drain_woken(&self) {
         match self.lane.pop_only_microtask() {
@@ -105,15 +111,16 @@ impl Core {
         }
     }
 
-    /// What was put into the lanes outside of a callback: before the run, or beyond the budget of a drain. What a
-    /// contained panic has left in them has a time of its own.
+    /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
+    /// drain. What a contained panic left in the lanes waits for
+    /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
     pub(super) fn run_lanes(&self) {
         if !self.containment.is_interrupted() {
             self.contain(|| self.drain());
         }
     }
 
-    /// What a contained panic has left in the lanes runs before the check phase at the latest (N66).
+    /// Drains what a contained panic left in the lanes, before the check phase at the latest (N66).
     #[inline]
     pub(super) fn run_interrupted_lanes(&self) {
         if self.containment.is_interrupted() {
@@ -121,9 +128,10 @@ impl Core {
         }
     }
 
-    /// All ticks, then all microtasks, again while either grows (N1); less if there is a budget.
+    /// Runs all ticks, then all microtasks, and repeats until both lanes are empty (N1) or the lane
+    /// budget is used up.
     ///
-    /// A panic of a tick leaves through here, that of a microtask if there is no handler for it.
+    /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
     #[inline(always)]
     pub(crate) fn drain(&self) {
         if !self.lane.is_empty() {
@@ -140,7 +148,7 @@ impl Core {
         }
     }
 
-    /// The rest of a drain whose first entry, a microtask, was run already.
+    /// Continues a drain whose first entry, a microtask, has run.
     #[inline(never)]
     fn drain_rest(&self) {
         let mut drain = Drain {
@@ -149,8 +157,7 @@ impl Core {
         self.drain_lanes(&mut drain, self.options.lane_budget - 1);
     }
 
-    /// Runs what is in the lanes, as far as the budget goes. Outside of this and of [`run_task`](Self::run_task) no task is
-    /// [polled](Core::polled).
+    /// Runs the entries of the lanes until both are empty or `budget` entries have run.
     #[inline]
     pub(super) fn drain_lanes(&self, drain: &mut Drain, mut budget: u64) {
         while budget > 0 {
@@ -160,7 +167,7 @@ impl Core {
                     break;
                 }
                 drain.in_microtasks = false;
-                // Ticks that the microtasks have queued begin another round.
+                // Ticks that the microtasks queued begin another round.
                 if !self.lane.has_ticks() {
                     return;
                 }
@@ -173,7 +180,7 @@ impl Core {
         }
     }
 
-    /// Returns what is left of the budget; zero only if it was used up.
+    /// Runs ticks and returns the rest of the budget; zero only if it was used up.
     #[inline(always)]
     fn run_ticks(&self, mut budget: u64) -> u64 {
         let before = budget;
@@ -184,14 +191,14 @@ impl Core {
             tick.call();
             budget -= 1;
         }
-        // Most drains have no tick to run.
+        // Most drains have no tick to run; they skip the call.
         if budget != before {
             self.lane.shrink_ticks();
         }
         budget
     }
 
-    /// As [`run_ticks`](Self::run_ticks).
+    /// Runs microtasks and returns the rest of the budget; zero only if it was used up.
     #[inline(always)]
     fn run_microtasks(&self, mut budget: u64) -> u64 {
         while let Some(microtask) = self.lane.pop_microtask() {
@@ -208,7 +215,8 @@ impl Core {
         budget
     }
 
-    /// Runs the microtasks, and those that they queue. Ticks stay where they are: the program is over.
+    /// Runs the microtasks, and those that they queue, at the end of the program. Ticks stay
+    /// queued: Node runs none after `exit`.
     #[cfg(feature = "node")]
     pub(crate) fn drain_microtasks(&self) {
         while let Some(microtask) = self.lane.pop_microtask() {
@@ -228,7 +236,8 @@ impl Core {
         }
     }
 
-    /// Polls a task, or drops it if it was aborted. The caller sets [`polled`](Core::polled) back, once for many.
+    /// Polls a task, or drops it if it was aborted. The caller resets [`polled`](Core::polled),
+    /// once for a batch of tasks.
     #[inline(always)]
     fn run_task(&self, runnable: Runnable) {
         let slot = runnable.slot();
@@ -236,7 +245,7 @@ impl Core {
         budget::begin_poll();
         let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
         let span = self.probe.poll(info);
-        // Asked after the observer, which may abort the task.
+        // Checked after the observer ran, since the observer may abort the task.
         if runnable.is_aborted() {
             drop(runnable);
         } else {

@@ -1,4 +1,4 @@
-//! The loop as its own thread sees it.
+//! The loop as its owner thread sees it.
 
 use std::future::Future;
 use std::panic::Location;
@@ -14,10 +14,10 @@ use crate::executor::join::JoinHandle;
 use crate::kinds::{Kind, Site};
 use crate::sys::call::Call;
 
-/// A handle to a loop, for its own thread; cheap to clone.
+/// A handle to a loop for its owner thread; cheap to clone.
 ///
-/// It may outlive the loop. Spawning then gives a cancelled task, closures are dropped unrun, and handles refuse to
-/// start.
+/// The handle may outlive the loop. Then `spawn` returns a cancelled task, closures are dropped
+/// without a call, and starting a handle returns an error.
 #[derive(Clone)]
 pub struct LoopHandle {
     core: Rc<Core>,
@@ -32,11 +32,11 @@ impl LoopHandle {
         &self.core
     }
 
-    /// The loop that runs on this thread.
+    /// Returns the current loop of this thread.
     ///
     /// # Panics
     ///
-    /// When there is none; [`try_current`](Self::try_current) returns `None` instead.
+    /// If no loop runs on this thread. [`try_current`](Self::try_current) returns `None` instead.
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
@@ -56,7 +56,7 @@ impl LoopHandle {
         Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {what})"))
     }
 
-    /// The loop that runs on this thread, if there is one.
+    /// Returns the current loop of this thread, if there is one.
     #[must_use]
     pub fn try_current() -> Option<Self> {
         current::get().map(Self::from_core)
@@ -74,11 +74,11 @@ impl LoopHandle {
         self.core.spawn(future, Location::caller(), None)
     }
 
-    /// Spawns a task on the thread's loop, without counting a handle to it.
+    /// Spawns a task on the current loop. It borrows the loop, which saves a clone of its `Rc`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// If no loop runs on this thread.
     #[track_caller]
     pub(crate) fn spawn_current<F>(future: F, site: Site) -> JoinHandle<F::Output>
     where
@@ -103,11 +103,12 @@ impl LoopHandle {
         }
     }
 
-    /// The same on the thread's loop, without counting a handle to it.
+    /// Queues the closure on the current loop. It borrows the loop, which saves a clone of its
+    /// `Rc`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// If no loop runs on this thread.
     #[inline]
     #[track_caller]
     pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
@@ -125,11 +126,12 @@ impl LoopHandle {
         }
     }
 
-    /// The same on the thread's loop, without counting a handle to it.
+    /// Queues the closure on the current loop. It borrows the loop, which saves a clone of its
+    /// `Rc`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// If no loop runs on this thread.
     #[inline]
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
@@ -142,59 +144,60 @@ impl LoopHandle {
 
     // The loop.
 
-    /// Ends the running [`run`](crate::EventLoop::run) after the current turn, without waiting in it. Called before a
-    /// run, it makes that run return at once. Not for other threads: [`Remote::stop`] is.
+    /// Ends the running [`run`](crate::EventLoop::run) after the current turn, which does not wait.
+    /// If no run is in progress, the next run returns at once. [`Remote::stop`] stops the loop from
+    /// another thread.
     pub fn stop(&self) {
         self.core.stop.set(true);
     }
 
-    /// Whether something is left that can happen on the loop: something active and referenced, something queued, or a
-    /// task or closure that another thread has woken or sent. What was sent to an [`AsyncHandle`](crate::AsyncHandle)
-    /// does not count, the handle itself does.
+    /// Returns whether the loop is alive: a handle or operation is active and referenced, something
+    /// is queued, or another thread has woken a task or sent a closure. A send to an
+    /// [`AsyncHandle`](crate::AsyncHandle) does not count; the handle itself does.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.core.is_alive()
     }
 
-    /// Whether the loop has been dropped.
+    /// Returns whether the loop has been dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.core.is_closed()
     }
 
-    /// The loop's time: read once a turn, the same for all callbacks of a phase. [`Timer`](crate::time::Timer)s count
-    /// from it.
+    /// Returns the loop's cached time, which is equal for all callbacks of a phase.
+    /// [`Timer`](crate::time::Timer)s start from it.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.core.clock.instant(self.core.clock.now())
     }
 
-    /// Refreshes [`now`](Self::now): for a callback that took long and starts a timer.
+    /// Refreshes [`now`](Self::now), for a callback that ran for long and starts a timer.
     pub fn update_time(&self) {
         self.core.clock.update();
     }
 
-    /// How long the poll phase would wait if it began now; `None` for ever.
+    /// Returns how long the poll phase would wait if it began now; `None` means without a limit.
     ///
-    /// Zero when the loop is stopped, has something to run at once, or is not alive.
+    /// The result is zero if the loop is stopped, has work to run at once, or is not alive.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.core.next_timeout().map(Duration::from_nanos)
     }
 
-    /// How many turns the loop has made.
+    /// Returns the number of turns that the loop has made.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.core.turns.get()
     }
 
-    /// How often a drain ended because of the [lane budget](crate::Builder::lane_budget).
+    /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
     #[must_use]
     pub fn budget_hits(&self) -> u64 {
         self.core.budget_hits.get()
     }
 
-    /// The loop as other threads may use it.
+    /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(self.core.shared.clone())
@@ -202,7 +205,8 @@ impl LoopHandle {
 
     // Why is it alive?
 
-    /// What keeps the loop alive, with counts; only kinds with any. [`report`](Self::report) says it with names and lines.
+    /// Returns what keeps the loop alive, as counts of each kind that has any.
+    /// [`report`](Self::report) adds names and source lines.
     #[must_use]
     pub fn keepers(&self) -> Vec<(Kind, usize)> {
         Kind::ALL
@@ -212,13 +216,13 @@ impl LoopHandle {
             .collect()
     }
 
-    /// The loop's open handles in the order in which they were made, started or not.
+    /// Returns the loop's open handles, started or not, in the order of their creation.
     #[must_use]
     pub fn handles(&self) -> Vec<HandleInfo> {
         self.core.handles.list()
     }
 
-    /// The tasks that have not ended, oldest first.
+    /// Returns the tasks that have not ended, oldest first.
     #[must_use]
     pub fn tasks(&self) -> Vec<Info> {
         self.core.tasks.list()

@@ -1,5 +1,5 @@
-//! What the poll phase delivers after everything else of its batch (R95): changes of files, signals, then the ends of
-//! children.
+//! What the poll phase delivers after the rest of its batch (R95): file changes, then signals, then
+//! exits of children.
 
 use std::cell::OnceCell;
 use std::io;
@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::sources::SourceState;
 use super::watches::Watches;
 
-/// The part of a loop that is looked at last. Most loops have none, and pay for one look at that.
+/// The sources of events that come last. A loop that uses none of them pays for one check.
 #[derive(Default)]
 pub(crate) struct Late {
     parts: OnceCell<Box<Parts>>,
@@ -24,39 +24,39 @@ pub(crate) struct Parts {
 }
 
 impl Late {
-    /// The parts, made if there are none: for those who start to use one.
+    /// Returns the parts. They are created on first use.
     pub(crate) fn parts(&self) -> &Parts {
         self.parts.get_or_init(Box::default)
     }
 
-    /// Whether there is something to deliver.
+    /// Returns whether there is something to deliver.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.parts.get().is_some_and(|parts| parts.any())
     }
 
-    /// Whether a signal was caught, or is left from a pass that a panic cut short. `None`: this loop has nothing that comes
-    /// last.
+    /// Returns whether a signal was caught, or is left from a pass that a panic interrupted. `None`
+    /// means that the loop uses none of the parts.
     #[inline]
     pub(super) fn has_caught(&self) -> Option<bool> {
         self.parts.get().map(|parts| parts.signals.any())
     }
 
-    /// Whether a panic has left some who were not told.
+    /// Returns whether a panic left events that were not delivered.
     pub(super) fn has_rest(&self) -> bool {
         self.parts.get().is_some_and(|parts| {
             parts.watches.has_due() || parts.signals.has_due() || parts.children.has_due()
         })
     }
 
-    /// An event for no source has come.
+    /// Notes an event that belongs to no source.
     pub(super) fn note_event(&self, key: usize) {
         if let Some(parts) = self.parts.get() {
             parts.watches.note_event(key);
         }
     }
 
-    /// An event of a source has come; says whether it is one of a child.
+    /// Notes an event of a source and returns whether the source is the descriptor of a child.
     #[inline]
     pub(super) fn note_child(&self, source: &SourceState) -> bool {
         self.parts
@@ -64,7 +64,7 @@ impl Late {
             .is_some_and(|parts| parts.children.report(source))
     }
 
-    /// The loop is gone: nothing is watched any more.
+    /// Stops all watches and listeners when the loop is dropped.
     pub(super) fn shut_down(&self) {
         if let Some(parts) = self.parts.get() {
             parts.watches.drain();
@@ -82,7 +82,7 @@ impl Parts {
 }
 
 impl Core {
-    /// After a fork: what is watched is watched by this process.
+    /// Sets up the watches of the child process after a fork.
     pub(super) fn reinit_late(&self) -> io::Result<()> {
         let Some(parts) = self.late.parts.get() else {
             return Ok(());
@@ -94,8 +94,9 @@ impl Core {
         self.restart_watches()
     }
 
-    /// Delivers what comes last, and of signals, if one was caught before the batch, all that are caught by now (R115).
-    /// Returns how many events that were; the signals are at least one, though all of them may be passed over.
+    /// Delivers file changes, signals and exits, and returns the number of events. If a signal was
+    /// `caught` before the batch, all signals caught by now are delivered (R115); they count as at
+    /// least one event even if every listener is skipped.
     #[inline(never)]
     pub(super) fn run_late(&self, caught: bool) -> usize {
         let Parts {
@@ -107,7 +108,8 @@ impl Core {
         if !caught && !children.any() {
             return watched;
         }
-        // All of it is found out before anybody is told of any of it.
+        // All events are collected before the first is delivered, so that user code cannot change
+        // what is collected.
         if caught {
             signals.begin_pass();
             if signals.saw_child() {

@@ -1,4 +1,4 @@
-//! What keeps the loop alive, as counters: one a kind, and their sum.
+//! What keeps the loop alive: a counter for each kind, and their sum.
 
 use std::cell::Cell;
 
@@ -23,7 +23,7 @@ impl Liveness {
         self.total.set(self.total.get() - 1);
     }
 
-    /// Counts something that does not keep the loop alive among those of its kind.
+    /// Counts an unref'd item of a kind, which does not keep the loop alive.
     pub(crate) fn add_unref(&self, kind: Kind) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() + 1);
@@ -34,7 +34,7 @@ impl Liveness {
         count.set(count.get() - 1);
     }
 
-    /// Forgets everything: the loop is gone.
+    /// Resets all counters when the loop is dropped.
     pub(crate) fn clear(&self) {
         self.total.set(0);
         for count in &self.by_kind {

@@ -6,12 +6,12 @@ use crate::kinds::Phase;
 use crate::sys::call::Call;
 
 /// A closure queued for a phase, by [`LoopHandle::call_in`] or
-/// [`set_immediate`](crate::set_immediate). Dropping this does not take the closure back.
+/// [`set_immediate`](crate::set_immediate). Dropping this value does not remove the closure.
 #[derive(Debug)]
 pub struct PhaseCall {
     handle: LoopHandle,
     phase: Phase,
-    /// `None`: the loop was gone.
+    /// `None` if the loop was dropped.
     key: Option<QueueKey>,
 }
 
@@ -24,17 +24,18 @@ impl LoopHandle {
         self.clone().into_call_in(Phase::Check, immediate)
     }
 
-    /// Calls `callback` once, in the next pass of a phase: of this turn if that is still to come,
-    /// else of the next.
+    /// Calls `callback` once, in the next pass of `phase`: in this turn if the phase is still to
+    /// come, otherwise in the next turn.
     ///
-    /// It comes behind what the phase is there for: the hooks of idle, prepare and check, the I/O
-    /// of poll, the reports of closed handles, the timers that are due. Closures for one phase run
-    /// in the order in which they were queued. One that is queued while its phase runs waits for
-    /// the next pass. A drain of the lanes follows each.
+    /// The callback runs after the phase's own work: the hooks of idle, prepare and check, the I/O
+    /// of poll, the closes of closing, the timers that are due. Callbacks for one phase run in the
+    /// order in which they were queued. A callback that is queued while its phase runs waits for
+    /// the next pass. The lanes are drained after each callback.
     ///
-    /// Until then it keeps the loop alive and from sleeping, unless [`unref`](PhaseCall::unref)'d.
-    /// On a loop that is gone the closure is dropped unrun. To wait for a phase in async code,
-    /// await [`phase::idle`](crate::phase::idle()) and its siblings.
+    /// A queued callback keeps the loop alive and keeps it from sleeping, unless it is
+    /// [unref'd](PhaseCall::unref). If the loop was dropped, the callback is dropped without a
+    /// call. To wait for a phase in async code, await [`phase::idle`](crate::phase::idle()) and its
+    /// siblings.
     ///
     /// # Examples
     ///
@@ -58,7 +59,7 @@ impl LoopHandle {
         self.clone().into_call_in(phase, callback)
     }
 
-    /// Queues a closure; the handle becomes that of the call.
+    /// Queues a closure and moves the handle into the returned call.
     #[inline]
     pub(crate) fn into_call_in(self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
         let entry = Entry::Call(Call::new(callback));
@@ -72,27 +73,27 @@ impl LoopHandle {
 }
 
 impl PhaseCall {
-    /// Takes the closure back, also out of the phase that is running. `false`: it has run, or was
-    /// taken back before.
+    /// Removes the closure from its queue, even while its phase runs. Returns `false` if it has run
+    /// or was removed before.
     pub fn clear(&self) -> bool {
         self.key
             .is_some_and(|key| self.handle.core().dequeue(self.phase, key))
     }
 
-    /// Whether it keeps the loop alive. `false` once it has run or was taken back.
+    /// Returns whether the closure keeps the loop alive; `false` once it has run or was removed.
     #[must_use]
     pub fn has_ref(&self) -> bool {
         let referenced = |key| self.handle.core().is_entry_referenced(self.phase, key);
         self.key.and_then(referenced).unwrap_or(false)
     }
 
-    /// Makes it keep the loop alive; it does from the start. Idempotent.
+    /// Makes the closure keep the loop alive, which is the default. Idempotent.
     pub fn ref_(&self) {
         self.set_referenced(true);
     }
 
-    /// Lets the loop end, or sleep, although the closure has not run. It runs if its phase is
-    /// reached for another reason. Idempotent.
+    /// Lets the loop end or sleep although the closure has not run. The closure still runs if its
+    /// phase is reached for another reason. Idempotent.
     pub fn unref(&self) {
         self.set_referenced(false);
     }

@@ -1,4 +1,5 @@
-//! The poll phase: wait for the kernel, then hand out what it reports and what other threads have sent.
+//! The poll phase: waits for the kernel, then dispatches its events and the messages of other
+//! threads.
 
 use std::io;
 
@@ -10,21 +11,24 @@ use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::{BATCH, Event, Ready};
 
-/// How many times one poll phase asks the kernel again because the last answer was full (R89).
+/// The number of times that one poll phase asks the kernel again because the last batch was full
+/// (R89).
 const FULL_BATCHES: usize = 48;
 
-/// How many wakes and calls of other threads one poll phase delivers, so that a flood of them leaves the timers their turn. A
-/// turn in between costs less than one of so many tasks that are woken. The ends of jobs are not among them (R278).
+/// The number of wakes and calls of other threads that one poll phase delivers. The limit keeps a
+/// flood of messages from starving the timers. A turn in between is cheap: it costs less than one
+/// of so many woken tasks. Completions of jobs do not count (R278).
 const CALLS_PER_POLL: usize = 128;
 
 impl Core {
-    /// Waits for events and dispatches them; waits again if the answer was full, or if there was no waiter for any of it.
+    /// Waits for events and dispatches them. It waits again if the batch was full, or if no event
+    /// had a waiter.
     ///
-    /// What was sent or caught until the wait is over is delivered here. What comes while callbacks run is the next look's
-    /// (R115, R119).
+    /// Messages and signals that arrive before the wait ends are delivered here. Those that arrive
+    /// while callbacks run are left to the next wait (R115, R119).
     pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         let _span = self.probe.phase(Phase::Poll);
-        // What is queued from now on waits for the next turn.
+        // Entries that are queued from now on wait for the next turn.
         if !self.poll_queue.is_empty() {
             self.poll_queue.begin_pass();
         }
@@ -35,7 +39,7 @@ impl Core {
             self.clock.update();
             let late = self.late.has_caught();
             let reported = self.events.borrow().len();
-            // A wake-up counts, also if there is nothing to call (R90).
+            // A wake-up counts as progress even if it has no callback (R90).
             let mut dispatched = usize::from(self.run_messages());
             if reported > 0 {
                 dispatched += self.run_events();
@@ -47,13 +51,14 @@ impl Core {
             dispatched += late;
             if dispatched > 0 {
                 full_batches += 1;
-                // A batch with signals is the last one (R96).
+                // A batch with signals is the last one of the phase (R96).
                 if late > 0 || reported < BATCH || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
                 timeout = Some(0);
             } else {
-                // An event without a waiter, a signal of others, or the end of the wait: the deadline decides (R90, R91).
+                // There was no waiter for the events, or the wait timed out: wait for the rest of
+                // the time (R90, R91).
                 timeout = self.poll_timeout(wait);
                 if timeout == Some(0) {
                     return Ok(());
@@ -62,7 +67,7 @@ impl Core {
         }
     }
 
-    /// Wakes those who waited for the phase when it began.
+    /// Runs the entries that were queued for the phase when it began.
     fn run_poll_queue(&self) -> usize {
         let mut dispatched = 0;
         while let Some(entry) = self.poll_queue.next() {
@@ -85,10 +90,10 @@ impl Core {
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
-    /// Asks the kernel for events. An interrupted wait is a wait without events.
+    /// Waits for events. An interrupted wait is a wait without events.
     fn wait(&self, mut timeout: Option<u64>) -> io::Result<()> {
         if !self.events.borrow().is_empty() {
-            // A panic left some; they come first.
+            // A panic left events of the last batch; they come first.
             return Ok(());
         }
         if self.clock.is_paused() && timeout != Some(0) {
@@ -110,11 +115,13 @@ impl Core {
         }
     }
 
-    /// The wait on a paused clock: what has happened already comes first, then the clock jumps to where the wait
-    /// would have ended. `false`: there is no such time, or work on other threads is under way; wait for real.
+    /// Waits on a paused clock. Events that are there already come first; without any, the clock
+    /// advances to the end of the wait. Returns `false` if the wait has no end or a job runs on
+    /// another thread: then the wait must be real.
     fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
         self.ask_kernel(Some(0))?;
-        // Where the wake of a signal is no event, the look has taken it.
+        // On platforms where the wake-up of a signal is not an event, the call above has consumed
+        // it.
         let is_late = self.late.any();
         if is_late || !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
             return Ok(true);
@@ -130,13 +137,15 @@ impl Core {
         Ok(true)
     }
 
-    /// Dispatches the events of the last wait; returns how many callbacks that made.
+    /// Dispatches the events of the last wait and returns the number of callbacks.
     fn run_events(&self) -> usize {
         let mut dispatched = 0;
-        // Borrowed while user code runs, alone of all: the kernel is not asked again before its last answer is dealt with.
+        // The only cell that is borrowed while user code runs. No other code borrows it mutably
+        // until the next wait, which comes after the last event.
         let events = self.events.borrow();
         while let Some(Event { key, ready }) = events.next() {
-            // A source that is gone gets nothing, and neither does the next tenant of its slot (R94).
+            // The event of a closed source is dropped; a new source in its slot has another key
+            // (R94).
             let Some(source) = self.sources.get(key) else {
                 self.late.note_event(key);
                 dispatched += self.run_poll_handle(key, &events);
@@ -152,9 +161,10 @@ impl Core {
             if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
                 dispatched += self.wake_rare(&source, ready);
             }
-            // Not if a panic came between: an edge is reported once, and all who wait are to be woken.
+            // Only now: after a panic above, the event is dispatched again. The kernel reports an
+            // edge once, so the remaining waiters would otherwise never be woken.
             events.advance();
-            // Not before: who was woken has mostly begun to wait again.
+            // Only now: the woken task usually waits again already, and the count stays as it is.
             if !source.reads_only() && !self.late.note_child(&source) {
                 source.count_waits(self);
             }
@@ -171,7 +181,7 @@ impl Core {
             .sum()
     }
 
-    /// Wakes those who wait for a direction that has become ready, one callback each.
+    /// Wakes the waiters of a direction that has become ready, one callback for each.
     #[inline(always)]
     fn wake_waiters(&self, waiters: &Waiters) -> usize {
         let futures = if waiters.have_futures() {
@@ -190,7 +200,7 @@ impl Core {
         dispatched
     }
 
-    /// Wakes the futures whose number is below `limit`.
+    /// Wakes the futures whose number is below `limit`: those that waited when the event was taken.
     #[inline(never)]
     fn wake_futures(&self, waiters: &Waiters, limit: u64) -> usize {
         let mut dispatched = 0;
@@ -201,7 +211,8 @@ impl Core {
         dispatched
     }
 
-    /// What other threads have sent: first the messages, then the async handles (R121). `false`: nothing was sent.
+    /// Delivers what other threads have sent: first the messages, then the async handles (R121).
+    /// Returns `false` if nothing was sent.
     fn run_messages(&self) -> bool {
         if self.messages.borrow().is_empty() {
             if !self.shared.inbox.unpark() {
@@ -211,7 +222,8 @@ impl Core {
             self.shared.inbox.take(&mut messages);
             messages.reverse();
         }
-        // Before the messages: a handle that one of them makes is in none of this (R123).
+        // The walk is taken before the messages run, so that a handle that a message creates is not
+        // visited (R123).
         let walk = self.asyncs.walk();
         let mut calls = 0;
         while calls < CALLS_PER_POLL {
@@ -228,7 +240,8 @@ impl Core {
         true
     }
 
-    /// Delivers the ends of jobs among the messages that are left; the others come with the next turn.
+    /// Delivers the completions of jobs among the remaining messages. The other messages wait for
+    /// the next turn.
     #[cold]
     fn run_ends_of_jobs(&self) {
         let left = self.messages.take().into_iter();
@@ -244,7 +257,7 @@ impl Core {
             }
         }
         if !self.messages.borrow().is_empty() {
-            // The next turn does not sleep.
+            // Keeps the next turn from sleeping.
             self.shared.inbox.signal();
         }
     }

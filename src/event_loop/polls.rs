@@ -1,8 +1,8 @@
-//! The started poll handles of a loop: level-triggered, so the kernel tells of them again as long
-//! as they are ready.
+//! The started poll handles of a loop. They are level-triggered: the kernel reports a handle as
+//! long as it is ready.
 //!
-//! Each start has a key of its own. An event of a handle that was stopped, closed or started anew
-//! since it was reported finds none (R239).
+//! Each start has a key of its own, so that an event of a handle that was stopped, closed or
+//! restarted after the event was reported is dropped (R239).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,21 +15,22 @@ use super::handles::{Header, Owner};
 use crate::kinds::Phase;
 use crate::sys::poller::{AsSource, Events, NEEDS_REARM, PollEvents, RawSource};
 
-/// The bit that no source's key has.
+/// The bit that is set in the keys of poll handles and in no key of a source.
 const MARK: usize = 1 << (usize::BITS - 1);
-/// Less than all other bits: the highest keys are the poller's and the watches'.
+/// The mask of the other bits, without the highest keys: those belong to the poller and the
+/// watches.
 const NUMBERS: usize = MARK >> 1;
 
-/// What a poll handle and the loop share.
+/// The state that a poll handle shares with the loop.
 pub(crate) struct PollState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
-    /// Open as long as the handle is there.
+    /// The descriptor, which stays open as long as the handle exists.
     source: RawSource,
-    /// While it is started.
+    /// The registration, while the handle is started.
     key: Cell<Option<usize>>,
     events: Cell<PollEvents>,
-    /// What the callback is called for.
+    /// The events of the current call.
     reported: Cell<Option<io::Result<PollEvents>>>,
 }
 
@@ -48,12 +49,12 @@ impl PollState {
         state
     }
 
-    /// What it is started for.
+    /// Returns the events that the handle is started for.
     pub(crate) fn events(&self) -> PollEvents {
         self.events.get()
     }
 
-    /// For the callback: what it is called for.
+    /// Takes the events, or the error, that the callback is called for.
     pub(crate) fn take_reported(&self) -> io::Result<PollEvents> {
         self.reported.take().unwrap_or(Ok(PollEvents::NONE))
     }
@@ -93,21 +94,21 @@ impl Polls {
         self.started.borrow().get(&key).cloned()
     }
 
-    /// Takes the handle off the list. Returns whether it was there.
+    /// Removes the handle from the list and returns whether it was listed.
     fn forget(&self, poll: &PollState) -> bool {
         let key = poll.key.take();
         let removed = key.and_then(|key| self.started.borrow_mut().remove(&key));
         removed.is_some()
     }
 
-    /// The loop is gone.
+    /// Empties the list when the loop is dropped.
     pub(super) fn drain(&self) {
         drop(self.started.take());
     }
 }
 
 impl Core {
-    /// Starts a poll handle, or changes what a started one waits for.
+    /// Starts a poll handle, or changes the events of a started one.
     pub(crate) fn start_poll(&self, poll: &Rc<PollState>, events: PollEvents) -> io::Result<()> {
         if events.is_empty() {
             self.stop_poll(poll);
@@ -133,7 +134,7 @@ impl Core {
         Ok(())
     }
 
-    /// After a fork: registers the started handles with the poller of this process.
+    /// Registers the started handles with the poller of the child process after a fork.
     pub(super) fn register_polls_again(&self) -> io::Result<()> {
         let started = self.polls.started.borrow();
         started.iter().try_for_each(|(&key, poll)| {
@@ -154,18 +155,19 @@ impl Core {
         self.set_active(&poll.header, false);
     }
 
-    /// Dispatches the next event, if it is one of a poll handle; returns how many callbacks that
-    /// made.
+    /// Dispatches the next event if it belongs to a poll handle, and returns the number of
+    /// callbacks.
     pub(super) fn run_poll_handle(&self, key: usize, events: &Events) -> usize {
         let poll = self.polls.get(key);
         let reported = poll.as_ref().map(|poll| events.reported(poll.events.get()));
-        // Before the call: after a panic, the kernel reports it anew if it still holds.
+        // The event is consumed before the call: after a panic the kernel reports it again if the
+        // handle is still ready.
         events.advance();
         let (Some(poll), Some(Some(reported))) = (poll, reported) else {
             return 0;
         };
         if reported.is_err() {
-            // The error would be reported again and again (R238).
+            // The handle stops: a level-triggered error would be reported again and again (R238).
             self.stop_poll(&poll);
         }
         poll.reported.set(Some(reported));
@@ -179,8 +181,8 @@ impl Core {
     }
 }
 
-/// Asks for the next event after the callback, also after its panic, where each is reported once
-/// only.
+/// Asks for the next event after the callback, even if it panics, on platforms that report each
+/// event only once.
 struct Rearm<'a> {
     core: &'a Core,
     poll: &'a PollState,
@@ -191,7 +193,8 @@ impl Drop for Rearm<'_> {
     fn drop(&mut self) {
         let Self { core, poll, key } = *self;
         if NEEDS_REARM && poll.key.get() == Some(key) {
-            // A source that cannot be watched any more is not reported; the next start says why.
+            // The error of a source that cannot be registered any more is dropped here; the next
+            // start returns it.
             let _ = core
                 .poller
                 .change_level(poll.source, key, poll.events.get());

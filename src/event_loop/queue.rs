@@ -1,7 +1,8 @@
-//! Entries that run once, in the next pass of their phase: immediates, awaited phases, put-off completions.
+//! Entries that run once, in the next pass of their phase: immediates, awaited phases, deferred
+//! completions.
 //!
-//! First in, first out. A pass takes what is there when it begins; what is added meanwhile waits for the
-//! next one. An entry can be taken back at any time, also out of the running pass.
+//! The order is first in, first out. A pass runs the entries that are queued when it begins; later
+//! entries wait for the next pass. An entry can be removed at any time, also from the running pass.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,16 +10,16 @@ use std::task::Waker;
 
 use crate::sys::call::Call;
 
-/// What an entry does when its phase comes.
+/// An entry, and what it does in its phase.
 pub(crate) enum Entry {
     Wake(Waker),
     Call(Call),
-    /// The same, and it does not keep the loop alive.
+    /// Calls a closure; does not keep the loop alive.
     Unref(Call),
 }
 
 impl Entry {
-    /// The waker, if it is one; a closure is dropped.
+    /// Returns the waker of a `Wake` entry; a closure is dropped.
     pub(super) fn into_waker(self) -> Option<Waker> {
         match self {
             Self::Wake(waker) => Some(waker),
@@ -33,7 +34,7 @@ impl Entry {
         }
     }
 
-    /// Whether it keeps the loop alive.
+    /// Returns whether the entry keeps the loop alive.
     pub(crate) fn is_referenced(&self) -> bool {
         !matches!(self, Self::Unref(_))
     }
@@ -47,23 +48,23 @@ impl Entry {
     }
 }
 
-/// Names one entry: its number. The key of one that ran or was taken back matches nothing.
+/// The number of an entry. The key of an entry that ran or was removed matches no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueKey(u64);
 
 pub(crate) struct PhaseQueue {
     queue: RefCell<Queue>,
-    /// How many entries there are, waiting and in the running pass.
+    /// The number of entries, waiting and in the running pass.
     len: Cell<usize>,
 }
 
-/// Entries have consecutive numbers, so a key says where its entry stands.
+/// Entries have consecutive numbers, so the place of an entry follows from its key.
 struct Queue {
-    /// `None` for one that was taken back.
+    /// `None` for an entry that was removed.
     entries: VecDeque<Option<Entry>>,
     /// The number of the first entry.
     first: u64,
-    /// The number of the first entry that the running pass leaves to the next one.
+    /// The number of the first entry that belongs to the next pass.
     pass_end: u64,
 }
 
@@ -84,14 +85,14 @@ impl PhaseQueue {
         self.len.get() == 0
     }
 
-    /// How many entries keep the loop alive.
+    /// Returns the number of entries that keep the loop alive.
     pub(super) fn referenced(&self) -> usize {
         let queue = self.queue.borrow();
         let entries = queue.entries.iter().flatten();
         entries.filter(|entry| entry.is_referenced()).count()
     }
 
-    /// What the wakers point to that wait for the phase.
+    /// Returns the data pointers of the wakers that wait for the phase.
     pub(super) fn wakers(&self) -> Vec<*const ()> {
         let queue = self.queue.borrow();
         let entries = queue.entries.iter().flatten();
@@ -111,20 +112,20 @@ impl PhaseQueue {
         key
     }
 
-    /// Takes an entry back. `None`: it has run.
+    /// Removes an entry. Returns `None` if it has run.
     pub(crate) fn remove(&self, key: QueueKey) -> Option<Entry> {
         let entry = self.queue.borrow_mut().place(key)?.take()?;
         self.len.set(self.len.get() - 1);
         Some(entry)
     }
 
-    /// Whether the entry keeps the loop alive. `None`: it has run.
+    /// Returns whether the entry keeps the loop alive, or `None` if it has run.
     pub(crate) fn is_referenced(&self, key: QueueKey) -> Option<bool> {
         let mut queue = self.queue.borrow_mut();
         queue.place(key)?.as_ref().map(Entry::is_referenced)
     }
 
-    /// Changes whether the entry keeps the loop alive. `true`: it did the opposite until now.
+    /// Sets whether the entry keeps the loop alive. Returns whether that was a change.
     pub(crate) fn set_referenced(&self, key: QueueKey, referenced: bool) -> bool {
         let mut queue = self.queue.borrow_mut();
         let Some(place) = queue.place(key) else {
@@ -135,14 +136,14 @@ impl PhaseQueue {
         before != place.as_ref().map(Entry::is_referenced)
     }
 
-    /// Makes the entry wake `waker`. `false`: it has run.
+    /// Sets the waker of an entry. Returns `false` if it has run.
     pub(crate) fn set_waker(&self, key: QueueKey, waker: &Waker) -> bool {
         match self.queue.borrow_mut().place(key) {
             Some(Some(Entry::Wake(current))) if current.will_wake(waker) => return true,
             Some(Some(_)) => {}
             Some(None) | None => return false,
         }
-        // The clone and the drop of a waker may be anybody's code, and are outside the borrow.
+        // Cloning or dropping a waker may run user code; both happen outside the borrow.
         let mut entry = Entry::Wake(waker.clone());
         let mut queue = self.queue.borrow_mut();
         let Some(Some(place)) = queue.place(key) else {
@@ -154,13 +155,13 @@ impl PhaseQueue {
         true
     }
 
-    /// A pass begins: it will run what is waiting now, and before that what an unfinished pass has left.
+    /// Begins a pass over the rest of an interrupted pass and the entries that wait now.
     pub(crate) fn begin_pass(&self) {
         let queue = &mut *self.queue.borrow_mut();
         queue.pass_end = queue.next();
     }
 
-    /// The next entry of the pass.
+    /// Returns the next entry of the pass.
     pub(crate) fn next(&self) -> Option<Entry> {
         let queue = &mut *self.queue.borrow_mut();
         while queue.first < queue.pass_end {
@@ -173,14 +174,14 @@ impl PhaseQueue {
         None
     }
 
-    /// Whether nothing is left of the pass.
+    /// Returns whether the pass has no entry left.
     pub(crate) fn is_pass_over(&self) -> bool {
         let queue = self.queue.borrow();
         let left = queue.pass_end.saturating_sub(queue.first) as usize;
         queue.entries.iter().take(left).all(Option::is_none)
     }
 
-    /// Takes everything out.
+    /// Removes all entries.
     pub(crate) fn drain(&self) -> Vec<Entry> {
         let queue = &mut *self.queue.borrow_mut();
         self.len.set(0);
@@ -190,7 +191,7 @@ impl PhaseQueue {
 }
 
 impl Queue {
-    /// The number the next entry gets.
+    /// Returns the number of the next entry.
     fn next(&self) -> u64 {
         self.first + self.entries.len() as u64
     }

@@ -1,4 +1,4 @@
-//! The root future: `block_on` and `run`.
+//! The main future: `block_on` and `run`.
 
 use std::future::Future;
 use std::panic::Location;
@@ -16,10 +16,10 @@ use crate::executor::spawn::Shared;
 use crate::kinds::{Kind, Site};
 use crate::sys::call::Call;
 
-/// Wakes the root future.
+/// Wakes the main future.
 struct RootWaker {
     shared: Arc<Shared>,
-    /// Whether it waits in the lane or the inbox already.
+    /// Whether the main future is queued in the lane or the inbox.
     queued: AtomicBool,
 }
 
@@ -36,19 +36,20 @@ impl Wake for RootWaker {
 }
 
 impl EventLoop {
-    /// Runs the loop until `future` returns.
+    /// Runs the loop until `future` completes, and returns its output.
     ///
-    /// The future is polled in the microtask lane like any task, but may borrow from the caller. When it
-    /// returns, the rest of the running turn is finished without waiting. Other tasks stay where they are and go
-    /// on with the next run.
+    /// The future is polled in the microtask lane like a task, but it may borrow from the caller.
+    /// When it completes, the rest of the current turn runs without waiting. Other tasks stay on
+    /// the loop and continue with the next run.
     ///
-    /// As long as the future is pending the loop waits, even if nothing is left on it: another thread may hold the
-    /// waker. [`run_until_done`](Self::run_until_done) ends instead. [`stop`](crate::LoopHandle::stop) does not end it.
+    /// The loop waits as long as the future is pending, even if nothing is left on the loop, since
+    /// another thread may hold the waker. [`run_until_done`](Self::run_until_done) returns an error
+    /// in that case. [`stop`](crate::LoopHandle::stop) does not end `block_on`.
     ///
     /// # Panics
     ///
-    /// When called while a loop runs on this thread, when the system's event queue fails, and with the panic of
-    /// the future or of a callback.
+    /// If a loop already runs on this thread, or if waiting for events fails. A panic of the future
+    /// or of a callback propagates.
     #[track_caller]
     pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
         current::refuse_inside_a_run();
@@ -65,19 +66,21 @@ impl EventLoop {
         output.expect("the loop ends only when the future has returned")
     }
 
-    /// Runs the loop until nothing is alive on it, and returns the output of `main`: what a Node program does.
+    /// Runs the loop until nothing keeps it alive, as a Node program does, and returns the output
+    /// of `main`.
     ///
-    /// Unlike [`block_on`](Self::block_on) it waits for timers, I/O and tasks that `main` has left behind, and ends
-    /// when nothing can happen any more.
+    /// Unlike [`block_on`](Self::block_on) it waits for timers, I/O and tasks that `main` has left
+    /// behind, and it ends when the loop is not alive.
     ///
     /// # Errors
     ///
-    /// When the loop ran dry under a pending `main` ([`is_ran_dry`](Error::is_ran_dry)), or was stopped before
-    /// `main` returned ([`is_stopped`](Error::is_stopped)). The text names the tasks that were still pending.
+    /// If the loop ran dry while `main` was pending ([`is_ran_dry`](Error::is_ran_dry)), or was
+    /// stopped before `main` completed ([`is_stopped`](Error::is_stopped)). The text names the
+    /// tasks that were still pending.
     ///
     /// # Panics
     ///
-    /// As [`block_on`](Self::block_on).
+    /// The conditions of [`block_on`](Self::block_on) apply.
     #[track_caller]
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         current::refuse_inside_a_run();
@@ -99,7 +102,7 @@ impl EventLoop {
     }
 }
 
-/// Makes `future` the one that the lane polls as its root while `run` runs the loop. Its first poll is up to `run`.
+/// Makes `future` the main future while `run` runs the loop. `run` queues its first poll.
 pub(crate) fn with_root<F: Future, R>(
     core: &Rc<Core>,
     future: F,
@@ -119,7 +122,7 @@ pub(crate) fn with_root<F: Future, R>(
         if is_done.get() {
             return;
         }
-        // Done as well if it panics: it must not be polled again.
+        // Set before the poll: a future that panicked must not be polled again.
         is_done.set(true);
         let polled = Polled::new(core);
         let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
@@ -140,16 +143,16 @@ pub(crate) fn with_root<F: Future, R>(
     (output, result)
 }
 
-/// What is known of the root future.
+/// The site and the waker of the main future.
 #[derive(Clone, Copy)]
 pub(crate) struct Main {
-    /// The line that runs it.
+    /// The line that called `block_on` or `run`.
     pub(crate) site: Site,
-    /// What its wakers point to.
+    /// The data pointer of its wakers.
     pub(crate) waker: *const (),
 }
 
-/// The time in which a future is the root.
+/// Marks a future as the main future; the drop restores the previous one.
 struct Known<'a> {
     core: &'a Core,
     before: Option<Main>,
@@ -169,7 +172,7 @@ impl Drop for Known<'_> {
     }
 }
 
-/// The time in which the root is polled.
+/// Marks the main future as being polled; the drop restores the previous mark.
 struct Polled<'a> {
     core: &'a Core,
     before: u32,
@@ -189,7 +192,8 @@ impl Drop for Polled<'_> {
     }
 }
 
-/// Names what was pending when a run ended: the main future and its line, and the oldest tasks.
+/// Describes what was pending when a run ended: the main future with its line, and the oldest
+/// tasks.
 pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
     const MOST: usize = 8;
     let mut text = format!("the main future ({main})");
@@ -203,7 +207,7 @@ pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
 }
 
 impl Core {
-    /// Queues the root future to be polled.
+    /// Queues a poll of the main future.
     pub(super) fn push_root(&self) {
         fn poll_root() {
             current::with(|core| {
@@ -216,7 +220,7 @@ impl Core {
     }
 }
 
-/// Counts the root future of `block_on` as something alive.
+/// Counts the main future of `block_on` as a keeper of the loop.
 struct RootCounted<'a>(&'a Core);
 
 impl<'a> RootCounted<'a> {
@@ -232,15 +236,15 @@ impl Drop for RootCounted<'_> {
     }
 }
 
-/// Runs `future` to its end on a loop made for it.
+/// Runs `future` to completion on a new loop, and returns its output.
 ///
-/// Tasks that are still running then are dropped with the loop; use [`run`] to wait for them. See
+/// Tasks that are still pending are dropped with the loop; [`run`] waits for them. See
 /// [`EventLoop::block_on`].
 ///
 /// # Panics
 ///
-/// When the system has no descriptors left for a loop ([`EventLoop::new`] reports it instead), when called while
-/// a loop runs on this thread, and with the panic of the future.
+/// If the loop cannot be created ([`EventLoop::new`] returns that OS error instead), or if a loop
+/// already runs on this thread. A panic of the future propagates.
 ///
 /// # Examples
 ///
@@ -259,17 +263,17 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     new_loop().block_on(future)
 }
 
-/// Runs `main` and everything it starts, on a loop made for it, until nothing is left that could happen.
+/// Runs `main` and everything it starts on a new loop, until nothing keeps the loop alive.
 ///
 /// See [`EventLoop::run_until_done`].
 ///
 /// # Errors
 ///
-/// When nothing was left on the loop and `main` had not returned, or when the loop was stopped before that.
+/// If the loop ran dry while `main` was pending, or was stopped before `main` completed.
 ///
 /// # Panics
 ///
-/// As [`block_on`].
+/// The conditions of [`block_on`] apply.
 ///
 /// # Examples
 ///

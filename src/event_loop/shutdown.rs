@@ -1,4 +1,4 @@
-//! The beginning and the end of a run, and the end of the loop.
+//! The start and the end of a run, and the drop of the loop.
 
 use std::fmt;
 #[cfg(feature = "node")]
@@ -15,11 +15,11 @@ use crate::executor::spawn::{Message, Runnable};
 use crate::sys::unwind::quietly;
 
 impl Core {
-    /// Calls `body` as the run of this loop on this thread.
+    /// Calls `body` as a run of this loop on this thread.
     ///
     /// # Panics
     ///
-    /// If a loop runs on this thread already.
+    /// If a loop already runs on this thread.
     #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
@@ -29,19 +29,20 @@ impl Core {
         })
     }
 
-    /// What a run ends with when nothing panicked: the panic of a task that nobody awaits, if it is to go on here.
+    /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
+    /// it.
     pub(super) fn end_run(&self) {
         if let Some(payload) = self.shared.take_unseen() {
             std::panic::resume_unwind(payload);
         }
     }
 
-    /// Drops all that is left, on the loop's own thread.
+    /// Drops everything that is left on the loop, on its owner thread.
     fn shut_down(&self) {
         self.closed.set(true);
         let messages = self.drop_tasks();
         for message in messages.into_iter().chain(self.shared.inbox.close()) {
-            // It may be awaited on another loop.
+            // The job may be awaited on another loop.
             if let Message::Arrival(arrival) = message {
                 quietly(|| arrival.abandon());
             }
@@ -51,7 +52,8 @@ impl Core {
         if let Some(upper) = self.upper.get() {
             upper.shut_down();
         }
-        // What other loops of this thread await is woken in the end, to see that this one is gone.
+        // Waiters may be tasks of other loops of this thread. They are woken at the end, to find
+        // this loop dropped.
         let mut waiting = self.handles.take_wakers();
         for payload in self.timers.drain() {
             match payload {
@@ -91,7 +93,7 @@ impl Core {
         }
         self.put_off.clear();
         drop(self.lane.take_calls());
-        // What the drops have counted once more is of no consequence: nothing will happen here.
+        // The drops above may have counted something again; a dropped loop has nothing alive.
         self.liveness.clear();
         self.jobs.clear();
         for waker in waiting {
@@ -101,10 +103,13 @@ impl Core {
 }
 
 impl Core {
-    /// Drops the futures of all tasks. Afterwards no waker can schedule anything. Returns the messages that were not wakes.
+    /// Drops the futures of all tasks, so that no waker can schedule a task afterwards. Returns the
+    /// messages that were not wakes.
     ///
-    /// A task can be dropped while it is scheduled, by its runnable. Each is scheduled here, unless it was: its runnable is
-    /// then in the lane, among the messages, or about to be sent by another thread, which is waited for.
+    /// A task is dropped through its runnable, which exists only while the task is scheduled. So
+    /// each task that is not scheduled is woken here. The runnable of a scheduled one is in the
+    /// lane, among the messages, or about to be sent by another thread; the loop below waits for
+    /// that thread.
     fn drop_tasks(&self) -> Vec<Message> {
         let mut others = Vec::new();
         while self.has_idle_tasks() {
@@ -133,15 +138,16 @@ impl Core {
         others
     }
 
-    /// Whether there are tasks that are not being polled. Those that are cannot be dropped.
+    /// Returns whether there are tasks that are not being polled. A task that is being polled
+    /// cannot be dropped.
     fn has_idle_tasks(&self) -> bool {
         self.tasks.any(|slot| !self.is_polled(slot))
     }
 
-    /// The program has ended: nothing that waits in the lanes runs any more.
+    /// Drops the contents of the lanes, because the program has exited.
     #[cfg(feature = "node")]
     pub(super) fn end_lanes(&self) {
-        // Called at the end of a task, which must not unwind.
+        // This is called at the end of a task, which must not unwind.
         let tasks = self.lane.take_tasks();
         let calls = self.lane.take_calls();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
@@ -149,7 +155,7 @@ impl Core {
     }
 }
 
-/// The time of a run.
+/// A run in progress; the drop ends it.
 struct Running<'a> {
     core: &'a Core,
 }
@@ -159,7 +165,8 @@ impl Drop for Running<'_> {
         let core = self.core;
         if std::thread::panicking() {
             core.containment.resume();
-            // The rest of an interrupted phase goes on with the next run; the queues keep theirs themselves.
+            // The rest of an interrupted phase runs with the next run. The queues keep their own
+            // rest.
             core.timers
                 .put_back_ready(|payload, referenced| core.count_timer(payload, referenced, true));
             let has_rest = !core.events.borrow().is_empty()
@@ -178,13 +185,14 @@ impl Drop for Running<'_> {
 }
 
 impl EventLoop {
-    /// Drops the loop if nothing is left on it: no open handle, started or not, no task, nothing queued or in flight.
+    /// Drops the loop if it is unused: no open handle, started or not, no task, nothing queued or
+    /// in flight.
     ///
-    /// Dropping it does the same without asking.
+    /// Dropping the loop makes no such check.
     ///
     /// # Errors
     ///
-    /// Gives the loop back, usable as before, with a text that names what is left.
+    /// [`Busy`] holds the loop, usable as before, and its text names what is left on it.
     ///
     /// # Examples
     ///
@@ -212,13 +220,13 @@ impl EventLoop {
     }
 }
 
-/// A loop that could not be closed because something is left on it.
+/// The error of [`EventLoop::close`]: the loop is still in use.
 pub struct Busy {
     event_loop: EventLoop,
 }
 
 impl Busy {
-    /// The loop, as it was.
+    /// Returns the loop.
     #[must_use]
     pub fn into_event_loop(self) -> EventLoop {
         self.event_loop

@@ -1,4 +1,4 @@
-//! The timers phase's state: sleeps and timer handles in one heap.
+//! The state of the timers phase: sleeps and timer handles in one heap.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::handles::{Header, Owner};
 use super::heap::{Removed, TimerHeap, TimerKey};
 use crate::kinds::Site;
 
-/// What a timer handle and the loop share.
+/// The state that a timer handle shares with the loop.
 pub(crate) struct TimerState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
@@ -19,11 +19,12 @@ pub(crate) struct TimerState {
     pub(crate) started: Cell<bool>,
     /// Nanoseconds between firings; zero for a one-shot.
     pub(crate) repeat: Cell<u64>,
-    /// When the timer is, or was last, due.
+    /// When the timer is due, or was last due.
     pub(crate) due: Cell<u64>,
-    /// Its callback stands for several: it drains the lanes between them and after the last (Node's lists of timers).
+    /// Set for Node's shared timer: its callback runs many user timers and drains the lanes between
+    /// them and after the last, so the loop must not.
     pub(crate) drains: Cell<bool>,
-    /// Where the timer is, in the heap or in the ready list.
+    /// The key of the timer in the heap or the ready list.
     pub(crate) armed: Cell<Option<TimerKey>>,
 }
 
@@ -55,9 +56,10 @@ impl Owner for TimerState {
     }
 }
 
-/// What fires.
+/// An entry of the heap.
 pub(crate) enum Payload {
-    /// With the line that sleeps. Marked if it keeps the loop alive.
+    /// A sleep, with the line that created it. Its mark in the heap is set if it keeps the loop
+    /// alive.
     Sleep {
         waker: Waker,
         site: Site,
@@ -68,7 +70,8 @@ pub(crate) enum Payload {
 /// The earliest deadline, and the clock it is measured by.
 pub(crate) struct Next {
     pub(crate) deadline: u64,
-    /// A sleep counts from the real clock, a timer handle from the cached one; Node's from the real one (N31).
+    /// Whether the wait is measured from the real clock: for sleeps and Node's timers. Timer
+    /// handles use the cached time (N31).
     pub(crate) by_real_clock: bool,
 }
 
@@ -83,7 +86,7 @@ impl Timers {
         }
     }
 
-    /// Arms something; of a sleep, `referenced` says whether it keeps the loop alive.
+    /// Arms an entry. For a sleep, `referenced` is whether it keeps the loop alive.
     pub(crate) fn insert(&self, deadline: u64, payload: Payload, referenced: bool) -> TimerKey {
         self.heap.borrow_mut().insert(deadline, payload, referenced)
     }
@@ -92,14 +95,14 @@ impl Timers {
         self.heap.borrow_mut().remove(key)
     }
 
-    /// Makes a sleep wake `waker`. `false`: it has fired.
+    /// Sets the waker of a sleep. Returns `false` if the sleep has fired.
     pub(crate) fn set_waker(&self, key: TimerKey, new: &Waker) -> bool {
         match self.heap.borrow_mut().get_mut(key) {
             None => return false,
             Some(Payload::Sleep { waker, .. }) if !waker.will_wake(new) => {}
             Some(_) => return true,
         }
-        // The clone and the drop of a waker may be anybody's code, and are outside the borrow.
+        // Cloning or dropping a waker may run user code; both happen outside the borrow.
         let mut new = new.clone();
         let mut heap = self.heap.borrow_mut();
         let Some(Payload::Sleep { waker, .. }) = heap.get_mut(key) else {
@@ -111,23 +114,23 @@ impl Timers {
         true
     }
 
-    /// Changes whether a sleep counts. `true`: it did the opposite until now.
+    /// Sets whether a sleep keeps the loop alive. Returns whether that was a change.
     pub(crate) fn set_referenced(&self, key: TimerKey, new: bool) -> bool {
         self.heap.borrow_mut().set_mark(key, new)
     }
 
-    /// Whether the entry has neither fired nor been removed.
+    /// Returns whether the entry has neither fired nor been removed.
     pub(crate) fn is_armed(&self, key: TimerKey) -> bool {
         self.heap.borrow_mut().get_mut(key).is_some()
     }
 
-    /// Whether nothing is armed, and nothing waits to fire.
+    /// Returns whether no entry is armed or ready.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.heap.borrow().is_empty()
     }
 
-    /// The earliest deadline that can be reached.
+    /// Returns the earliest deadline that can be reached.
     pub(crate) fn next(&self) -> Option<Next> {
         let heap = self.heap.borrow();
         let (deadline, payload) = heap.first()?;
@@ -140,24 +143,25 @@ impl Timers {
         })
     }
 
-    /// Calls `f`, which must not come back here, with all that is armed and when it is due.
+    /// Calls `f` with the deadline, payload and mark of each armed entry. `f` must not call back
+    /// into the heap, which is borrowed.
     pub(super) fn each(&self, mut f: impl FnMut(u64, &Payload, bool)) {
         for (deadline, payload, referenced) in self.heap.borrow().iter() {
             f(deadline, payload, referenced);
         }
     }
 
-    /// A pass begins: everything due by `now` becomes ready (R53).
+    /// Begins a pass: moves every entry due by `now` to the ready list (R53).
     pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload, bool)) {
         self.heap.borrow_mut().collect_due(now, collected);
     }
 
-    /// The next one that is ready.
+    /// Returns the next ready entry.
     pub(crate) fn pop_ready(&self) -> Option<Payload> {
         self.heap.borrow_mut().pop_ready()
     }
 
-    /// The pass was cut short: what has not fired is armed again.
+    /// Ends an interrupted pass: ready entries that have not fired are armed again.
     pub(crate) fn put_back_ready(&self, put_back: impl FnMut(&Payload, bool)) {
         self.heap.borrow_mut().put_back_ready(put_back);
     }

@@ -1,4 +1,4 @@
-//! A place in the loop for what the layer above keeps for each loop.
+//! The slot of a loop for the state of the layer above (the extension that implements Node's API).
 
 use std::any::Any;
 use std::cell::OnceCell;
@@ -7,22 +7,23 @@ use std::rc::Rc;
 use super::core::Core;
 use super::report::Waiting;
 
-/// What the layer above keeps for a loop.
+/// The state that the layer above keeps for a loop.
 pub(crate) trait Upper: Any {
-    /// Adds what of it waits, to a report of the loop.
+    /// Adds what waits in this layer to a report of the loop.
     fn report(&self, found: &mut Vec<Waiting>);
 
-    /// The loop is being dropped: lets go of all callbacks, which may own handles to the loop.
+    /// Drops all callbacks when the loop is dropped: they may own handles to the loop.
     fn shut_down(&self);
 }
 
-/// Empty until the layer above is first used on the loop.
+/// A slot that is empty until the layer above is first used on the loop.
 #[derive(Default)]
 pub(crate) struct UpperSlot {
     value: OnceCell<Kept>,
 }
 
-/// The type is asked for at every use, hence `Any` itself: the way through a trait of ours would be one call more.
+/// Stored as `dyn Any`: a downcast through our own trait would cost a second virtual call on every
+/// access.
 struct Kept {
     value: Box<dyn Any>,
     as_upper: fn(&dyn Any) -> Option<&dyn Upper>,
@@ -38,7 +39,7 @@ impl UpperSlot {
         value.expect("there is one layer above")
     }
 
-    /// The layer above, if it was used on the loop.
+    /// Returns the layer above, if it was used on the loop.
     pub(super) fn get(&self) -> Option<&dyn Upper> {
         let kept = self.value.get()?;
         (kept.as_upper)(&*kept.value)
@@ -46,13 +47,13 @@ impl UpperSlot {
 }
 
 impl Core {
-    /// The layer above's state of this loop, if it was used on it.
+    /// Returns the state of the layer above, if it was used on the loop.
     #[inline]
     pub(crate) fn upper<T: Upper>(&self) -> Option<&T> {
         self.upper.value.get()?.value.downcast_ref()
     }
 
-    /// Calls `f` with the layer above's state of this loop, made by `make` when there is none yet.
+    /// Calls `f` with the state of the layer above. `make` creates the state on first use.
     pub(crate) fn with_upper<T: Upper, R>(
         self: &Rc<Self>,
         make: impl FnOnce(&Rc<Self>) -> T,
