@@ -159,7 +159,8 @@ struct HomeLoop {
     key: JobKey,
 }
 
-/// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order (R277).
+/// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order.
+// Rule R277.
 impl Home for HomeLoop {
     fn send(&self, ended: Arc<dyn Arrival>) -> bool {
         self.remote.send(ended)

@@ -97,13 +97,15 @@ impl fmt::Display for Error {
             }
             Kind::RanDry => write!(
                 f,
-                "nothing is left on the loop that could wake what is still pending: {pending}; a future that waits for \
-                 no timer, no I/O and no job of the pool, but for a channel, another task or something unref'd, does not \
-                 keep the loop alive (if another thread is to wake it, use `block_on`, which waits for that)"
+                "the event loop ran dry: nothing left on it can wake {pending}. A future that waits \
+                 only for a channel, another task or something unref'd does not keep the loop \
+                 alive. Wait for a timer, I/O or a job of the pool, or use `block_on` if another \
+                 thread wakes the future"
             ),
             Kind::Stopped => write!(
                 f,
-                "the loop was stopped, by `LoopHandle::stop` or `Remote::stop`, while this was still pending: {pending}"
+                "the event loop was stopped, by `LoopHandle::stop` or `Remote::stop`, before \
+                 {pending} completed"
             ),
         }
     }

@@ -11,6 +11,42 @@
 //! program sees has not changed. Each `run_<phase>` takes a batch from the structure of its name in
 //! `event_loop/` and hands each member to `dispatch`, which runs it as a callback and then drains
 //! the lanes.
+//!
+//! # The words of the loop
+//!
+//! - **Turn**: one iteration of the loop, through all phases ([`Core::turn`]); a run makes turns.
+//! - **Phase**: one of seven steps of a turn, which runs the callbacks of one kind of event.
+//! - **Pass**: one walk of a phase over its entries. It takes a snapshot: what is added while it
+//!   runs waits for the next pass.
+//! - **Callback**: a piece of user code that a phase runs: a closure, or the wake and poll of a task
+//!   that waited for the phase.
+//! - **Dispatch**: to run one callback and then drain the lanes (`dispatch.rs`).
+//! - **Lane**: a queue that belongs to no phase. There are two: ticks and microtasks.
+//! - **Tick**: a closure of the first lane ([`next_tick`](crate::next_tick)).
+//! - **Microtask**: an entry of the second lane: a woken task, or a closure
+//!   ([`queue_microtask`](crate::queue_microtask)).
+//! - **Drain**: to run all ticks, then all microtasks, until both lanes are empty.
+//! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not a
+//!   task: it may borrow from its caller.
+//! - **Owner thread**: the thread that created the loop, and the only one that runs its user code.
+//! - **Inbox**: the queue through which other threads send wakes and calls; the poll phase empties it.
+//! - **Source**: a registered descriptor, such as a socket. It records its readiness and its waiters.
+//! - **Readiness**: what a source can do without blocking. An event of the kernel sets it; the
+//!   attempt that would block clears it.
+//! - **Handle**: a long-lived object of the loop: timer, hook, async handle, source. A handle is
+//!   *active* while it is started, or waited for, and *referenced* unless it was unref'd.
+//! - **Keeper**: what keeps the loop alive: a handle that is active and referenced, a sleep, a
+//!   queued entry, a job, a close. The loop is alive while it has a keeper or work in the lanes or
+//!   the inbox ([`Core::is_alive`], `liveness.rs`).
+//! - **Closing**: the state of a handle after `close`. It is stopped at once; the closing phase
+//!   completes the close.
+//! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
+//!   ready until the next poll phase (`budget.rs`).
+//! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so that
+//!   the loop goes on (`contain.rs`).
+//! - **Layer above**: the extension that implements Node's API; the loop keeps its state (`upper.rs`).
+//! - **Site**: the line of the program that created a handle, task or job; reports name it.
+//! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
 
 pub(crate) mod any_handle;
 pub(crate) mod asyncs;
@@ -76,11 +112,12 @@ use self::timers::Payload;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::BackendFd;
 
-/// The number of further passes over the pending queue that may follow the poll phase of one turn
-/// (R83).
+/// The number of further passes over the pending queue that may follow the poll phase of one turn.
+// Rule R83.
 const PENDING_PASSES: usize = 8;
 
-/// The longest wait in one system call, in nanoseconds (R34). A longer wait takes several calls.
+/// The longest wait in one system call, in nanoseconds. A longer wait takes several calls.
+// Rule R34.
 const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 
 /// Sets when [`EventLoop::run`] returns.
@@ -218,7 +255,8 @@ impl EventLoop {
 }
 
 impl Core {
-    /// Runs one turn, phase by phase (R21).
+    /// Runs one turn, phase by phase.
+    // Rule R21.
     fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
         self.run_lanes();
         let can_sleep = !self.has_pending() && self.idle.is_empty();
@@ -298,7 +336,8 @@ impl Core {
     }
 
     /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
-    /// until the earliest timer. `None` means without a limit (R32).
+    /// until the earliest timer. `None` means without a limit.
+    // Rule R32.
     pub(crate) fn next_timeout(&self) -> Option<u64> {
         if self.has_work_now() {
             return Some(0);
@@ -416,7 +455,8 @@ impl Core {
     }
 
     /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
-    /// waits for the next one (R53).
+    /// waits for the next one.
+    // Rule R53.
     #[inline(never)]
     fn run_timer_pass(&self) {
         self.timers
@@ -455,7 +495,8 @@ impl Core {
         }
     }
 
-    /// Arms a timer handle for the cached time plus `timeout` (R50).
+    /// Arms a timer handle for the cached time plus `timeout`.
+    // Rule R50.
     pub(crate) fn arm_timer(&self, timer: &Rc<timers::TimerState>, timeout: u64) {
         self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
     }

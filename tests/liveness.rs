@@ -114,7 +114,7 @@ fn r003_r005_what_is_left_blocks_the_close() {
     assert!(!handle.is_alive());
     let line = timer.created_at().line();
     let busy = event_loop.close().unwrap_err();
-    let place = format!("timer made at {}:{line}:", file!());
+    let place = format!("timer created at {}:{line}:", file!());
     assert!(busy.to_string().contains(&place), "{busy}");
     drop(timer);
 

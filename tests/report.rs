@@ -65,8 +65,8 @@ fn a_report_says_what_keeps_the_loop_alive_and_who_waits_for_what() {
         "\
 What keeps the loop alive (3):
   timer (#{}): due in 1.5s
-  I/O source (#{}): somebody waits to read, for task 1 \"reader\"
-  sleep (#{}): due in 20ms, for task 3
+  I/O source (#{}): a reader is waiting, wakes task 1 \"reader\"
+  sleep (#{}): due in 20ms, wakes task 3
 Open, without keeping it alive (2):
   timer (#{}): not started
   timer (#{}): unref'd, due in 60s
@@ -154,7 +154,7 @@ fn the_report_says_what_the_main_future_waits_for() {
         rest.contains(&format!("waits for sleep {}", at(line))),
         "{text}"
     );
-    assert!(text.contains(", for the main future"), "{text}");
+    assert!(text.contains(", wakes the main future"), "{text}");
 }
 
 #[test]
@@ -213,12 +213,12 @@ fn jobs_are_named_with_who_has_asked_for_them() {
         let blocking = format!("work on another thread {}", at(hold_line));
         assert!(text.contains(&blocking), "{text}");
         assert!(
-            text.contains("spawn_blocking (class Cpu), for task"),
+            text.contains("spawn_blocking (class Cpu), wakes task"),
             "{text}"
         );
-        let of_reader = "work on another thread: read (class Fs), for task 2 \"reader\"";
+        let of_reader = "work on another thread: read (class Fs), wakes task 2 \"reader\"";
         assert!(text.contains(of_reader), "{text}");
-        let of_main = "work on another thread: metadata (class Fs), for the main future";
+        let of_main = "work on another thread: metadata (class Fs), wakes the main future";
         assert!(text.contains(of_main), "{text}");
         drop(hold);
         meta.await.unwrap();
@@ -260,10 +260,7 @@ fn r156_what_is_unrefd_is_listed_where_it_counts() {
         let text = handle.report().to_string();
         let (keepers, rest) = text.split_once("Open, without keeping it alive").unwrap();
         let (others, _) = rest.split_once("Pending").unwrap();
-        assert!(
-            keepers.contains("somebody waits to write, unref'd"),
-            "{text}"
-        );
+        assert!(keepers.contains("a writer is waiting, unref'd"), "{text}");
         assert!(!keepers.contains("sleep"), "{text}");
         assert!(others.contains("sleep"), "{text}");
     });
@@ -293,7 +290,7 @@ fn a_closing_handle_keeps_the_loop_alive() {
     let closing = format!("timer {}", at(line));
     assert!(text.contains(&closing), "{text}");
     assert!(
-        text.contains("closed, to be reported in the closing phase"),
+        text.contains("closed, completes in the closing phase"),
         "{text}"
     );
     finish(&mut event_loop);

@@ -1,4 +1,4 @@
-//! Handles of whatever kind, to look at and to close: libuv's `uv_walk`.
+//! Views of handles of any kind, to inspect and close them: libuv's `uv_walk`.
 
 use std::fmt;
 use std::rc::Rc;
@@ -7,18 +7,18 @@ use super::handle::LoopHandle;
 use super::handles::{Close, Handle, HandleCore, HandleInfo, Header, Stage, sealed};
 use crate::kinds::Kind;
 
-/// A view of a handle, of whatever kind: what [`LoopHandle::walk`] visits, and [`Handle::any`]
-/// makes.
+/// A view of a handle of any kind. [`LoopHandle::walk`] visits such views, and [`Handle::any`]
+/// creates one.
 ///
-/// It does not own the handle: dropping it changes nothing, and a handle that is dropped is gone
-/// though views of it are left. Two views are equal if they are of the same handle.
+/// The view does not own the handle. Dropping the view has no effect, and dropping the handle
+/// closes it although views exist. Two views are equal if they belong to one handle.
 ///
 /// # Closing from elsewhere
 ///
-/// [`close`](Self::close) works while the owner of the handle, or a future on it, waits. The future
-/// is woken in the closing phase and ends: reads, writes and waits of all kinds with an error, on
-/// Unix `ECANCELED`; streams of events with `None`. The descriptor of a socket, pipe or source
-/// leaves the loop at once and is closed when its owner drops it.
+/// [`close`](Self::close) also works while a future waits on the handle. The future is woken in the
+/// closing phase and completes: reads, writes and waits of all kinds with an error, on Unix
+/// `ECANCELED`; streams of events with `None`. The descriptor of a socket, pipe or source is
+/// deregistered at once, and closed when its owner drops it.
 ///
 /// # Examples
 ///
@@ -47,22 +47,22 @@ impl AnyHandle {
         }
     }
 
-    /// What the handle is.
+    /// Returns the kind of the handle.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.core.header.kind
     }
 
-    /// What [`LoopHandle::handles`] says of it.
+    /// Returns the handle's entry of [`LoopHandle::handles`].
     #[must_use]
     pub fn info(&self) -> HandleInfo {
         self.core.header.info()
     }
 
-    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
+    /// Stops the handle for good. The close completes in the closing phase; see [`Close`].
     ///
-    /// Of a [`Child`](crate::process::Child) this closes the handle: the child runs on, and is
-    /// waited for in the background.
+    /// For a [`Child`](crate::process::Child) this closes the handle only. The child process
+    /// continues, and the loop reaps it in the background.
     pub fn close(&self) -> Close {
         self.core.close()
     }
@@ -91,11 +91,11 @@ impl fmt::Debug for AnyHandle {
 }
 
 impl LoopHandle {
-    /// Visits the loop's handles in the order in which they were made, those that are not started
-    /// or are closing included. libuv's `uv_walk`.
+    /// Visits the loop's handles in the order of their creation, including those that are not
+    /// started or are closing. It is libuv's `uv_walk`.
     ///
-    /// The visitor may do anything. Handles that it makes are not visited in this walk, nor are
-    /// those that were dropped before their turn.
+    /// The visitor may create, close and drop handles. The walk skips handles that were created
+    /// during it, and those that were dropped before they were visited.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! Async handles: flags that other threads set and the poll phase looks at, in the order of creation.
+//! Async handles: flags that other threads set and the poll phase checks, in the order of creation.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,20 +10,21 @@ use super::callback::CallbackSlot;
 use super::core::Core;
 use super::handles::{Header, Owner};
 
-/// What an async handle and the loop share.
+/// The state that an async handle shares with the loop.
 pub(crate) struct AsyncState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
     pub(crate) sent: Arc<Sent>,
-    /// Set by the callback: it has more to do, and wants to be called again, after a drain, before the handles after it.
+    /// Set by a callback that has more to do: it is called again after a drain, before the next
+    /// handles.
     pub(crate) again: Cell<bool>,
     place: u64,
 }
 
-/// What an async handle and its senders share.
+/// The state that an async handle shares with its senders.
 #[derive(Default)]
 pub(crate) struct Sent {
-    /// Sent and not yet called back: further sends coalesce.
+    /// Set by a send until the callback runs; further sends coalesce.
     pub(crate) pending: AtomicBool,
     pub(crate) closed: AtomicBool,
 }
@@ -40,7 +41,8 @@ impl Owner for AsyncState {
 }
 
 pub(crate) struct Asyncs {
-    /// By place, which is the order of creation (R120).
+    /// By number, in the order of creation.
+    // Rule R120.
     list: RefCell<BTreeMap<u64, Rc<AsyncState>>>,
     next_place: Cell<u64>,
 }
@@ -76,21 +78,24 @@ impl Asyncs {
         self.list.borrow_mut().remove(&state.place);
     }
 
-    /// After a fork: what was sent before is the parent's (R328).
+    /// Drops the sends from before a fork, which belong to the parent.
+    // Rule R328.
     pub(super) fn forget_sent(&self) {
         for state in self.list.borrow().values() {
             state.sent.pending.store(false, Ordering::Release);
         }
     }
 
-    /// Whether something was sent that nobody was called back for.
+    /// Returns whether a send has not been called back.
     pub(crate) fn any_sent(&self) -> bool {
         let list = self.list.borrow();
         list.values()
             .any(|state| state.sent.pending.load(Ordering::Acquire))
     }
 
-    /// A walk over the handles there are now; those made during it are not visited (R123).
+    /// Starts a walk over the handles that exist now. Handles created during the walk are not
+    /// visited.
+    // Rule R123.
     pub(crate) fn walk(&self) -> Walk {
         Walk {
             next: 0,
@@ -98,7 +103,8 @@ impl Asyncs {
         }
     }
 
-    /// The next handle of the walk with something sent; its mark is cleared (R119).
+    /// Returns the next handle of the walk with a pending send, and clears its mark.
+    // Rule R119.
     pub(crate) fn next(&self, walk: &mut Walk) -> Option<Rc<AsyncState>> {
         let list = self.list.borrow();
         for (place, state) in list.range(walk.next..walk.end) {

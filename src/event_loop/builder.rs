@@ -1,4 +1,4 @@
-//! Options of a loop.
+//! The options of a loop.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -11,13 +11,13 @@ use crate::probe::Probe;
 
 pub(crate) struct Options {
     pub(super) unhandled_panic: UnhandledPanic,
-    /// How many entries of the lanes run in one drain.
+    /// The number of lane entries that one drain may run.
     pub(super) lane_budget: u64,
-    /// `None`: the process's.
+    /// `None` for the global pool.
     pub(super) pool: Option<Pool>,
 }
 
-/// Makes an [`EventLoop`] with other than the usual options.
+/// Creates an [`EventLoop`] with options.
 ///
 /// # Examples
 ///
@@ -38,7 +38,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The options of [`EventLoop::new`].
+    /// Creates a builder with the options of [`EventLoop::new`].
     pub fn new() -> Self {
         Self {
             options: Options {
@@ -51,24 +51,24 @@ impl Builder {
         }
     }
 
-    /// Ends each drain of the lanes after this many ticks and microtasks; the rest goes on after the next
-    /// callback, or at the start of the next turn.
+    /// Ends each drain of the lanes after this many ticks and microtasks. The rest runs after the
+    /// next callback, or at the start of the next turn.
     ///
-    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With one the order
-    /// is Node's only while drains stay within it. [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits)
-    /// says how often one did not, and left something.
+    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With a
+    /// budget the order is Node's only while drains stay within it.
+    /// [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits) counts the drains that did not.
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();
         self
     }
 
-    /// Runs the loop's blocking work on `pool` instead of the process's.
+    /// Runs the loop's blocking work on `pool` instead of the global pool.
     pub fn pool(mut self, pool: Pool) -> Self {
         self.options.pool = Some(pool);
         self
     }
 
-    /// What to do with a panic of a task that nobody awaits.
+    /// Sets what the loop does with a panic of a task that is not awaited.
     pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
         self.options.unhandled_panic = policy;
         self
@@ -88,11 +88,12 @@ impl Builder {
         self
     }
 
-    /// Makes the loop.
+    /// Creates the loop.
     ///
     /// # Errors
     ///
-    /// The system's, when it has no descriptors or no memory left for the event queue.
+    /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
+    /// descriptors left.
     pub fn build(self) -> io::Result<EventLoop> {
         let core = Core::new(self.options, self.probe, self.paused)?;
         Ok(EventLoop::from_core(core))

@@ -1,16 +1,16 @@
-//! A callback that may replace, drop or call for itself while it runs.
+//! A slot for a callback that may be replaced, dropped or called while it runs.
 
 use std::cell::{Cell, RefCell};
 
 use crate::raw::nesting::drop_flat;
 
-/// Holds a callback that is called again and again.
+/// Holds a callback that is called many times.
 ///
-/// It is taken out for the time of the call, so the call may do anything to the slot. Afterwards it goes
-/// back, also after a panic, unless the slot was filled or emptied meanwhile.
+/// The callback is taken out during the call, so that it may set or clear its own slot. After the
+/// call, or its panic, the callback is put back, unless the slot was set or cleared meanwhile.
 pub(crate) struct CallbackSlot {
     callback: RefCell<Option<Box<dyn FnMut()>>>,
-    /// Changes with every `set` and `clear`.
+    /// Changes with each `set` and `clear`.
     version: Cell<u64>,
     is_set: Cell<bool>,
 }
@@ -24,14 +24,14 @@ impl CallbackSlot {
         }
     }
 
-    /// Fills the slot. The callback that was in it comes back: its drop may be anybody's code, and belongs where nothing is
-    /// half done.
+    /// Sets the callback and returns the previous one. Its drop may run user code, so the caller
+    /// drops it when its own state is consistent.
     #[must_use = "drop it when everything else is done"]
     pub(crate) fn set(&self, callback: Box<dyn FnMut()>) -> Option<Box<dyn FnMut()>> {
         self.replace(Some(callback))
     }
 
-    /// Whether there is a callback, also while it is called.
+    /// Returns whether there is a callback, also while it is called.
     pub(crate) fn is_set(&self) -> bool {
         self.is_set.get()
     }
@@ -78,7 +78,8 @@ impl Drop for CallbackSlot {
     }
 }
 
-/// A callback may hold the handle of another callback, and so on.
+/// Drops a callback without deep recursion: it may own the handle of another callback, which owns
+/// another, and so on.
 fn drop_callback(callback: Option<Box<dyn FnMut()>>) {
     if callback.is_some() {
         drop_flat(callback);

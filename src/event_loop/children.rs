@@ -1,12 +1,12 @@
-//! The children of this loop, in the order in which they were started, until their end was seen.
+//! The child processes of this loop, in the order of start, until they are reaped.
 //!
 //! ```text
-//!   start ──> running ── its descriptor is readable, or SIGCHLD ──> end of the poll batch: waited for ──> waiters woken
-//!                └── dropped: stays here, waited for like the others, nobody is woken
+//!   start ──> running ── descriptor readable, or SIGCHLD ──> end of the batch: reaped ──> waiters woken
+//!                └── handle dropped: stays listed, reaped like the others, no waiter
 //! ```
 //!
-//! Where the system has a descriptor for a child, its event says whom to wait for. A child without one (there is no such
-//! thing, or no descriptor is left) is asked about whenever SIGCHLD was caught.
+//! A process descriptor (`pidfd`) becomes readable when its child exits. A child without one,
+//! because the OS has none or no descriptor is left, is checked after each SIGCHLD.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,29 +24,29 @@ use crate::sys::poller::Registration;
 use crate::sys::process::{self, Process};
 use crate::sys::signal::SIGCHLD;
 
-/// What a child's handle and the loop share.
+/// The state that the handle of a child shares with the loop.
 pub(crate) struct ChildState {
     pub(crate) header: Rc<Header>,
     pub(crate) process: Process,
     place: u64,
-    /// Set as soon as it was waited for.
+    /// The exit status, set when the child was reaped.
     end: Cell<Option<End>>,
-    /// Whether those who wait know of it.
+    /// Whether the waiters were woken.
     is_announced: Cell<bool>,
-    /// Nobody has a handle to it any more.
+    /// The handle was dropped.
     is_orphan: Cell<bool>,
-    /// The handle was closed: the end is announced to none.
+    /// The handle was closed: waiters do not learn of the exit.
     is_closed: Cell<bool>,
     watched: RefCell<Option<Watched>>,
     waiters: RefCell<VecDeque<(u64, Waker)>>,
     next_waiter: Cell<u64>,
 }
 
-/// How a child has ended.
+/// How a child has exited.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
     Status(ExitStatus),
-    /// The system's refusal: somebody else has waited for it.
+    /// The OS error of `waitpid`: other code has reaped the child.
     Unknown(i32),
 }
 
@@ -59,29 +59,30 @@ impl End {
     }
 }
 
-/// A descriptor that tells of the end.
+/// A registered process descriptor.
 struct Watched {
     registration: Registration<OwnedFd>,
     source: Rc<SourceState>,
 }
 
 impl ChildState {
-    /// How the child has ended, once that was delivered in the poll phase.
+    /// Returns how the child has exited, once the poll phase has delivered the exit.
     pub(crate) fn announced_end(&self) -> Option<End> {
         self.end.get().filter(|_| self.is_announced.get())
     }
 
-    /// Whether the handle was closed.
+    /// Returns whether the handle was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.get()
     }
 
-    /// The handle is gone; the loop, or if that is gone too a thread, waits for the child from now on.
+    /// Releases a dropped handle. The loop reaps the child; if the loop was dropped too, a thread
+    /// does.
     pub(crate) fn abandon(&self, core: &Core) {
         if self.is_orphan.replace(true) {
             return;
         }
-        // The loop hands on itself those that it still has.
+        // A loop that is being dropped hands its children to that thread itself.
         let is_ours = !core
             .late
             .parts()
@@ -94,7 +95,9 @@ impl ChildState {
         }
     }
 
-    /// Sends a signal, unless the end is known: the number may be somebody else's then (R260).
+    /// Sends a signal, unless the child was reaped: its process id may belong to another process
+    /// then.
+    // Rule R260.
     pub(crate) fn signal(&self, number: i32) -> io::Result<()> {
         if self.end.get().is_some() {
             return Err(process::no_such_process());
@@ -108,7 +111,7 @@ impl ChildState {
         }
     }
 
-    /// Asks the system, unless it is known.
+    /// Returns the exit status; asks the OS if it is not known.
     pub(crate) fn look(&self) -> Option<End> {
         if self.end.get().is_none() {
             match self.process.try_wait() {
@@ -123,14 +126,14 @@ impl ChildState {
         self.end.get()
     }
 
-    /// Adds somebody who waits, or renews the waker of the one with this number. Returns the number.
+    /// Adds a waiter, or replaces the waker of the waiter `id`. Returns the id.
     pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
         let id = id.unwrap_or_else(|| {
             let id = self.next_waiter.get();
             self.next_waiter.set(id + 1);
             id
         });
-        // Cloned and dropped outside of the borrow: both may be anybody's code.
+        // Cloning or dropping a waker may run user code; both happen outside the borrow.
         let waker = waker.clone();
         let before = {
             let mut waiters = self.waiters.borrow_mut();
@@ -161,7 +164,7 @@ impl Owner for ChildState {
         waiters.iter().map(|(_, waker)| waker.data()).collect()
     }
 
-    /// The child runs on, and is waited for in the background.
+    /// Closes the handle. The child process continues, and the loop reaps it in the background.
     fn shut(&self, core: &Core) {
         self.abandon(core);
     }
@@ -175,23 +178,23 @@ impl Owner for ChildState {
 
 #[derive(Default)]
 pub(crate) struct Children {
-    /// Those whose end was not seen, by place, which is the order of start.
+    /// The children that are not reaped, in the order of start.
     list: RefCell<BTreeMap<u64, Rc<ChildState>>>,
-    /// The places of those with a descriptor, by the key of its source.
+    /// The places of the children with a process descriptor, by the key of its source.
     by_source: RefCell<BTreeMap<usize, u64>>,
-    /// Those without.
+    /// The places of the children without a process descriptor.
     by_signal: RefCell<BTreeSet<u64>>,
     next_place: Cell<u64>,
-    /// Those whose descriptor has told of their end.
+    /// The places of the children whose descriptor has become readable.
     reported: RefCell<BTreeSet<u64>>,
-    /// Whether those without a descriptor are to be asked about.
+    /// Whether the children without a descriptor are to be checked.
     ask: Cell<bool>,
-    /// Who is to be woken.
+    /// The children whose waiters are to be woken.
     due: RefCell<VecDeque<Rc<ChildState>>>,
 }
 
 impl Children {
-    /// Whether there is something to collect or to deliver.
+    /// Returns whether there is something to collect or to deliver.
     pub(super) fn any(&self) -> bool {
         self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
     }
@@ -200,12 +203,13 @@ impl Children {
         !self.due.borrow().is_empty()
     }
 
-    /// SIGCHLD was caught.
+    /// Requests a check of the children without a descriptor, after SIGCHLD.
     pub(super) fn ask(&self) {
         self.ask.set(!self.by_signal.borrow().is_empty());
     }
 
-    /// A source has become ready. `true`: it is the descriptor of a child, which has ended.
+    /// Notes that a source has become ready. Returns `true` if it is the descriptor of a child,
+    /// which has exited.
     #[inline]
     pub(super) fn report(&self, source: &SourceState) -> bool {
         let is_child = source.header.kind == Kind::Child;
@@ -221,14 +225,15 @@ impl Children {
         }
     }
 
-    /// After a fork: asks for all of them, who are none of this process. Returns whether there are any.
+    /// Requests a check of all children after a fork: they are not children of this process, and
+    /// the check finds that out. Returns whether there are any.
     pub(super) fn ask_all(&self) -> bool {
         let list = self.list.borrow();
         self.reported.borrow_mut().extend(list.keys());
         !list.is_empty()
     }
 
-    /// The next one who is to be told of an end.
+    /// Returns the next waker of a waiter for an exit.
     fn next(&self) -> Option<Waker> {
         loop {
             let child = self.due.borrow().front()?.clone();
@@ -240,7 +245,7 @@ impl Children {
         }
     }
 
-    /// The loop is gone: hands on those that still run and that nobody has a handle to.
+    /// Hands running children without a handle to a thread when the loop is dropped.
     pub(super) fn drain(&self) {
         self.by_source.take();
         self.by_signal.take();
@@ -260,7 +265,7 @@ impl Children {
 }
 
 impl Core {
-    /// Takes in a child that was just started.
+    /// Adds a child that was just started.
     pub(crate) fn add_child(&self, header: Rc<Header>, process: Process) -> Rc<ChildState> {
         let children = &self.late.parts().children;
         let place = children.next_place.get();
@@ -311,17 +316,19 @@ impl Core {
     fn watch_by_signal(&self, child: &ChildState) {
         let (children, signals) = (&self.late.parts().children, &self.late.parts().signals);
         if children.by_signal.borrow().is_empty() {
-            // SIGCHLD can always be listened to.
+            // A handler for SIGCHLD can always be installed.
             let held = signals.hold(&self.poller, SIGCHLD);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
         children.by_signal.borrow_mut().insert(child.place);
-        // It may have ended before anybody listened.
+        // The child may have exited before the handler was installed.
         children.ask.set(true);
         self.poller.notifier().notify();
     }
 
-    /// Waits for all that have ended, in the order of start, before anybody is told (R255). Returns how many they are.
+    /// Reaps all children that have exited, in the order of start, before a waiter is woken.
+    /// Returns their number.
+    // Rule R255.
     pub(super) fn collect_children(&self) -> usize {
         let children = &self.late.parts().children;
         let mut places = children.reported.take();
@@ -337,14 +344,15 @@ impl Core {
                 self.end_child(child);
                 ended += 1;
             } else if self.unwatch(&child) {
-                // Its descriptor will not tell again.
+                // The child has not exited although its descriptor was readable. The descriptor
+                // reports once, so SIGCHLD triggers the next check.
                 self.watch_by_signal(&child);
             }
         }
         ended
     }
 
-    /// Wakes those who wait for an end; returns how many.
+    /// Wakes the waiters for exits and returns their number.
     pub(super) fn run_exits(&self) -> usize {
         let mut dispatched = 0;
         while let Some(waker) = self.late.parts().children.next() {
@@ -367,7 +375,7 @@ impl Core {
         children.due.borrow_mut().push_back(child);
     }
 
-    /// Drops the descriptor of a child. `false`: it had none.
+    /// Drops the process descriptor of a child. Returns `false` if it had none.
     fn unwatch(&self, child: &ChildState) -> bool {
         let Some(watched) = child.watched.take() else {
             return false;

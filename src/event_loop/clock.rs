@@ -1,6 +1,7 @@
-//! The loop's time: a cached reading, the real clock behind it, and a clock that tests move by hand.
+//! The loop's time: a cached time, the real clock behind it, and a clock that tests advance by
+//! hand.
 //!
-//! Times are nanoseconds since the loop was made. 64 bits of them last 584 years; `u64::MAX` stands for
+//! Times are nanoseconds since the loop was created. 64 bits last 584 years; `u64::MAX` means
 //! "never", and every sum saturates there.
 
 use std::cell::Cell;
@@ -13,11 +14,12 @@ use crate::sys::clock::Stopwatch;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Clock {
-    /// When the loop was made. Read before the stopwatch is started: an [`Instant`] becomes a time of the loop that is a
-    /// few nanoseconds late, never early.
+    /// When the loop was created. It is read before the stopwatch starts, so that an [`Instant`]
+    /// maps to a time that is a few nanoseconds late and never early.
     start: Instant,
     stopwatch: Stopwatch,
-    /// What `now` says until the next `update` (R44).
+    /// The value of `now` until the next `update`.
+    // Rule R44.
     cached: Cell<u64>,
     /// The time while the clock is paused.
     paused: Cell<Option<u64>>,
@@ -33,7 +35,7 @@ impl Clock {
         }
     }
 
-    /// The cached time.
+    /// Returns the cached time.
     pub(crate) fn now(&self) -> u64 {
         self.cached.get()
     }
@@ -43,7 +45,7 @@ impl Clock {
         self.cached.set(self.read());
     }
 
-    /// The time at this moment.
+    /// Returns the time at this moment.
     pub(crate) fn read(&self) -> u64 {
         match self.paused.get() {
             Some(now) => now,
@@ -55,7 +57,7 @@ impl Clock {
         self.start + Duration::from_nanos(time)
     }
 
-    /// The time of an instant; one before the loop was made counts as its start.
+    /// Returns the time of an instant; zero for an instant before the loop was created.
     pub(crate) fn time(&self, instant: Instant) -> u64 {
         nanoseconds(instant.saturating_duration_since(self.start))
     }
@@ -78,7 +80,7 @@ impl Clock {
         }
     }
 
-    /// Moves a paused clock forward to `time`, never back.
+    /// Advances a paused clock to `time`; it never goes back.
     pub(crate) fn advance_to(&self, time: u64) {
         if let Some(now) = self.paused.get() {
             self.paused.set(Some(now.max(time)));
@@ -86,7 +88,7 @@ impl Clock {
     }
 }
 
-/// The whole duration in nanoseconds, saturating at [`NEVER`].
+/// Returns a duration in nanoseconds, saturated at [`NEVER`].
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     duration
         .as_secs()

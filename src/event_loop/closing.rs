@@ -1,4 +1,5 @@
-//! Handles that wait to be reported closed: a stack, since the last one closed is reported first (R103).
+//! The handles that wait for the closing phase: a stack, since the handle that was closed last
+//! completes first (R103).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,9 +14,9 @@ pub(crate) struct Closing {
 #[derive(Default)]
 struct Stacks {
     waiting: Vec<Rc<Header>>,
-    /// The rest of the pass that runs now, or that a panic cut short.
+    /// The rest of the running pass, or of a pass that a panic interrupted.
     running: Vec<Rc<Header>>,
-    /// The one that is being reported.
+    /// The handle whose close is being completed.
     current: Option<Rc<Header>>,
 }
 
@@ -29,15 +30,17 @@ impl Closing {
         stacks.waiting.is_empty() && stacks.running.is_empty() && stacks.current.is_none()
     }
 
-    /// Whether a panic has left some who were not told of a close.
+    /// Returns whether a panic left closes that were not delivered.
     pub(crate) fn has_rest(&self) -> bool {
         let stacks = self.stacks.borrow();
         let current = stacks.current.as_ref();
         !stacks.running.is_empty() || current.is_some_and(|header| header.has_to_tell())
     }
 
-    /// A pass begins: it reports what is waiting now, after what an unfinished pass left (R104). Returns how many were
-    /// waiting: they are not any more, also those whose turn is still to come.
+    /// Begins a pass over the rest of an interrupted pass and the handles that wait now. Returns
+    /// the number of the latter: the caller stops counting all of them as keepers, also those that
+    /// are completed later in the pass.
+    // Rule R104.
     pub(crate) fn begin_pass(&self) -> usize {
         let stacks = &mut *self.stacks.borrow_mut();
         let count = stacks.waiting.len();

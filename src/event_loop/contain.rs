@@ -117,7 +117,8 @@ impl Core {
         }
     }
 
-    /// Runs a callback, and drains the lanes if it did not panic (N76).
+    /// Runs a callback, and drains the lanes if it did not panic.
+    // Rule N76.
     #[cold]
     pub(super) fn dispatch_contained(&self, callback: impl FnOnce()) {
         if self.contain(callback).is_some() {
@@ -125,8 +126,9 @@ impl Core {
         }
     }
 
-    /// Drains the lanes and goes on after a panic of a microtask (N73). A panic of a tick ends the
-    /// drain and propagates (N72).
+    /// Drains the lanes and goes on after a panic of a microtask. A panic of a tick ends the
+    /// drain and propagates.
+    // Rules N73, N72.
     #[cold]
     pub(super) fn drain_contained(&self) {
         self.containment.resume();
@@ -144,7 +146,8 @@ impl Core {
     }
 
     /// Runs a pass over a queue. If the last entry panics, another pass over the entries queued
-    /// meanwhile follows at once (N74, N75).
+    /// meanwhile follows at once.
+    // Rules N74, N75.
     #[cold]
     pub(super) fn run_queue_contained(&self, phase: Phase, queue: &PhaseQueue) {
         let mut again = true;

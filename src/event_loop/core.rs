@@ -179,8 +179,9 @@ impl Core {
     }
 
     /// Returns whether the loop is alive: something referenced is active or queued, a lane is not
-    /// empty, another thread has sent a message (R1), or a panic has interrupted a phase. A send to
+    /// empty, another thread has sent a message, or a panic has interrupted a phase. A send to
     /// an async handle is not a message: the handle itself counts while it is open and referenced.
+    // Rule R1.
     pub(crate) fn is_alive(&self) -> bool {
         self.liveness.any() || self.has_unlisted()
     }

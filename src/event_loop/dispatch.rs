@@ -30,10 +30,11 @@ impl Drain {
 }
 
 impl Core {
-    /// Runs one callback of a phase, then drains the lanes (N9).
+    /// Runs one callback of a phase, then drains the lanes.
     ///
     /// A panic of user code propagates through here. The rest of the lanes and of the phase stays
     /// queued and runs with the next run of the loop.
+    // Rule N9.
     pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
         let _span = self.probe.callback(phase);
         self.run_callback(callback);
@@ -120,7 +121,8 @@ impl Core {
         }
     }
 
-    /// Drains what a contained panic left in the lanes, before the check phase at the latest (N66).
+    /// Drains what a contained panic left in the lanes, before the check phase at the latest.
+    // Rule N66.
     #[inline]
     pub(super) fn run_interrupted_lanes(&self) {
         if self.containment.is_interrupted() {
@@ -128,10 +130,11 @@ impl Core {
         }
     }
 
-    /// Runs all ticks, then all microtasks, and repeats until both lanes are empty (N1) or the lane
+    /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
     /// budget is used up.
     ///
     /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
+    // Rule N1.
     #[inline(always)]
     pub(crate) fn drain(&self) {
         if !self.lane.is_empty() {
@@ -254,7 +257,8 @@ impl Core {
         drop(span);
     }
 
-    /// Polls a task that was just spawned, inside its spawner (N19).
+    /// Polls a task that was just spawned, inside its spawner.
+    // Rule N19.
     #[cfg(feature = "node")]
     pub(super) fn run_nested(&self, runnable: Runnable) {
         let (spawner, left) = (self.polled.get(), budget::left());

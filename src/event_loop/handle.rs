@@ -46,8 +46,8 @@ impl LoopHandle {
         }
     }
 
-    /// The loop that runs on this thread, for a future that is polled now; `what` is the line that has made it, or else the
-    /// name of the function.
+    /// The loop that runs on this thread, for a future that is polled now; `what` is the line that
+    /// has made it, or else the name of the function.
     ///
     /// # Panics
     ///
@@ -239,8 +239,9 @@ fn no_loop() -> ! {
     panic!("{NO_LOOP}")
 }
 
-const NO_LOOP: &str = "no event loop runs on this thread: call this inside `phaseloop::block_on(async { .. })` or \
-                       `EventLoop::enter`, or use the methods of a `LoopHandle`";
+const NO_LOOP: &str = "no event loop runs on this thread: call this inside `phaseloop::block_on` or \
+                       `phaseloop::run`, inside `EventLoop::enter`, or use the methods of a \
+                       `LoopHandle`; from another thread, use a `Remote`";
 
 impl std::fmt::Debug for LoopHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,4 +1,4 @@
-//! What all handles have in common: flags, the place that made them, and how they close.
+//! What all handles have in common: flags, the line that created them, and how they close.
 //!
 //! ```text
 //!   new ──> open ── close() ──> closing ── closing phase ──> closed
@@ -23,43 +23,44 @@ use super::handle::LoopHandle;
 use crate::error::Error;
 use crate::kinds::{Kind, Site};
 
-/// The flags of one handle, shared between the handle and the loop.
+/// The flags of one handle, shared by the handle and the loop.
 pub(crate) struct Header {
     pub(crate) kind: Kind,
     site: Site,
-    /// Order of creation, over all kinds.
+    /// The number of the handle in the order of creation, over all kinds.
     id: u64,
     slot: Cell<u32>,
     pub(crate) active: Cell<bool>,
     pub(crate) referenced: Cell<bool>,
     pub(crate) stage: Cell<Stage>,
-    /// What has the handle's callback, or those who wait for it, if there are any.
+    /// The state with the handle's callback or waiters, if it has any.
     owner: OnceCell<Weak<dyn Owner>>,
-    /// Who wants to know of the close. Boxed: of many handles nobody ever does.
+    /// The waiters for the close. They are boxed since most handles never have one.
     on_close: OnceCell<Box<RefCell<VecDeque<OnClose>>>>,
 }
 
-/// What a handle and the loop share beside its flags.
+/// The state that a handle shares with the loop besides its flags.
 pub(crate) trait Owner {
-    /// What the loop calls.
+    /// Returns the callback, if the handle has one.
     fn callback(&self) -> Option<&CallbackSlot> {
         None
     }
 
-    /// What the wakers of those who wait point to, where it knows them.
+    /// Returns the data pointers of the wakers that wait on the handle, where they are known.
     fn wakers(&self) -> Vec<*const ()> {
         Vec::new()
     }
 
-    /// Whether something that came for it before the close is still on its way.
+    /// Returns whether an event from before the close is still to be delivered.
     fn is_still_due(&self) -> bool {
         false
     }
 
-    /// Stops the handle for good. Its drop does, and its close.
+    /// Stops the handle for good, on its drop and its close.
     fn shut(&self, core: &Core);
 
-    /// The handle was closed. Takes those out who wait for it: the closing phase wakes them, and they find it closed.
+    /// Takes the wakers of a closed handle. The closing phase wakes them, and their futures find
+    /// the handle closed.
     fn take_waiters(&self) -> Vec<Waker> {
         Vec::new()
     }
@@ -102,7 +103,7 @@ impl Handles {
         header
     }
 
-    /// Takes the handle off the list; it is over.
+    /// Removes a handle from the list.
     pub(crate) fn remove(&self, header: &Header) {
         if header.stage.replace(Stage::Closed) != Stage::Closed {
             self.list.borrow_mut().remove(header.slot.get() as usize);
@@ -113,15 +114,15 @@ impl Handles {
         self.list.borrow().len()
     }
 
-    /// Takes out the wakers of all that waits for a handle.
+    /// Takes the wakers that wait on any handle.
     pub(crate) fn take_wakers(&self) -> Vec<Waker> {
         let headers = self.headers();
         let owners = headers.iter().filter_map(|header| header.owner());
         owners.flat_map(|owner| owner.take_waiters()).collect()
     }
 
-    /// Stops all handles for good and drops their callbacks, also of those that are not started: a callback may own its
-    /// handle.
+    /// Stops all handles for good and drops their callbacks, also those of handles that are not
+    /// started: a callback may own its handle.
     pub(crate) fn shut_down(&self) {
         let headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
         for header in headers {
@@ -132,12 +133,12 @@ impl Handles {
         }
     }
 
-    /// All handles in the order of their creation.
+    /// Returns all handles in the order of their creation.
     pub(crate) fn list(&self) -> Vec<HandleInfo> {
         self.headers().iter().map(|header| header.info()).collect()
     }
 
-    /// The same as the loop sees them.
+    /// Returns the headers of all handles in the order of their creation.
     pub(super) fn headers(&self) -> Vec<Rc<Header>> {
         let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
         headers.sort_unstable_by_key(|header| header.id);
@@ -146,13 +147,13 @@ impl Handles {
 }
 
 impl Header {
-    /// Adds somebody who wants to know of the close.
+    /// Adds a waiter for the close.
     fn tell_of_close(&self, who: OnClose) {
         let on_close = self.on_close.get_or_init(Box::default);
         on_close.borrow_mut().push_back(who);
     }
 
-    /// Whether `waker` is among those who want to know.
+    /// Returns whether a waiter for the close has this waker.
     fn tells_of_close(&self, waker: &Waker) -> bool {
         let is_known =
             |entry: &OnClose| matches!(entry, OnClose::Wake(known) if known.will_wake(waker));
@@ -161,19 +162,20 @@ impl Header {
             .is_some_and(|on_close| on_close.borrow().iter().any(is_known))
     }
 
-    /// Takes the next who wants to know of the close.
+    /// Takes the next waiter for the close.
     pub(crate) fn next_to_tell(&self) -> Option<OnClose> {
         self.on_close.get()?.borrow_mut().pop_front()
     }
 
-    /// Whether there is one.
+    /// Returns whether there is a waiter for the close.
     pub(crate) fn has_to_tell(&self) -> bool {
         self.on_close
             .get()
             .is_some_and(|on_close| !on_close.borrow().is_empty())
     }
 
-    /// The flags of something that counts as a handle and is on no list: it has no owner who could close it.
+    /// Creates the flags of an object that counts as a handle but is not listed, since it has no
+    /// owner to close it.
     #[cfg(feature = "node")]
     pub(crate) fn unlisted(kind: Kind, site: Site) -> Rc<Self> {
         Rc::new(Self::new(kind, site, u64::MAX))
@@ -197,7 +199,7 @@ impl Header {
         self.owner.get().and_then(Weak::upgrade)
     }
 
-    /// Whether something that came before the close is still on its way to it.
+    /// Returns whether an event from before the close is still to be delivered.
     pub(super) fn is_still_due(&self) -> bool {
         self.owner().is_some_and(|owner| owner.is_still_due())
     }
@@ -209,18 +211,18 @@ impl Header {
         core.set_active(self, false);
     }
 
-    /// What the wakers of those who wait point to.
+    /// Returns the data pointers of the wakers that wait on the handle.
     pub(super) fn wakers(&self) -> Vec<*const ()> {
         self.owner().map_or_else(Vec::new, |owner| owner.wakers())
     }
 
-    /// Says where the handle's callback is, or who waits for it.
+    /// Sets the state with the handle's callback or waiters.
     pub(crate) fn belongs_to(&self, owner: Weak<dyn Owner>) {
         let known = self.owner.set(owner);
         debug_assert!(known.is_ok(), "a handle has one owner");
     }
 
-    /// The line that made the handle.
+    /// Returns the line that created the handle.
     pub(crate) fn site(&self) -> Site {
         self.site
     }
@@ -242,15 +244,15 @@ impl Header {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandleInfo {
-    /// What it is.
+    /// The kind of the handle.
     pub kind: Kind,
-    /// The line that made it.
+    /// The line that created the handle.
     pub created_at: &'static Location<'static>,
-    /// Whether it is started.
+    /// Returns whether the handle is started.
     pub active: bool,
-    /// Whether it counts for keeping the loop alive while it is active.
+    /// Whether the handle keeps the loop alive while it is active.
     pub referenced: bool,
-    /// Whether it was closed.
+    /// Whether the handle was closed.
     pub closing: bool,
 }
 
@@ -266,12 +268,13 @@ impl fmt::Display for HandleInfo {
     }
 }
 
-/// The way from a public handle to what all handles share.
+/// The part that all public handles share: the loop and the header.
 #[expect(unnameable_types, reason = "an internal of the sealed trait `Handle`")]
 pub struct HandleCore {
     pub(crate) handle: LoopHandle,
     pub(crate) header: Rc<Header>,
-    /// Whether the drop of this one ends the handle; not so for the one a callback is given to look at.
+    /// `true` for the user's handle, which closes on drop; `false` for the view passed to its
+    /// callback.
     is_owner: bool,
 }
 
@@ -290,7 +293,7 @@ impl HandleCore {
         }
     }
 
-    /// The handle as its own callback sees it, on the running loop.
+    /// Creates the view of a handle for its own callback, on the running loop.
     pub(crate) fn view(header: Rc<Header>) -> Self {
         Self {
             handle: LoopHandle::current(),
@@ -299,7 +302,7 @@ impl HandleCore {
         }
     }
 
-    /// A handle as others see it.
+    /// Creates a view of a handle.
     pub(super) fn view_on(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
             handle,
@@ -308,7 +311,7 @@ impl HandleCore {
         }
     }
 
-    /// What the drop of a public handle does: it is stopped, and off the loop's books.
+    /// Releases a public handle on its drop: stops it and removes it from the loop.
     pub(crate) fn release(&self) {
         if self.is_owner && self.header.stage.get() != Stage::Closed {
             let core = self.handle.core();
@@ -317,11 +320,12 @@ impl HandleCore {
         }
     }
 
-    /// Ends the handle: it is stopped at once, the closing phase reports it.
+    /// Closes the handle: stops it at once and queues it for the closing phase.
     pub(crate) fn close(&self) -> Close {
         if self.header.stage.get() == Stage::Open {
             let core = self.handle.core();
-            // First: what the callback has captured may close the handle once more when it is dropped.
+            // The stage is set first: the drop of the callback may run user code that closes the
+            // handle again.
             core.begin_close(&self.header);
             self.header.shut(core);
             self.tell_waiters();
@@ -337,13 +341,13 @@ impl HandleCore {
             if self.header.stage.get() == Stage::Closing {
                 self.header.tell_of_close(OnClose::Wake(waker));
             } else {
-                // The loop is gone, and will report nothing.
+                // A dropped loop has no closing phase.
                 waker.wake();
             }
         }
     }
 
-    /// Why the handle cannot be started, if it cannot.
+    /// Returns an error if the handle was closed or the loop was dropped.
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         if self.header.stage.get() != Stage::Open {
             return Err(Error::HANDLE_CLOSED);
@@ -365,61 +369,63 @@ pub(crate) mod sealed {
     }
 }
 
-/// What timers, hooks, async handles and I/O sources have in common, as libuv's handles do.
+/// The common interface of timers, hooks, async handles and I/O sources, as of libuv's handles.
 ///
-/// A handle is *active* while it is started, and *referenced* unless [`unref`](Handle::unref) was called.
-/// The loop stays alive as long as a handle is both. Dropping a handle stops it at once, and nothing is called
-/// any more. Its `close` is for those who want to see it end in the closing phase.
+/// A handle is *active* while it is started, and *referenced* unless [`unref`](Handle::unref) was
+/// called. A handle that is both keeps the loop alive. Dropping a handle stops it at once, and its
+/// callback is not called again. `close` also stops it at once, and completes in the closing phase.
 pub trait Handle: sealed::Sealed {
-    /// Whether the handle is started.
+    /// Returns whether the handle is started.
     fn is_active(&self) -> bool {
         self.handle_core().header.active.get()
     }
 
-    /// Whether the handle counts for keeping the loop alive.
+    /// Returns whether the handle is referenced: it keeps the loop alive while it is active.
     fn has_ref(&self) -> bool {
         self.handle_core().header.referenced.get()
     }
 
-    /// Makes the handle count for keeping the loop alive; it does from the start. Idempotent.
+    /// Makes the handle referenced, which is the default. Idempotent.
     fn ref_(&self) {
         let core = self.handle_core();
         core.handle.core().set_referenced(&core.header, true);
     }
 
-    /// Lets the loop end although the handle is active. It still works while the loop runs. Idempotent.
+    /// Lets the loop end although the handle is active. The handle still works while the loop runs.
+    /// Idempotent.
     fn unref(&self) {
         let core = self.handle_core();
         core.handle.core().set_referenced(&core.header, false);
     }
 
-    /// Whether `close` was called.
+    /// Returns whether `close` was called.
     fn is_closing(&self) -> bool {
         self.handle_core().header.stage.get() != Stage::Open
     }
 
-    /// The line that made the handle.
+    /// Returns the line that created the handle.
     fn created_at(&self) -> &'static Location<'static> {
         self.handle_core().header.site
     }
 
-    /// The loop the handle belongs to.
+    /// Returns the loop that the handle belongs to.
     fn event_loop(&self) -> LoopHandle {
         self.handle_core().handle.clone()
     }
 
-    /// A view of the handle that can be kept apart from it, to look at it or to close it from elsewhere.
+    /// Returns a view of the handle, with which other code can inspect and close it.
     fn any(&self) -> AnyHandle {
         let core = self.handle_core();
         AnyHandle::new(core.handle.clone(), core.header.clone())
     }
 }
 
-/// A handle that is being closed.
+/// A future that completes when the close of a handle does.
 ///
-/// The handle was stopped for good when `close` was called. The future is woken in the closing phase: of the same turn
-/// when called in an earlier phase of it, else of the next. Handles closed in one turn are reported in reverse order.
-/// Until then the loop stays alive and does not sleep. Closing twice is the same as once.
+/// `close` stops the handle for good at once. The future completes in the closing phase: of the
+/// same turn if `close` was called in an earlier phase, otherwise of the next turn. Handles closed
+/// in one turn complete in reverse order. Until then the loop stays alive and does not sleep.
+/// Closing a closed handle has no further effect.
 ///
 /// # Cancel safety
 ///
@@ -430,9 +436,9 @@ pub struct Close {
 }
 
 impl Close {
-    /// Calls `callback` in the closing phase, where the future would be woken.
+    /// Calls `callback` in the closing phase, in place of waking the future.
     ///
-    /// Dropped unrun when the close was reported before.
+    /// If the close is already complete, the callback is dropped without a call.
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
             let call = OnClose::Call(Box::new(callback));

@@ -1,8 +1,9 @@
-//! The timer heap: ordered by deadline, then by start; any entry is removed without a search.
+//! The timer heap, ordered by deadline, then by insertion. An entry is removed without a search.
 //!
-//! A four-ary heap of small entries beside a slab that knows each entry's position. Four children share a
-//! cache line or two, and the tree is half as deep as a binary one. A pass first moves all that is due to a
-//! *ready* list (R53) and then takes from there, so what is added meanwhile waits for the next pass.
+//! It is a four-ary heap of small entries and a slab with the position of each entry. Four children
+//! share a cache line or two, and the tree is half as deep as a binary one. A pass first moves the
+//! due entries to a *ready* list (R53) and then takes them from there, so an entry that is added
+//! during the pass waits for the next one.
 
 use std::collections::VecDeque;
 
@@ -30,19 +31,19 @@ struct Entry {
 struct Slot<P> {
     sequence: u64,
     position: u32,
-    /// What the owner of the heap notes about the entry; beside the position it costs no room.
+    /// A flag of the owner of the heap. It shares a word with the position, so it takes no space.
     mark: bool,
     payload: P,
 }
 
-/// What [`TimerHeap::remove`] found.
+/// An entry that [`TimerHeap::remove`] has removed.
 pub(crate) struct Removed<P> {
     pub(crate) payload: P,
-    /// It was in the heap, not in the ready list.
+    /// Whether it was in the heap; otherwise in the ready list.
     pub(crate) was_in_heap: bool,
 }
 
-/// Names one insertion; a key of something that fired or was removed matches nothing.
+/// The key of one insertion. The key of an entry that fired or was removed matches no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimerKey {
     sequence: u64,
@@ -50,7 +51,7 @@ pub(crate) struct TimerKey {
 }
 
 impl Entry {
-    /// One number to compare by; cheaper than two comparisons.
+    /// Returns deadline and number as one integer: one comparison is cheaper than two.
     #[inline]
     fn rank(&self) -> u128 {
         u128::from(self.deadline) << 64 | u128::from(self.sequence)
@@ -79,13 +80,13 @@ impl<P> TimerHeap<P> {
         }
     }
 
-    /// Whether there is nothing, neither in the heap nor in the ready list.
+    /// Returns whether both the heap and the ready list are empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty() && self.ready.is_empty()
     }
 
-    /// Adds an entry with a mark behind all others of the same deadline.
+    /// Adds an entry with a mark, behind the entries of equal deadline.
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -105,7 +106,7 @@ impl<P> TimerHeap<P> {
         entry.key()
     }
 
-    /// Takes an entry out, from the heap or from the ready list.
+    /// Removes an entry from the heap or the ready list.
     pub(crate) fn remove(&mut self, key: TimerKey) -> Option<Removed<P>> {
         let slot = self.slots.get(key.slot as usize)?;
         if slot.sequence != key.sequence {
@@ -113,7 +114,7 @@ impl<P> TimerHeap<P> {
         }
         let position = slot.position;
         let payload = self.slots.remove(key.slot as usize).payload;
-        // An entry of the ready list stays there; its key matches nothing any more.
+        // The ready list keeps its item; `pop_ready` skips it, since its key matches no slot.
         let was_in_heap = position != READY;
         if was_in_heap {
             self.remove_at(position as usize);
@@ -133,21 +134,21 @@ impl<P> TimerHeap<P> {
         (slot.sequence == key.sequence).then_some(slot)
     }
 
-    /// Changes the mark of an entry. `true`: it was the opposite until now, and the entry is in the heap, not in the ready
-    /// list.
+    /// Sets the mark of an entry. Returns `true` if that was a change and the entry is in the heap,
+    /// not in the ready list.
     pub(crate) fn set_mark(&mut self, key: TimerKey, mark: bool) -> bool {
         self.slot_mut(key).is_some_and(|slot| {
             std::mem::replace(&mut slot.mark, mark) != mark && slot.position != READY
         })
     }
 
-    /// The earliest deadline in the heap.
+    /// Returns the earliest deadline in the heap.
     pub(crate) fn first(&self) -> Option<(u64, &P)> {
         let first = self.heap.first()?;
         Some((first.deadline, &self.slots[first.slot as usize].payload))
     }
 
-    /// Everything, due or not, in no order: deadlines, payloads, marks.
+    /// Returns the deadline, payload and mark of every entry, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &P, bool)> {
         let all = self.heap.iter().chain(&self.ready);
         all.filter_map(|entry| {
@@ -157,7 +158,7 @@ impl<P> TimerHeap<P> {
         })
     }
 
-    /// Moves everything with a deadline up to `now` to the ready list, in order.
+    /// Moves the entries with a deadline up to `now` to the ready list, in order.
     pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P, bool)) {
         while let Some(&entry) = self.heap.first() {
             if entry.deadline > now {
@@ -171,7 +172,7 @@ impl<P> TimerHeap<P> {
         }
     }
 
-    /// The next entry of the ready list that was not removed meanwhile.
+    /// Returns the next entry of the ready list that was not removed.
     pub(crate) fn pop_ready(&mut self) -> Option<P> {
         while let Some(entry) = self.ready.pop_front() {
             if self.get_mut(entry.key()).is_some() {
@@ -181,7 +182,8 @@ impl<P> TimerHeap<P> {
         None
     }
 
-    /// Returns what is left of the ready list to the heap, each with its old deadline and place.
+    /// Moves the rest of the ready list back to the heap. Each entry keeps its deadline and its
+    /// number.
     pub(crate) fn put_back_ready(&mut self, mut put_back: impl FnMut(&P, bool)) {
         while let Some(entry) = self.ready.pop_front() {
             if let Some(slot) = self.slot_mut(entry.key()) {
@@ -191,7 +193,7 @@ impl<P> TimerHeap<P> {
         }
     }
 
-    /// Takes everything out.
+    /// Removes all entries.
     pub(crate) fn drain(&mut self) -> Vec<P> {
         self.heap.clear();
         self.ready.clear();
@@ -208,20 +210,20 @@ impl<P> TimerHeap<P> {
         if position == self.heap.len() {
             return;
         }
-        // The last entry takes the free place, if it belongs there or above: the usual case when a timer is cancelled, as
-        // most are near the leaves.
+        // The last entry fills the gap if it belongs there or above: the usual case when a timer is
+        // cancelled, since most entries are near the leaves.
         let is_leaf = position * ARITY + 1 >= self.heap.len();
         if is_leaf {
             self.sift_up(position, last);
         } else {
-            // Else the free place goes all the way down first: the last entry mostly belongs to the bottom, and comparing with
-            // it on every level would be wasted.
+            // Otherwise the gap sinks to a leaf first: the last entry usually belongs near the
+            // bottom, so a comparison with it on every level would be wasted.
             let leaf = self.sink(position);
             self.sift_up(leaf, last);
         }
     }
 
-    /// Moves `entry` from the free `position` towards the root.
+    /// Moves `entry` from the gap at `position` towards the root.
     fn sift_up(&mut self, mut position: usize, entry: Entry) {
         while position > 0 {
             let parent = (position - 1) / ARITY;
@@ -235,13 +237,14 @@ impl<P> TimerHeap<P> {
         self.place(position, entry);
     }
 
-    /// Fills the free `position` with the least of its children, the place of that likewise, and so on; returns the leaf that
-    /// is free in the end.
+    /// Fills the gap at `position` with the least child, repeats that for the child's place, and
+    /// returns the leaf where the gap ends.
     fn sink(&mut self, mut position: usize) -> usize {
         loop {
             let first = position * ARITY + 1;
             let child = if let Some(children) = self.heap.get(first..first + ARITY) {
-                // Two pairs, then the winners: half the dependencies of a scan.
+                // Two pairs are compared, then the winners: this halves the dependency chain of a
+                // scan.
                 let left = usize::from(children[1].is_before(&children[0]));
                 let right = 2 + usize::from(children[3].is_before(&children[2]));
                 let right_wins = children[right].is_before(&children[left]);
@@ -269,7 +272,7 @@ impl<P> TimerHeap<P> {
 mod tests {
     use super::{TimerHeap, TimerKey};
 
-    /// A small generator: the test needs variety, not quality.
+    /// A small random generator. The test needs variety, not quality.
     struct Random(u64);
 
     impl Random {
@@ -305,7 +308,7 @@ mod tests {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         for _ in 0..200 {
             let mut heap = TimerHeap::new();
-            // (deadline, payload), payloads ascending: the order of insertion.
+            // Pairs of deadline and payload. Payloads ascend in the order of insertion.
             let mut model: Vec<(u64, u64)> = Vec::new();
             let mut keys = Vec::new();
             for payload in 0..300 {
@@ -361,7 +364,7 @@ mod tests {
         assert_eq!(drain_due(&mut heap, 5), [1, 2, 3, 4]);
     }
 
-    /// What is ready has left the books of its owner already.
+    /// A ready entry is no longer counted by its owner.
     #[test]
     fn a_mark_is_seen_to_change_in_the_heap_only() {
         let mut heap = TimerHeap::new();

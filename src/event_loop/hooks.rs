@@ -1,9 +1,10 @@
-//! The hooks of one phase: a list that is walked once a turn while its members come and go.
+//! The hooks of one phase: a list that is walked once in each turn while hooks start and stop.
 //!
-//! The same structure serves idle, prepare and check. New members go to the front, so a pass runs them in
-//! reverse order of start (R71). A pass moves the whole list aside and hands each member back to the end of
-//! the main list before it runs it (R72, R76); what is started meanwhile lands in front of the main list and
-//! has to wait (R73); what is stopped leaves whichever list it is in (R74).
+//! Idle, prepare and check use one structure. A started hook goes to the front, so a pass runs
+//! hooks in reverse order of start (R71). A pass moves the whole list aside, and puts each hook
+//! back at the end of the main list before it runs (R72, R76). A hook that is started during the
+//! pass goes to the front of the main list and waits for the next pass (R73). A stopped hook leaves
+//! whichever list it is in (R74).
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,12 +16,12 @@ use super::core::Core;
 use super::handles::{Header, Owner};
 use crate::kinds::Phase;
 
-/// A hook that the phase calls: its flags, its callback.
+/// A hook: its flags and its callback.
 pub(crate) struct HookState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
     phase: Phase,
-    /// The hook's node while it is started.
+    /// The node of the hook while it is started.
     node: Cell<Option<u32>>,
 }
 
@@ -51,15 +52,15 @@ impl Owner for HookState {
 
 pub(crate) struct Hooks {
     lists: RefCell<Lists>,
-    /// How many hooks are started.
+    /// The number of started hooks.
     len: Cell<usize>,
 }
 
 struct Lists {
     nodes: Slab<Node>,
-    /// Everybody who waits for the next pass.
+    /// The hooks that wait for the next pass.
     main: Ends,
-    /// Those whose turn in the running pass has not come.
+    /// The hooks that the running pass has not called yet.
     pass: Ends,
 }
 
@@ -93,7 +94,7 @@ impl Hooks {
         self.len.get() == 0
     }
 
-    /// Adds the hook in front. `false`: it was there.
+    /// Adds the hook at the front. Returns `false` if it was started already.
     pub(crate) fn start(&self, hook: &Rc<HookState>) -> bool {
         if hook.node.get().is_some() {
             return false;
@@ -112,7 +113,7 @@ impl Hooks {
         true
     }
 
-    /// Takes the hook out. `false`: it was not there.
+    /// Removes the hook. Returns `false` if it was not started.
     pub(crate) fn stop(&self, hook: &HookState) -> bool {
         let Some(node) = hook.node.take() else {
             return false;
@@ -124,7 +125,7 @@ impl Hooks {
         true
     }
 
-    /// A pass begins, with all that is started now (and before it, what an unfinished pass left).
+    /// Begins a pass over the rest of an interrupted pass and the hooks that are started now.
     pub(crate) fn begin_pass(&self) {
         let lists = &mut *self.lists.borrow_mut();
         let mut next = lists.main.head;
@@ -135,7 +136,7 @@ impl Hooks {
         }
     }
 
-    /// The next hook of the pass.
+    /// Returns the next hook of the pass.
     pub(crate) fn next(&self) -> Option<Rc<HookState>> {
         let lists = &mut *self.lists.borrow_mut();
         let node = lists.pass.head?;
@@ -144,7 +145,7 @@ impl Hooks {
         Some(lists.nodes[node as usize].hook.clone())
     }
 
-    /// Takes everything out.
+    /// Removes all hooks.
     pub(crate) fn drain(&self) -> Vec<Rc<HookState>> {
         let lists = &mut *self.lists.borrow_mut();
         lists.main = Ends::default();

@@ -1,4 +1,5 @@
-//! What other threads are doing for this loop: it keeps the loop alive, and its report names it.
+//! The jobs that other threads run for this loop. They keep the loop alive, and its report lists
+//! them.
 
 use std::cell::RefCell;
 
@@ -9,13 +10,13 @@ use crate::executor::registry::Id;
 use crate::kinds::{Kind, Site};
 use crate::pool::Class;
 
-/// What a job is for.
+/// The purpose of a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Purpose {
     pub(crate) class: Class,
-    /// The name of the function that has asked for it.
+    /// The name of the function that started it.
     pub(crate) operation: &'static str,
-    /// The line that has called that function, where it is known.
+    /// The line that called that function, if known.
     pub(crate) site: Option<Site>,
 }
 
@@ -36,23 +37,23 @@ impl Purpose {
     }
 }
 
-/// A job that is under way.
+/// A job in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct JobInfo {
     pub(crate) purpose: Purpose,
     pub(crate) asked_by: Asker,
 }
 
-/// Who has asked for a job.
+/// What started a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
     Task(Id),
-    /// The root future.
+    /// The main future.
     Main,
     Callback,
 }
 
-/// Names a job from its beginning to its end. Other threads carry it along.
+/// The key of a job from its start to its completion. Other threads carry it along.
 #[derive(Clone, Copy)]
 pub(crate) struct JobKey(usize);
 
@@ -64,17 +65,17 @@ pub(crate) struct Jobs {
 struct Job {
     info: JobInfo,
     after: Option<After>,
-    /// It was under way in the process that this one was forked from.
+    /// The job was in progress in the parent when this process was forked.
     is_lost: bool,
 }
 
-/// What is called on the loop when a job has ended.
+/// A callback that the loop runs when a job has completed.
 pub(crate) type After = Box<dyn FnOnce()>;
 
 impl Jobs {
-    /// Forgets everything: the loop is gone.
+    /// Forgets all jobs when the loop is dropped.
     pub(super) fn clear(&self) {
-        // The drop of a callback is user code, and is outside the borrow.
+        // Dropping a callback may run user code; it happens outside the borrow.
         drop(self.list.take());
     }
 
@@ -84,7 +85,7 @@ impl Jobs {
 }
 
 impl Core {
-    /// A job is handed to other threads; the loop stays alive until its end.
+    /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
         self.liveness.add(Kind::Work);
         let asked_by = match self.polled.get() {
@@ -100,21 +101,22 @@ impl Core {
         JobKey(self.jobs.list.borrow_mut().insert(job))
     }
 
-    /// The job is awaited by another task than the one that has begun it.
+    /// Notes that another task than the one that started the job awaits it.
     pub(crate) fn hand_job_to(&self, key: JobKey, task: Id) {
         if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
             job.info.asked_by = Asker::Task(task);
         }
     }
 
-    /// Has `after` called when the job has ended.
+    /// Sets the callback that runs when the job has completed.
     pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
         if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
             job.after = Some(after);
         }
     }
 
-    /// The job has ended, or is given up. Returns what is to be called if it has ended.
+    /// Stops counting a job that has completed or was cancelled. Returns the callback to run on
+    /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.jobs.list.borrow_mut().remove(key.0);
         if !job.is_lost {
@@ -123,7 +125,9 @@ impl Core {
         job.after
     }
 
-    /// After a fork: the threads of the pool are the parent's, and jobs under way end there alone (R329).
+    /// Stops counting all jobs after a fork: the threads of the pool belong to the parent, so jobs
+    /// in progress complete only there.
+    // Rule R329.
     pub(super) fn lose_jobs(&self) {
         for (_, job) in self.jobs.list.borrow_mut().iter_mut() {
             if !std::mem::replace(&mut job.is_lost, true) {

@@ -95,8 +95,9 @@ impl Core {
     }
 
     /// Delivers file changes, signals and exits, and returns the number of events. If a signal was
-    /// `caught` before the batch, all signals caught by now are delivered (R115); they count as at
+    /// `caught` before the batch, all signals caught by now are delivered; they count as at
     /// least one event even if every listener is skipped.
+    // Rule R115.
     #[inline(never)]
     pub(super) fn run_late(&self, caught: bool) -> usize {
         let Parts {

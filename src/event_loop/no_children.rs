@@ -1,4 +1,4 @@
-//! Where there are no children: the same names as in `children.rs`, and nothing behind them.
+//! Stubs with the names of `children.rs`, for builds without child processes.
 
 use super::core::Core;
 use super::sources::SourceState;

@@ -1,4 +1,4 @@
-//! Where there are no signals: the same names as in `signals.rs`, and nothing behind them.
+//! Stubs with the names of `signals.rs`, for builds without signals.
 
 use super::core::Core;
 

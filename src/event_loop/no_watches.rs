@@ -1,4 +1,4 @@
-//! Without the feature `fs`: the same names as in `watches.rs`, and nothing behind them.
+//! Stubs with the names of `watches.rs`, for builds without the feature `fs`.
 
 use std::io;
 

@@ -11,13 +11,14 @@ use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase};
 use crate::sys::poller::{BATCH, Event, Ready};
 
-/// The number of times that one poll phase asks the kernel again because the last batch was full
-/// (R89).
+/// The number of times that one poll phase asks the kernel again because the last batch was full.
+// Rule R89.
 const FULL_BATCHES: usize = 48;
 
 /// The number of wakes and calls of other threads that one poll phase delivers. The limit keeps a
 /// flood of messages from starving the timers. A turn in between is cheap: it costs less than one
-/// of so many woken tasks. Completions of jobs do not count (R278).
+/// of so many woken tasks. Completions of jobs do not count.
+// Rule R278.
 const CALLS_PER_POLL: usize = 128;
 
 impl Core {
@@ -25,7 +26,8 @@ impl Core {
     /// had a waiter.
     ///
     /// Messages and signals that arrive before the wait ends are delivered here. Those that arrive
-    /// while callbacks run are left to the next wait (R115, R119).
+    /// while callbacks run are left to the next wait.
+    // Rules R115, R119.
     pub(super) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         let _span = self.probe.phase(Phase::Poll);
         // Entries that are queued from now on wait for the next turn.
@@ -211,8 +213,9 @@ impl Core {
         dispatched
     }
 
-    /// Delivers what other threads have sent: first the messages, then the async handles (R121).
+    /// Delivers what other threads have sent: first the messages, then the async handles.
     /// Returns `false` if nothing was sent.
+    // Rule R121.
     fn run_messages(&self) -> bool {
         if self.messages.borrow().is_empty() {
             if !self.shared.inbox.unpark() {

@@ -14,8 +14,8 @@ use crate::raw::nesting::Flat;
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
-/// What is sent through it arrives in the poll phase, each as a callback of its own, in the order of sending. A loop
-/// that sleeps is woken once, however much is sent until it looks.
+/// What is sent through it arrives in the poll phase, each as a callback of its own, in the order
+/// of sending. A loop that sleeps is woken once, however much is sent until it looks.
 ///
 /// # Examples
 ///
@@ -48,8 +48,8 @@ impl Remote {
         Self { shared }
     }
 
-    /// Spawns the future that `make` returns. `make` runs on the loop's thread, as the task's first step, so the
-    /// future need not be `Send`.
+    /// Spawns the future that `make` returns. `make` runs on the loop's thread, as the task's first
+    /// step, so the future need not be `Send`.
     ///
     /// # Errors
     ///
@@ -75,13 +75,13 @@ impl Remote {
         Ok(RemoteJoinHandle { state })
     }
 
-    /// Calls `call` on the loop's thread, in the poll phase, followed by a drain of the lanes. A panic in it is one of
-    /// a callback: it comes out of the call that runs the loop.
+    /// Calls `call` on the loop's thread, in the poll phase, followed by a drain of the lanes. A
+    /// panic in it is one of a callback: it comes out of the call that runs the loop.
     ///
     /// # Errors
     ///
-    /// When the loop is gone; `call` is dropped on this thread then. It is dropped unrun, without notice, when the loop
-    /// goes before it gets to it.
+    /// When the loop is gone; `call` is dropped on this thread then. It is dropped unrun, without
+    /// notice, when the loop goes before it gets to it.
     pub fn call(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.shared
             .inbox
@@ -89,8 +89,8 @@ impl Remote {
             .map_err(|_| Error::LOOP_CLOSED)
     }
 
-    /// Lets something arrive on the loop's thread, in the poll phase, followed by a drain of the lanes. Dropped if the loop
-    /// is gone, which `false` says, or goes before it gets to it.
+    /// Lets something arrive on the loop's thread, in the poll phase, followed by a drain of the
+    /// lanes. Dropped if the loop is gone, which `false` says, or goes before it gets to it.
     pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) -> bool {
         self.shared.inbox.push(Message::Arrival(arrival)).is_ok()
     }
@@ -212,7 +212,8 @@ impl<T: 'static> Future for Forward<T> {
 
 /// Awaits, from any thread, the output of a task spawned through a [`Remote`].
 ///
-/// Dropping it detaches the task. It is a future for any executor, and [`join`](Self::join) waits without one.
+/// Dropping it detaches the task. It is a future for any executor, and [`join`](Self::join) waits
+/// without one.
 ///
 /// # Cancel safety
 ///

@@ -1,4 +1,4 @@
-//! Why a loop does not end, in words.
+//! The report of a loop: what keeps it alive, and what its tasks wait for.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
@@ -16,7 +16,7 @@ use crate::executor::registry::{Info, TaskState};
 use crate::executor::spawn::Message;
 use crate::kinds::{Kind, Phase, Site};
 
-/// The phases that something can be queued for.
+/// The phases whose queues a report lists.
 const PHASES: [Phase; 6] = [
     Phase::Pending,
     Phase::Idle,
@@ -26,64 +26,66 @@ const PHASES: [Phase; 6] = [
     Phase::Closing,
 ];
 
-/// Of so many lines that say the same, and no more, each is printed.
+/// More identical lines than this collapse into one with a count.
 const ALIKE: usize = 3;
 
-/// How many lines each part of a report has at most.
+/// The maximum number of lines of each part of a report.
 const LINES: usize = 50;
 
-/// What a loop waits for, who waits, and what keeps it alive: the answer to "why does it hang?".
+/// A description of what a loop waits for and what keeps it alive: the answer to "why does it
+/// hang?".
 ///
-/// Made by [`LoopHandle::report`], which has an example. It is a picture of that moment, in plain text, for people; it may
-/// change. [`keepers`](LoopHandle::keepers), [`handles`](LoopHandle::handles) and [`tasks`](LoopHandle::tasks) are for
-/// programs. `Debug` prints the same as `Display`.
+/// [`LoopHandle::report`] creates it, and has an example. It is a snapshot in plain text for
+/// people, and the text may change. Programs use [`keepers`](LoopHandle::keepers),
+/// [`handles`](LoopHandle::handles) and [`tasks`](LoopHandle::tasks). `Debug` and `Display` print
+/// one text.
 ///
-/// Handles and tasks come in the order of their age, the oldest first; sleeps by when they are due. What was made by one
-/// line and is in the same state, more than three times, is one line with a count.
+/// Handles and tasks are listed oldest first, sleeps by their deadlines. If more than three items
+/// have one source line and one state, they share one line with a count.
 ///
 /// # What it does not know
 ///
-/// - Immediates and futures that wait for a phase have no line of their own, only a count: they are over within a turn.
-/// - Jobs of the thread pool have the line of their `spawn_blocking`; those of files and names have the name of the
-///   function and the task that called it.
-/// - What a task waits for is known if it is on the loop: I/O, a sleep, a job, a signal, a child, a file watcher, a phase,
-///   another task. Channels and locks are "something else", and so is all that is waited for through a waker of somebody
-///   else's, as in a `FuturesUnordered`.
+/// - Immediates and futures that wait for a phase are only counted: they complete within a turn.
+/// - A job of the thread pool is listed with the line of its `spawn_blocking`. A job of the file
+///   system or of name lookup is listed with the name of the function and the task that called it.
+/// - What a task waits for is known if it is part of the loop: I/O, a sleep, a job, a signal, a
+///   child, a file watcher, a phase, another task. Channels and locks are "something else", and so
+///   is everything that is polled with another waker than the task's, as in a `FuturesUnordered`.
 pub struct Report {
     keepers: Part,
-    /// Handles that are not started, and what is unref'd.
+    /// Handles that are not started, and unref'd ones.
     others: Part,
-    /// The main future, and tasks.
+    /// The main future and the tasks.
     pending: Part,
     is_closed: bool,
 }
 
-/// One thing that waits, or could.
+/// A handle, sleep or job of a report.
 pub(crate) struct Waiting {
     pub(crate) kind: Kind,
-    /// The line that made it, where it is known.
+    /// The line that created it, if known.
     pub(crate) site: Option<Site>,
-    /// What it waits for, in words.
+    /// Its state, as text.
     pub(crate) state: String,
-    /// How long it is until it is due, if it will be.
+    /// The time until it is due, if it has a deadline.
     pub(crate) due: Option<Due>,
     pub(crate) keeps_alive: bool,
-    /// What the wakers of those who wait for it point to.
+    /// The data pointers of the wakers that wait for it.
     pub(crate) wakers: Vec<*const ()>,
 }
 
-/// In how many nanoseconds something is due; [`NEVER`] stands for that.
+/// The time until a deadline in nanoseconds, or [`NEVER`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due(pub(crate) u64);
 
 impl LoopHandle {
-    /// What keeps the loop alive, what else is open on it, and which tasks have not ended, with names and lines: what to
-    /// print when a program does not end, or does nothing.
+    /// Returns a report of what keeps the loop alive, what else is open on it, and which tasks are
+    /// pending, with names and source lines. Print it when a program hangs.
     ///
-    /// It costs time in proportion to all of that, and changes nothing. A program that waits can still be asked: by a
-    /// signal, or by another thread, which calls `remote.call(|| eprintln!("{}", LoopHandle::current().report()))`.
-    /// `examples/why_hang.rs` shows both. One whose callback or poll does not return cannot: look at its stack with a
-    /// debugger.
+    /// The cost is proportional to the size of the report, and the loop is not changed. A loop that
+    /// waits can print its report on a signal, or on the request of another thread: `remote.call(||
+    /// eprintln!("{}", LoopHandle::current().report()))`. `examples/why_hang.rs` shows both. If a
+    /// callback or poll does not return, the loop cannot report: inspect its stack with a debugger.
     ///
     /// # Examples
     ///
@@ -96,7 +98,7 @@ impl LoopHandle {
     ///     phaseloop::phase::check().await;
     ///     let report = LoopHandle::current().report().to_string();
     ///     assert!(report.contains("due in 3599."), "{report}");
-    ///     assert!(report.contains("for task 1 \"sleeper\""), "{report}");
+    ///     assert!(report.contains("wakes task 1 \"sleeper\""), "{report}");
     ///     task.abort();
     /// });
     /// ```
@@ -148,7 +150,7 @@ impl Core {
         }
     }
 
-    /// Handles, sleeps and jobs.
+    /// Lists handles, sleeps and jobs.
     fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
         let mut found = Vec::new();
         let now = self.clock.read();
@@ -206,14 +208,14 @@ impl Core {
         found
     }
 
-    /// The future of `block_on`, which keeps the loop alive.
+    /// Adds the main future of `block_on`, which keeps the loop alive.
     fn add_root(&self, lines: &mut Lines) {
         if let (1.., Some(main)) = (self.liveness.count(Kind::Root), self.main.get()) {
             lines.add(format!("{} ({})", Kind::Root, main.site));
         }
     }
 
-    /// What is counted, and not listed.
+    /// Adds the keepers that are counted and not listed.
     fn add_counted(&self, lines: &mut Lines) {
         for phase in PHASES {
             for _ in 0..self.queue(phase).referenced() {
@@ -221,11 +223,11 @@ impl Core {
             }
         }
         if self.has_unlisted() {
-            lines.add("woken tasks or queued closures, whose turn comes next".to_owned());
+            lines.add("woken tasks or queued closures, which run next".to_owned());
         }
     }
 
-    /// The slots of the tasks that were woken and wait for their turn.
+    /// Returns the slots of the tasks that were woken and are not polled yet.
     fn scheduled_tasks(&self) -> HashSet<u32> {
         let mut slots = HashSet::new();
         let mut add = |messages: &[Message]| {
@@ -242,7 +244,7 @@ impl Core {
         slots
     }
 
-    /// The names of tasks, and of the root future, by what their wakers point to.
+    /// Returns the names of the tasks and of the main future, by the data pointers of their wakers.
     fn names(&self, tasks: &[TaskState]) -> Names {
         let mut names: Names = tasks
             .iter()
@@ -279,7 +281,7 @@ impl fmt::Display for Due {
         match self.0 {
             NEVER => f.write_str("never due"),
             0 => f.write_str("due now"),
-            // Nobody cares for more.
+            // Milliseconds are precise enough for a reader.
             nanoseconds if nanoseconds > 1_000_000 => {
                 write!(
                     f,
@@ -312,18 +314,19 @@ impl Waiting {
     ) -> Self {
         let (active, referenced) = (header.active.get(), header.referenced.get());
         let is_closing = header.stage.get() != Stage::Open;
-        let words: Vec<_> = directions
+        let waiters: Vec<_> = directions
             .iter()
-            .map(|(direction, _)| direction.in_words())
+            .map(|(direction, _)| direction.waiter())
             .collect();
         let mut state = if is_closing {
-            "closed, to be reported in the closing phase".to_owned()
-        } else if !words.is_empty() {
-            format!("somebody waits {}", words.join(" and "))
+            "closed, completes in the closing phase".to_owned()
+        } else if !waiters.is_empty() {
+            let verb = if waiters.len() == 1 { "is" } else { "are" };
+            format!("{} {verb} waiting", waiters.join(" and "))
         } else if active {
             String::new()
         } else if header.kind == Kind::Io {
-            "nobody waits for it".to_owned()
+            "no task is waiting".to_owned()
         } else {
             "not started".to_owned()
         };
@@ -347,7 +350,7 @@ impl Waiting {
         }
     }
 
-    /// What it is, and where it was made.
+    /// Returns the kind and the line of its creation.
     fn name(&self) -> String {
         match self.site {
             Some(site) => format!("{} ({site})", self.kind),
@@ -357,17 +360,17 @@ impl Waiting {
 }
 
 impl Direction {
-    fn in_words(self) -> &'static str {
+    fn waiter(self) -> &'static str {
         match self {
-            Self::Read => "to read",
-            Self::Write => "to write",
-            Self::Priority => "for urgent data",
-            Self::HangUp => "for the peer's end",
+            Self::Read => "a reader",
+            Self::Write => "a writer",
+            Self::Priority => "a reader of urgent data",
+            Self::HangUp => "a task for the peer's hang-up",
         }
     }
 }
 
-/// What each task waits for, by what its wakers point to.
+/// What each task waits for, by the data pointer of its wakers.
 struct Waits {
     by_waker: HashMap<*const (), Vec<String>>,
 }
@@ -388,7 +391,7 @@ impl Waits {
         waits
     }
 
-    /// Those with these wakers wait for `what`.
+    /// Notes that the tasks with these wakers wait for `what`.
     fn add(&mut self, wakers: &[*const ()], what: &str) {
         for waker in wakers {
             let waits = self.by_waker.entry(*waker).or_default();
@@ -396,13 +399,13 @@ impl Waits {
         }
     }
 
-    /// To be put behind a name.
+    /// Returns the state of a task, as text that follows its name.
     fn of(&self, waker: *const (), is_polled: bool, is_scheduled: bool) -> String {
         if is_polled {
-            return "runs now".to_owned();
+            return "is being polled".to_owned();
         }
         if is_scheduled {
-            return "was woken, its turn comes".to_owned();
+            return "was woken, will be polled".to_owned();
         }
         match self.by_waker.get(&waker) {
             Some(waits) => format!("waits for {}", waits.join(", ")),
@@ -411,7 +414,7 @@ impl Waits {
     }
 }
 
-/// Lines on their way into a report; alike are those with the same key.
+/// Collects the lines of a report. Lines with equal keys form a group.
 #[derive(Default)]
 struct Lines {
     groups: Vec<Group>,
@@ -420,10 +423,10 @@ struct Lines {
 
 struct Group {
     key: String,
-    /// The first few of them, as they are printed one by one.
+    /// The first lines, which are printed if there are no more.
     lines: Vec<String>,
     count: usize,
-    /// The earliest and the latest.
+    /// The earliest and the latest deadline.
     due: Option<(Due, Due)>,
 }
 
@@ -446,7 +449,7 @@ impl Lines {
         let who = waiting.wakers.iter().filter_map(|waker| names.get(waker));
         let who: Vec<_> = who.map(String::as_str).collect();
         if !who.is_empty() {
-            let _ = write!(line, "{separator}for {}", who.join(", "));
+            let _ = write!(line, "{separator}wakes {}", who.join(", "));
         }
         self.add_to(key, line, waiting.due);
     }
@@ -478,7 +481,7 @@ impl Lines {
         }
     }
 
-    /// What to print, and how many they are.
+    /// Takes the lines to print, and the number of items.
     fn take(&mut self) -> Part {
         let groups = std::mem::take(self).groups;
         let count = groups.iter().map(|group| group.count).sum();

@@ -59,11 +59,11 @@ impl EventLoop {
             let _alive = RootCounted::new(core);
             while !is_done() {
                 if let Err(error) = core.run(RunMode::Default) {
-                    panic!("the event queue of the loop failed: {error}");
+                    panic!("waiting for events failed: {error}");
                 }
             }
         });
-        output.expect("the loop ends only when the future has returned")
+        output.expect("the loop ends only when the future has completed")
     }
 
     /// Runs the loop until nothing keeps it alive, as a Node program does, and returns the output
@@ -88,7 +88,7 @@ impl EventLoop {
         let (output, ()) = with_root(core, main, site, |_| {
             core.push_root();
             if let Err(error) = core.run(RunMode::Default) {
-                panic!("the event queue of the loop failed: {error}");
+                panic!("waiting for events failed: {error}");
             }
         });
         output.ok_or_else(|| {
@@ -284,7 +284,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// let late = Rc::new(Cell::new(false));
 /// let mark = late.clone();
 /// phaseloop::run(async move {
-///     // Nobody awaits this; `run` waits for it all the same.
+///     // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
 ///     spawn(async move {
 ///         sleep(Duration::from_millis(1)).await;
 ///         mark.set(true);
@@ -306,7 +306,7 @@ fn new_loop() -> EventLoop {
     match EventLoop::new() {
         Ok(event_loop) => event_loop,
         Err(error) => panic!(
-            "cannot make an event loop: {error} (`EventLoop::new` returns this error instead of panicking)"
+            "cannot create an event loop: {error} (`EventLoop::new` returns this error instead of panicking)"
         ),
     }
 }

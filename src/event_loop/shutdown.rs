@@ -203,7 +203,7 @@ impl EventLoop {
     /// let event_loop = EventLoop::new()?;
     /// let timer = Timer::new(&event_loop.handle());
     /// let busy = event_loop.close().unwrap_err();
-    /// assert!(busy.to_string().contains("timer made at"));
+    /// assert!(busy.to_string().contains("timer created at"));
     /// drop(timer);
     /// assert!(busy.into_event_loop().close().is_ok());
     /// # Ok(())
@@ -239,14 +239,14 @@ impl fmt::Display for Busy {
         let handles = handle
             .handles()
             .into_iter()
-            .map(|info| format!("{} made at {}", info.kind, info.created_at));
+            .map(|info| format!("{} created at {}", info.kind, info.created_at));
         let tasks = handle.tasks().into_iter().map(|task| task.to_string());
         let keepers = handle
             .keepers()
             .into_iter()
             .map(|(kind, count)| format!("{count} × {kind} active"));
         let left: Vec<_> = handles.chain(tasks).chain(keepers).collect();
-        write!(f, "the loop is not done: {}", left.join(", "))
+        write!(f, "event loop still in use: {}", left.join(", "))
     }
 }
 

@@ -4,9 +4,10 @@
 //!   handler: note ──> Caught ── collect ──> waiting, one entry a listener ── begin_pass ──> due ── next ──> called
 //! ```
 //!
-//! The handler and the loop share [`Caught`] alone. It is emptied before a listener comes or goes, so a signal is for
-//! those who listened when it was caught. A listener that is stopped, or started for another signal, between the catch
-//! and its turn is passed over (R245), and reported closed only then (R115).
+//! The handler and the loop share [`Caught`] alone. It is emptied before a listener comes or goes,
+//! so a signal is for those who listened when it was caught. A listener that is stopped, or started
+//! for another signal, between the catch and its turn is passed over (R245), and reported closed
+//! only then (R115).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -100,7 +101,9 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Starts a listener behind all others; one that listens to the same signal already keeps its place (R246).
+    /// Starts a listener behind all others; one that listens to the same signal already keeps its
+    /// place.
+    // Rule R246.
     pub(crate) fn start(
         &self,
         poller: &Poller,
@@ -170,8 +173,9 @@ impl Signals {
         !self.due.borrow().is_empty()
     }
 
-    /// Before a listener comes or goes: what was caught is for those who are there. The mark of the first catch stays until
-    /// the pass, so that a later catch leaves no wake-up behind for what the pass delivers.
+    /// Before a listener comes or goes: what was caught is for those who are there. The mark of the
+    /// first catch stays until the pass, so that a later catch leaves no wake-up behind for what
+    /// the pass delivers.
     fn collect(&self) {
         if let Some(caught) = self.marked() {
             self.assign(caught);
@@ -183,8 +187,8 @@ impl Signals {
         caught.any().then_some(caught)
     }
 
-    /// Makes an entry for each listener of each signal that was caught: signals in the order of the catch, listeners in
-    /// the order of start.
+    /// Makes an entry for each listener of each signal that was caught: signals in the order of the
+    /// catch, listeners in the order of start.
     fn assign(&self, caught: &Caught) {
         let listeners = self.listeners.borrow();
         let mut waiting = self.waiting.borrow_mut();
@@ -203,7 +207,8 @@ impl Signals {
         }
     }
 
-    /// A pass begins: all that was caught until now comes to its turn, after what an unfinished pass has left.
+    /// A pass begins: all that was caught until now comes to its turn, after what an unfinished
+    /// pass has left.
     pub(crate) fn begin_pass(&self) {
         if let Some(caught) = self.marked() {
             caught.unmark();
@@ -221,7 +226,8 @@ impl Signals {
         self.saw_child.replace(false)
     }
 
-    /// The next listener that is to be called. `true` says that it was for once, and is stopped now.
+    /// The next listener that is to be called. `true` says that it was for once, and is stopped
+    /// now.
     pub(crate) fn next(&self) -> Option<(Rc<Listener>, bool)> {
         loop {
             let entry = self.due.borrow_mut().pop_front()?;
@@ -237,7 +243,8 @@ impl Signals {
         }
     }
 
-    /// After a fork: what was caught before is the parent's (R328).
+    /// After a fork: what was caught before is the parent's.
+    // Rule R328.
     pub(super) fn forget_caught(&self) {
         self.begin_pass();
         self.saw_child.set(false);

@@ -1,9 +1,9 @@
 //! The sources of I/O: what is ready in each direction, and who waits for it.
 //!
-//! Sources are registered once, edge-triggered. An event sets a direction ready; it stays so until the owner
-//! finds out by trying that it is not any more. So a busy socket costs no system call but its own reads and
-//! writes. A key holds a slot and a generation: an event of a source that is gone, still in the batch when its
-//! slot or its descriptor has a new tenant, finds nobody (R94).
+//! Sources are registered once, edge-triggered. An event sets a direction ready; it stays so until
+//! the owner finds out by trying that it is not any more. So a busy socket costs no system call but
+//! its own reads and writes. A key holds a slot and a generation: an event of a source that is
+//! gone, still in the batch when its slot or its descriptor has a new tenant, finds nobody (R94).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
@@ -70,7 +70,9 @@ pub(crate) struct SourceState {
     write: Waiters,
     /// For priority and hang-up, which hardly anybody waits for.
     rare: OnceCell<Box<[Waiters; 2]>>,
-    /// Whether who waits to write keeps the loop alive although the handle is unref'd, as libuv's write requests do (R156).
+    /// Whether who waits to write keeps the loop alive although the handle is unref'd, as libuv's
+    /// write requests do.
+    // Rule R156.
     pub(crate) writes_are_requests: Cell<bool>,
     /// Whether such a wait is counted.
     request_counted: Cell<bool>,
@@ -120,7 +122,8 @@ impl SourceState {
         self.ready.set(self.ready.get().without(gone));
     }
 
-    /// An attempt got less than it asked for: nothing is left until the next event, where events tell of the end too.
+    /// An attempt got less than it asked for: nothing is left until the next event, where events
+    /// tell of the end too.
     #[cfg(any(unix, feature = "net"))]
     #[inline]
     pub(crate) fn clear_after_partial(&self, direction: Direction) {
@@ -169,7 +172,8 @@ impl SourceState {
         }
     }
 
-    /// Whether somebody waits to read and nobody to write, and the loop's books say so: by far the most usual case.
+    /// Whether somebody waits to read and nobody to write, and the loop's books say so: by far the
+    /// most usual case.
     #[inline]
     pub(crate) fn reads_only(&self) -> bool {
         self.read.any()
@@ -178,8 +182,8 @@ impl SourceState {
             && !self.request_counted.get()
     }
 
-    /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken and had the time to
-    /// wait again.
+    /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken
+    /// and had the time to wait again.
     #[inline(never)]
     pub(crate) fn count_waits(&self, core: &Core) {
         if self.is_gone.get() {
@@ -243,8 +247,8 @@ impl Owner for SourceState {
 /// Those who wait for one direction.
 #[derive(Default)]
 pub(crate) struct Waiters {
-    /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when that was woken: the same
-    /// task will probably wait again, which costs a comparison then.
+    /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when
+    /// that was woken: the same task will probably wait again, which costs a comparison then.
     slot: Cell<Option<Waker>>,
     /// Apart: a stream that is read through `poll_*` has none.
     futures: OnceCell<Box<RefCell<WaitList>>>,
@@ -294,7 +298,8 @@ impl Waiters {
         drop(before);
     }
 
-    /// Takes the waker of the `poll_*` functions out, if it waits; [`keep`](Self::keep) takes it back.
+    /// Takes the waker of the `poll_*` functions out, if it waits; [`keep`](Self::keep) takes it
+    /// back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
         if self.waiting.get() & SLOT != 0 {

@@ -71,7 +71,8 @@ pub(crate) enum Payload {
 pub(crate) struct Next {
     pub(crate) deadline: u64,
     /// Whether the wait is measured from the real clock: for sleeps and Node's timers. Timer
-    /// handles use the cached time (N31).
+    /// handles use the cached time.
+    // Rule N31.
     pub(crate) by_real_clock: bool,
 }
 
@@ -151,7 +152,8 @@ impl Timers {
         }
     }
 
-    /// Begins a pass: moves every entry due by `now` to the ready list (R53).
+    /// Begins a pass: moves every entry due by `now` to the ready list.
+    // Rule R53.
     pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload, bool)) {
         self.heap.borrow_mut().collect_due(now, collected);
     }

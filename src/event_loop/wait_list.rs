@@ -1,4 +1,5 @@
-//! The futures that wait for one direction of a source: first in, first out, and out of the middle at the same cost.
+//! The futures that wait for one direction of a source: first in, first out, and out of the middle
+//! at the same cost.
 //!
 //! A list whose links are places in a slab. Thousands of tasks may wait for one source.
 

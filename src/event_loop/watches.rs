@@ -4,8 +4,9 @@
 //!   kernel ── event ──> readable ── end of the poll batch: collect ──> due, one entry a watch ── next ──> delivered
 //! ```
 //!
-//! All watches of a loop share one descriptor, which is there while there are any. Watches of the same file have the same
-//! number, by whatever path. One that is stopped between the event and its turn is passed over (R308).
+//! All watches of a loop share one descriptor, which is there while there are any. Watches of the
+//! same file have the same number, by whatever path. One that is stopped between the event and its
+//! turn is passed over (R308).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +25,8 @@ use crate::sys::watch::{Notice, Notices, WatchId, WatchKind};
 /// How many notices one poll phase takes from the kernel, and a few more: those of the last read.
 const NOTICES_PER_POLL: usize = 1024;
 
-/// How many notices a watch keeps for who does not receive them; as many as the kernel usually does.
+/// How many notices a watch keeps for who does not receive them; as many as the kernel usually
+/// does.
 const MOST_KEPT: usize = 16_384;
 
 /// What a watcher and the loop share.
@@ -185,8 +187,8 @@ impl Watches {
         !self.due.borrow().is_empty()
     }
 
-    /// Makes an entry for each watch that a notice is for: notices in the kernel's order, watches in that of their start.
-    /// `true`: the kernel has more to tell.
+    /// Makes an entry for each watch that a notice is for: notices in the kernel's order, watches
+    /// in that of their start. `true`: the kernel has more to tell.
     fn collect(&self) -> bool {
         let notices = self.notices.borrow().clone();
         let Some(notices) = notices.filter(|_| self.readable.get()) else {
@@ -244,7 +246,8 @@ fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
 }
 
 impl Core {
-    /// After a fork: has the kernel tell this process, too. What cannot be watched any more is at its end.
+    /// After a fork: has the kernel tell this process, too. What cannot be watched any more is at
+    /// its end.
     pub(super) fn restart_watches(&self) -> io::Result<()> {
         let watches = &self.late.parts().watches;
         let before = watches.watches.take();
