@@ -11,11 +11,11 @@ use std::rc::Rc;
 use futures::StreamExt;
 use phaseloop::node::child_process::{EXIT, Exit, exec, exec_file, spawn};
 use phaseloop::node::events::{self, ERROR, Event};
-use phaseloop::node::fs::{OPEN, READY, ReadStreamOptions};
+use phaseloop::node::fs::{OPEN, READY, ReadStreamOptions, WriteStreamOptions};
 use phaseloop::node::net::{CONNECTION, LISTENING};
 use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, Writable, finished};
 use phaseloop::node::{
-    Emitter, Error, Promise, dgram, dns, fs, net, next_tick, process, run, set_immediate,
+    Emitter, Error, Promise, catch, dgram, dns, fs, net, next_tick, process, run, set_immediate,
     set_timeout,
 };
 use phaseloop::signal::SignalKind;
@@ -78,8 +78,10 @@ fn n142_a_write_stream_opens_writes_finishes_and_closes() {
     });
     assert_eq!(seen, "tick open ready cb1 end-cb finish close");
     assert_eq!(std::fs::read(&path).unwrap(), b"hello world");
-    let mut append = phaseloop::fs::OpenOptions::new();
-    append.append(true);
+    let append = WriteStreamOptions {
+        flags: "a".into(),
+        ..Default::default()
+    };
     run(async {
         let w = fs::create_write_stream_with(&path, append);
         w.end_chunk(b"!".to_vec());
@@ -99,6 +101,7 @@ fn n140_a_read_stream_reads_its_part_chunk_by_chunk() {
             start: 2,
             end: 8,
             high_water_mark: 4,
+            ..Default::default()
         };
         let r = fs::create_read_stream_with(&file, part);
         log.listen(&r, "", &[OPEN, READY, END, CLOSE]);
@@ -111,6 +114,143 @@ fn n140_a_read_stream_reads_its_part_chunk_by_chunk() {
     });
     assert_eq!(seen, "open ready llo tick micro wor tick end micro close");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// N142, N140: flags, start, end and high-water mark, and what is counted meanwhile.
+#[test]
+fn n142_file_streams_have_the_options_of_nodes_and_count_their_bytes() {
+    let path = scratch("stream-options");
+    std::fs::write(&path, "0123456789").unwrap();
+    let file = path.clone();
+    let seen = trace(move |log| {
+        let options = WriteStreamOptions {
+            flags: "r+".into(),
+            start: 3,
+            ..Default::default()
+        };
+        let w = fs::create_write_stream_with(&file, options);
+        log.say(format!("{}-{}", w.high_water_mark(), w.bytes_written()));
+        log.say(format!("{}-{}", w.write("ab"), w.bytes_written()));
+        w.write("cd");
+        let (said, this) = (log.clone(), w.clone());
+        w.on(OPEN, move |()| {
+            said.say(format!("open-{}", this.bytes_written()))
+        });
+        let (said, this) = (log.clone(), w.clone());
+        w.end_chunk_with("e", move |_| {
+            said.say(format!("ended-{}", this.bytes_written()))
+        });
+        w.on(CLOSE, move |()| {
+            log.say(std::fs::read_to_string(&file).unwrap());
+            let part = ReadStreamOptions {
+                start: 2,
+                end: 8,
+                high_water_mark: 3,
+                ..Default::default()
+            };
+            let r = fs::create_read_stream_with(&file, part);
+            let (said, this) = (log.clone(), r.clone());
+            r.on_data(move |bytes| {
+                let text = String::from_utf8_lossy(bytes);
+                said.say(format!("{text}-{}", this.bytes_read()));
+            });
+            let (said, this) = (log.clone(), r.clone());
+            r.on(END, move |()| {
+                said.say(format!("end-{}", this.bytes_read()))
+            });
+        });
+    });
+    assert_eq!(
+        seen,
+        "16384-0 true-0 open-0 ended-5 012abcde89 2ab-3 cde-6 8-7 end-7"
+    );
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// N142, N144: an exclusive flag, a low mark, an appending start, a file that is made to be read.
+#[test]
+fn n142_the_flags_of_file_streams_are_those_of_open() {
+    let (path, made) = (scratch("stream-flags"), scratch("stream-made"));
+    std::fs::write(&path, "text").unwrap();
+    let (file, new) = (path.clone(), made.clone());
+    let seen = trace(move |log| {
+        let exclusive = WriteStreamOptions {
+            flags: "wx".into(),
+            high_water_mark: 2,
+            ..Default::default()
+        };
+        let x = fs::create_write_stream_with(&file, exclusive);
+        log.say(format!("{}-{}", x.write("a"), x.write("b")));
+        let (said, this) = (log.clone(), x.clone());
+        x.on(ERROR, move |error| {
+            let fields = (error.code(), error.syscall(), this.bytes_written());
+            said.say(format!("{fields:?}"));
+        });
+        x.once(CLOSE, move |()| {
+            // The kernel appends, wherever the write was to go.
+            let append = WriteStreamOptions {
+                flags: "a".into(),
+                start: 1,
+                flush: true,
+                ..Default::default()
+            };
+            fs::create_write_stream_with(&file, append).end_chunk("ZZ");
+            let makes = ReadStreamOptions {
+                flags: "w+".into(),
+                ..Default::default()
+            };
+            let r = fs::create_read_stream_with(&new, makes);
+            r.resume();
+            let directory = fs::create_read_stream(std::env::temp_dir());
+            directory.on(ERROR, move |error| log.say(error.message()));
+            directory.resume();
+        });
+    });
+    assert_eq!(
+        seen,
+        "true-false (Some(\"EEXIST\"), Some(\"open\"), 0) EISDIR: illegal operation on a directory, read"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), b"textZZ");
+    assert_eq!(std::fs::read(&made).unwrap(), b"");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(&made).unwrap();
+}
+
+#[test]
+fn n140_a_read_stream_that_begins_behind_its_end_is_refused() {
+    let thrown = catch(|| {
+        let options = ReadStreamOptions {
+            start: 2,
+            end: 1,
+            ..Default::default()
+        };
+        drop(fs::create_read_stream_with("any", options));
+    });
+    let error = thrown.unwrap_err();
+    let text =
+        "The value of \"start\" is out of range. It must be <= \"end\" (here: 1). Received 2";
+    assert_eq!(
+        (error.name(), error.code()),
+        ("RangeError", Some("ERR_OUT_OF_RANGE"))
+    );
+    assert_eq!(error.to_string(), text);
+}
+
+/// A pipe has no offsets: it is streamed from where it is.
+#[test]
+fn n140_a_pipe_is_read_as_a_file_stream() {
+    let (read, mut write) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut write, b"through a pipe").unwrap();
+    drop(write);
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&read));
+    if !std::path::Path::new(&path).exists() {
+        return;
+    }
+    let seen = trace(move |log| {
+        let r = fs::create_read_stream(path);
+        r.on_data(move |bytes| log.say(String::from_utf8_lossy(bytes)));
+    });
+    assert_eq!(seen, "through a pipe");
 }
 
 #[test]

@@ -316,13 +316,6 @@ impl File {
 
     /// Runs a job that writes at the position of the file.
     #[cfg(feature = "node")]
-    pub(crate) async fn write_with(
-        &self,
-        write: impl FnOnce(&std::fs::File) -> io::Result<()> + Send + 'static,
-    ) -> io::Result<()> {
-        self.change("write", write).await
-    }
-
     /// The shared state, for a job that uses two files.
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()

@@ -367,20 +367,6 @@ impl Error {
         Self::of_socket(error, syscall, says_why, &place)
     }
 
-    /// `ENOSPC: no space left on device, write`: of a file that is open, without its path.
-    pub(super) fn of_descriptor(error: io::Error, syscall: &'static str) -> Self {
-        let request = Request {
-            syscall: syscall.into(),
-            ..Request::default()
-        };
-        let code = code_of(&error);
-        let text = match code {
-            Some(code) => text_of_file(code, &request),
-            None => error.to_string(),
-        };
-        Self::of_system(code, text, request, error)
-    }
-
     /// `spawn no-such-program ENOENT`.
     pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
         let (code, name) = (code_of(&error), program.display());

@@ -27,11 +27,12 @@ pub use self::dir::{Dir, Dirent};
 pub use self::flags::Flags;
 pub use self::handle::{FileHandle, close, fdatasync, fstat, fsync, ftruncate, read, write};
 pub use self::options::{
-    MkdirOptions, ReadFileOptions, ReaddirOptions, RmOptions, WriteFileOptions,
+    MkdirOptions, ReadFileOptions, ReadStreamOptions, ReaddirOptions, RmOptions, WriteFileOptions,
+    WriteStreamOptions,
 };
 pub use self::streams::{
-    OPEN, READY, ReadStreamOptions, create_read_stream, create_read_stream_with,
-    create_write_stream, create_write_stream_with,
+    OPEN, READY, create_read_stream, create_read_stream_with, create_write_stream,
+    create_write_stream_with,
 };
 #[cfg(unix)]
 pub use self::unix::{Access, access, chmod, chown, fchmod, symlink};

@@ -67,6 +67,64 @@ impl Default for WriteFileOptions {
     }
 }
 
+/// How a file is read as a stream, and which part of it. JavaScript: `{ flags: 'r', mode: 0o666, start: 0, end: Infinity,
+/// highWaterMark: 65536 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadStreamOptions {
+    /// How it is opened; `"r"` by default.
+    pub flags: Flags,
+    /// The permissions of a file that is made, without those that the process's mask takes away.
+    pub mode: u32,
+    /// The first byte. What cannot seek, such as a pipe, is read from 0.
+    pub start: u64,
+    /// The last byte, which is read as well; `u64::MAX` for all there is.
+    pub end: u64,
+    /// How many bytes are read at once, and kept.
+    pub high_water_mark: usize,
+}
+
+impl Default for ReadStreamOptions {
+    /// All of the file, 64 KiB at once.
+    fn default() -> Self {
+        Self {
+            flags: Flags::from("r"),
+            mode: 0o666,
+            start: 0,
+            end: u64::MAX,
+            high_water_mark: 64 * 1024,
+        }
+    }
+}
+
+/// How a file is written as a stream, and where. JavaScript: `{ flags: 'w', mode: 0o666, start: 0, highWaterMark: 16384, flush:
+/// false }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteStreamOptions {
+    /// How it is opened; `"w"` by default. `"r+"` keeps what the file holds.
+    pub flags: Flags,
+    /// The permissions of a file that is made, without those that the process's mask takes away.
+    pub mode: u32,
+    /// Where the first byte goes. With `"a"`, all bytes go to the end.
+    pub start: u64,
+    /// How many bytes may wait before the stream is full.
+    pub high_water_mark: usize,
+    /// Whether the disk has everything before the file is closed.
+    pub flush: bool,
+}
+
+impl Default for WriteStreamOptions {
+    /// A file that is made, or emptied; 16 KiB may wait.
+    fn default() -> Self {
+        Self {
+            flags: Flags::from("w"),
+            mode: 0o666,
+            start: 0,
+            high_water_mark: 16 * 1024,
+            flush: false,
+        }
+    }
+}
+
 /// How a directory is made. JavaScript: `{ recursive: true, mode: 0o777 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MkdirOptions {

@@ -1,50 +1,27 @@
 //! Files as streams.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::io;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::rc::Rc;
-
-use futures::io::AsyncRead;
 
 use super::super::callbacks::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, WeakEmitter};
+use super::super::reason::throw;
 use super::super::stream::{Done, Readable, Writable, write_chunks_blocking};
-use crate::fs::{File, OpenOptions};
+use super::flags::{Flags, Opened};
+use super::options::{ReadStreamOptions, WriteStreamOptions};
+use super::steps;
+use crate::sys;
 
 /// The file of a stream is open.
 pub const OPEN: Event<()> = Event::new("open");
 
 /// The stream of a file can be used; right after [`OPEN`].
 pub const READY: Event<()> = Event::new("ready");
-
-/// How much of a file is read at once.
-const READ_SIZE: usize = 64 * 1024;
-
-/// Which part of a file is read as a stream, and how much at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadStreamOptions {
-    /// The first byte.
-    pub start: u64,
-    /// The last byte, which is read as well; `u64::MAX` for all there is.
-    pub end: u64,
-    /// How many bytes are read at once, and kept.
-    pub high_water_mark: usize,
-}
-
-impl Default for ReadStreamOptions {
-    /// All of the file, 64 KiB at once.
-    fn default() -> Self {
-        Self {
-            start: 0,
-            end: u64::MAX,
-            high_water_mark: READ_SIZE,
-        }
-    }
-}
 
 /// Reads a file as a stream.
 ///
@@ -70,49 +47,53 @@ pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
     create_read_stream_with(path, ReadStreamOptions::default())
 }
 
-/// The same for a part of the file.
+/// Reads a file as a stream, with options; otherwise as [`create_read_stream`]. JavaScript: `fs.createReadStream(path, { flags,
+/// mode, start, end, highWaterMark })`.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// When no loop runs on this thread. [Throws](super::super::throw) `ERR_OUT_OF_RANGE` if `start` is behind `end`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs::{ReadStreamOptions, create_read_stream_with}, run};
+///
+/// run(async {
+///     let options = ReadStreamOptions { start: 1, end: 7, ..Default::default() };
+///     let name = create_read_stream_with("Cargo.toml", options);
+///     name.on_data(|bytes| assert_eq!(bytes, b"package"));
+/// });
+/// ```
 pub fn create_read_stream_with(
     path: impl AsRef<Path>,
     options: ReadStreamOptions,
 ) -> Readable<Vec<u8>> {
-    let opened = Rc::new(Opened::default());
-    let [opens, reads, closes] = [(); 3].map(|()| opened.clone());
+    let ReadStreamOptions { start, end, .. } = options;
+    if start > end {
+        let text = format!(
+            "The value of \"start\" is out of range. It must be <= \"end\" (here: {end}). Received {start}"
+        );
+        throw(Error::range_error(text).coded("ERR_OUT_OF_RANGE"));
+    }
+    let stream = Rc::new(FileStream::starting_at(start));
+    let [opens, reads, closes] = [(); 3].map(|()| stream.clone());
     let path = path.as_ref().to_owned();
-    let mut how = OpenOptions::new();
-    how.read(true);
-    let position = Rc::new(Cell::new(options.start));
     let readable = Readable::bytes()
         .high_water_mark(options.high_water_mark)
-        .construct(move |done| opens.open(path, how, done))
+        .construct(move |done| opens.open(path, options.flags, options.mode, done))
         .read(move |readable, size| {
-            let left = options.end.saturating_add(1).saturating_sub(position.get());
+            let left = end.saturating_add(1).saturating_sub(reads.position.get());
             let size = usize::try_from(left).map_or(size, |left| size.min(left));
             if size == 0 {
                 return readable.push_end();
             }
-            let (readable, position) = (readable.clone(), position.clone());
-            reads.with_file(move |file| async move {
-                let read = read(&file, size, position.get()).await;
-                move || match read {
-                    // Nobody waits for it any more.
-                    _ if readable.destroyed() => {}
-                    Ok(chunk) if chunk.is_empty() => readable.push_end(),
-                    Ok(chunk) => {
-                        position.set(position.get() + chunk.len() as u64);
-                        readable.push(chunk);
-                    }
-                    Err(error) => readable.destroy(Some(Error::of_descriptor(error, "read"))),
-                }
-            });
+            reads.read(readable, size);
         })
         .destroy(move |error, done| closes.close(error, done))
         .build();
     readable.emitter().set_class("ReadStream");
-    opened.tells(&readable);
+    stream.tells(&readable);
     readable
 }
 
@@ -139,67 +120,119 @@ pub fn create_read_stream_with(
 /// });
 /// ```
 pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
-    let mut how = OpenOptions::new();
-    how.write(true).create(true).truncate(true);
-    create_write_stream_with(path, how)
+    create_write_stream_with(path, WriteStreamOptions::default())
 }
 
-/// The same for a file that is opened in another way, to append to it for example. Node's `flags`.
+/// Writes a file as a stream, with options: to append to it, or into the middle of it. Otherwise as [`create_write_stream`].
+/// JavaScript: `fs.createWriteStream(path, { flags, mode, start, highWaterMark, flush })`.
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
-pub fn create_write_stream_with(path: impl AsRef<Path>, how: OpenOptions) -> Writable<Vec<u8>> {
-    let opened = Rc::new(Opened::default());
-    let [opens, writes, writes_all, closes] = [(); 4].map(|()| opened.clone());
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs::{self, WriteStreamOptions}, run, stream::finished};
+///
+/// run(async {
+///     let path = std::env::temp_dir().join(format!("phaseloop-doc-part-{}", std::process::id()));
+///     fs::promises::write_file(&path, "0123456789").await.unwrap();
+///     let options = WriteStreamOptions { flags: "r+".into(), start: 3, ..Default::default() };
+///     let middle = fs::create_write_stream_with(&path, options);
+///     middle.end_chunk("abc");
+///     finished(&middle).await.unwrap();
+///     assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"012abc6789");
+///     fs::promises::unlink(&path).await.unwrap();
+/// });
+/// ```
+pub fn create_write_stream_with(
+    path: impl AsRef<Path>,
+    options: WriteStreamOptions,
+) -> Writable<Vec<u8>> {
+    let stream = Rc::new(FileStream {
+        flushes: options.flush,
+        ..FileStream::starting_at(options.start)
+    });
+    let [opens, writes, writes_all, closes] = [(); 4].map(|()| stream.clone());
     let path = path.as_ref().to_owned();
     let writable = Writable::bytes(move |bytes: Vec<u8>, done| {
         writes.write(vec![bytes], done);
     })
     .write_all(move |chunks, done| writes_all.write(chunks, done))
-    .construct(move |done| opens.open(path, how, done))
+    .high_water_mark(options.high_water_mark)
+    .construct(move |done| opens.open(path, options.flags, options.mode, done))
     .destroy(move |error, done| closes.close(error, done))
     .build();
     writable.emitter().set_class("WriteStream");
-    opened.tells(&writable);
+    stream.tells(&writable);
     writable
 }
 
-/// Reads up to `size` bytes; from the current position if the file cannot seek.
-async fn read(file: &File, size: usize, position: u64) -> io::Result<Vec<u8>> {
-    let mut chunk = vec![0; size];
-    let count = match file.read_at(&mut chunk, position).await {
-        Err(error) if error.kind() == io::ErrorKind::NotSeekable => {
-            poll_fn(|cx| Pin::new(&mut &*file).poll_read(cx, &mut chunk)).await?
-        }
-        result => result?,
-    };
-    chunk.truncate(count);
-    Ok(chunk)
+/// Writes at offsets: the system's position stays where it is.
+struct WriterAt<'a> {
+    file: &'a File,
+    offset: u64,
 }
 
-/// The file of a stream.
+impl Write for WriterAt<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let size = sys::fs::write_at(self.file, bytes, self.offset)?;
+        self.offset += size as u64;
+        Ok(size)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a stream of a file shares with its jobs.
 #[derive(Default)]
-struct Opened {
-    file: RefCell<Option<Rc<File>>>,
+struct FileStream {
+    file: RefCell<Option<Opened>>,
     emitter: RefCell<Option<WeakEmitter>>,
+    /// Where the stream began.
+    start: u64,
+    /// Where it is now.
+    position: Cell<u64>,
+    /// The disk is to have everything before the file is closed.
+    flushes: bool,
     /// It is being read or written.
     is_busy: Cell<bool>,
     /// What closes it when it no longer is.
     close: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
-impl Opened {
+impl FileStream {
+    fn starting_at(start: u64) -> Self {
+        Self {
+            start,
+            position: Cell::new(start),
+            ..Self::default()
+        }
+    }
+
+    /// Where a job reads or writes. `None`: at the file's own position, so that what cannot seek can be streamed from its
+    /// beginning.
+    fn offset(&self) -> Option<u64> {
+        (self.start > 0).then(|| self.position.get())
+    }
+
+    fn advance(&self, size: usize) {
+        self.position.set(self.position.get() + size as u64);
+    }
+
     /// Whose events tell of the opening.
     fn tells(&self, stream: &impl Emitter) {
         self.emitter.replace(Some(stream.emitter().downgrade()));
     }
 
-    fn open(self: Rc<Self>, path: PathBuf, how: OpenOptions, done: Done) {
+    fn open(self: Rc<Self>, path: PathBuf, flags: Flags, mode: u32, done: Done) {
         in_callbacks(async move {
-            match how.open(path).await {
+            match flags.open(&path, mode).await {
                 Ok(file) => {
-                    self.file.replace(Some(Rc::new(file)));
+                    self.file.replace(Some(file));
                     done.ok();
                     let emitter = self
                         .emitter
@@ -217,7 +250,7 @@ impl Opened {
     }
 
     /// Does something with the file, then what that returns. Without one, nothing.
-    fn with_file<F, G>(self: &Rc<Self>, work: impl FnOnce(Rc<File>) -> F)
+    fn with_file<F, G>(self: &Rc<Self>, work: impl FnOnce(Opened) -> F)
     where
         F: Future<Output = G> + 'static,
         G: FnOnce(),
@@ -237,16 +270,39 @@ impl Opened {
         });
     }
 
-    /// Writes what has queued up, as one job of the pool.
-    fn write(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+    /// Reads the next chunk, by a job of the pool.
+    fn read(self: &Rc<Self>, readable: &Readable<Vec<u8>>, size: usize) {
+        let (this, readable) = (self.clone(), readable.clone());
         self.with_file(|file| async move {
-            let write = move |file: &std::fs::File| write_chunks_blocking(file, &chunks);
-            let written = file.write_with(write).await;
-            move || done.call(written.map_err(|error| Error::of_descriptor(error, "write")))
+            let read = steps::read(&file, size, this.offset()).await;
+            move || match read {
+                // Its reader is gone.
+                _ if readable.destroyed() => {}
+                Ok(chunk) if chunk.is_empty() => readable.push_end(),
+                Ok(chunk) => {
+                    this.advance(chunk.len());
+                    readable.push(chunk);
+                }
+                Err(error) => readable.destroy(Some(error.into())),
+            }
         });
     }
 
-    /// Closes the file, once nobody works with it.
+    /// Writes what has queued up, as one job of the pool.
+    fn write(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+        let offset = self.offset();
+        self.advance(chunks.iter().map(Vec::len).sum());
+        self.with_file(|file| async move {
+            let written = steps::with_file("write_at", &file, move |file| match offset {
+                Some(offset) => write_chunks_blocking(WriterAt { file, offset }, &chunks),
+                None => write_chunks_blocking(file, &chunks),
+            });
+            let written = written.await;
+            move || done.call(written.map_err(Error::from))
+        });
+    }
+
+    /// Closes the file, once no job uses it.
     fn close(self: Rc<Self>, error: Option<Error>, done: Done) {
         if self.is_busy.get() {
             let this = self.clone();
@@ -258,13 +314,17 @@ impl Opened {
     }
 
     fn close_now(&self, error: Option<Error>, done: Done) {
-        let file = self.file.take().map(Rc::try_unwrap);
-        let Some(Ok(file)) = file else {
+        let Some(file) = self.file.take() else {
             return done.pass(error);
         };
+        let flushes = self.flushes;
         in_callbacks(async move {
-            let closed = file.close().await;
-            done.pass(error.or(closed.err().map(Error::from)));
+            let flushed = match flushes {
+                true => steps::with_file("sync_all", &file, File::sync_all).await,
+                false => Ok(()),
+            };
+            let closed = steps::close(file).await;
+            done.pass(error.or(flushed.and(closed).err().map(Error::from)));
         });
     }
 }
