@@ -1,8 +1,10 @@
-//! I/O: anything the system can report ready, on the loop; and what can be done with streams of any kind.
+//! I/O: anything the system can report ready, on the loop; and what can be done with streams of any
+//! kind.
 //!
-//! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. The traits are here, too, with the
-//! extension traits that bring `read`, `write_all`, `lines`, `seek` and the rest: a program needs no other crate to use a
-//! stream. They are the items of `futures::io` themselves, so that both names can be mixed.
+//! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. The traits
+//! are here, too, with the extension traits that bring `read`, `write_all`, `lines`, `seek` and the
+//! rest: a program needs no other crate to use a stream. They are the items of `futures::io`
+//! themselves, so that both names can be mixed.
 //!
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};

@@ -1,8 +1,9 @@
 //! Streams: sequences of values that arrive over time.
 //!
-//! [`time::Interval`](crate::time::Interval), [`JoinSet`](crate::task::JoinSet), the accepted connections of a listener,
-//! signals, directory entries and file events are streams. Their trait is [`Stream`] of the `futures` crate, and
-//! [`StreamExt`] brings `next`, `map`, `take` and the rest. They are the items of `futures::stream` themselves.
+//! [`time::Interval`](crate::time::Interval), [`JoinSet`](crate::task::JoinSet), the accepted
+//! connections of a listener, signals, directory entries and file events are streams. Their trait
+//! is [`Stream`] of the `futures` crate, and [`StreamExt`] brings `next`, `map`, `take` and the
+//! rest. They are the items of `futures::stream` themselves.
 //!
 //! ```
 //! use std::time::Duration;

@@ -10,14 +10,16 @@
 use crate::raw::ring::Ring;
 use crate::sys::call::Call;
 
-/// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for for ever.
+/// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for
+/// for ever.
 const LARGE: usize = 1 << 16;
 
 /// One entry of the microtask lane.
 pub(crate) enum Microtask<R> {
     /// A woken task, to be polled once.
     Task(R),
-    /// A queued closure; without captures, as the one that polls the future of `block_on`, it costs no allocation.
+    /// A queued closure; without captures, as the one that polls the future of `block_on`, it costs
+    /// no allocation.
     Call(Call),
 }
 
@@ -56,7 +58,8 @@ impl<R> Lane<R> {
         self.microtasks.push(Some(task));
     }
 
-    /// Queues a woken task, or gives it back if the lane must grow first: without a call on the usual way.
+    /// Queues a woken task, or gives it back if the lane must grow first: without a call on the
+    /// usual way.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
         let pushed = self.microtasks.try_push(Some(task));

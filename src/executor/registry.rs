@@ -90,8 +90,8 @@ impl Registry {
         }
     }
 
-    /// Adds the task that `make` makes for the number and the slot it is given. `make` must not come back here: it runs no
-    /// user code.
+    /// Adds the task that `make` makes for the number and the slot it is given. `make` must not
+    /// come back here: it runs no user code.
     pub(crate) fn insert<T>(
         &self,
         name: Option<Rc<str>>,

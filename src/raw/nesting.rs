@@ -31,8 +31,7 @@ thread_local! {
 /// A chain of values of which each drops the next one by this function takes a bounded part of the
 /// stack.
 pub(crate) fn drop_flat<T: 'static>(value: T) {
-    // SAFETY: the value may be dropped at any time.
-    unsafe { drop_flat_unbound(value) }
+    drop(Flat::new(value));
 }
 
 /// Anything that is dropped later.
@@ -63,10 +62,12 @@ pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
 ///
 /// # Safety
 ///
-/// The value was `'static` when it was made: its type has a lifetime only because it was coerced since.
+/// The value was `'static` when it was made: its type has a lifetime only because it was coerced
+/// since.
 pub(crate) unsafe fn forget_lifetime<'a, T: 'a>(value: T) -> Box<dyn Deferred> {
     let value: Box<dyn Deferred + 'a> = Box::new(value);
-    // SAFETY: only the lifetime changes, and nothing in the value ends with it, by the caller's promise.
+    // SAFETY: only the lifetime changes, and nothing in the value ends with it, by the caller's
+    // promise.
     unsafe { std::mem::transmute::<Box<dyn Deferred + 'a>, Box<dyn Deferred>>(value) }
 }
 

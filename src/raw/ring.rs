@@ -1,4 +1,5 @@
-//! A queue of one thread, used through shared references, whose push and pop are a few instructions each.
+//! A queue of one thread, used through shared references, whose push and pop are a few instructions
+//! each.
 //!
 //! ```text
 //!   buffer  [ d | e | . | . | . | a | b | c ]     8 places, mask 7
@@ -17,7 +18,8 @@ const SMALLEST: usize = 16;
 
 /// First in, first out. It hands out values, never references, so no two uses of it overlap.
 pub(crate) struct Ring<T> {
-    /// Made by `allocate`, with `mask + 1` places. Those from `head` up to `tail` (each `& mask`) hold values.
+    /// Made by `allocate`, with `mask + 1` places. Those from `head` up to `tail` (each `& mask`)
+    /// hold values.
     buffer: Cell<*mut MaybeUninit<T>>,
     /// One less than the capacity, which is a power of two.
     mask: Cell<usize>,
@@ -62,7 +64,8 @@ impl<T> Ring<T> {
         if tail.wrapping_sub(self.head.get()) > mask {
             return Err(value);
         }
-        // SAFETY: `& mask` is below the capacity, and the place is free, as fewer than `mask + 1` are taken.
+        // SAFETY: `& mask` is below the capacity, and the place is free, as fewer than `mask + 1`
+        // are taken.
         unsafe {
             self.buffer
                 .get()
@@ -97,11 +100,13 @@ impl<T> Ring<T> {
         }
         self.head.set(head.wrapping_add(1));
         let place = head & self.mask.get();
-        // SAFETY: the place was between head and tail, so it holds a value; head is past it now, so that it is read once.
+        // SAFETY: the place was between head and tail, so it holds a value; head is past it now, so
+        // that it is read once.
         Some(unsafe { self.buffer.get().add(place).read().assume_init() })
     }
 
-    /// Gives the memory of a burst back: a ring that is empty and has more than `kept` places becomes small. `true`: it did.
+    /// Gives the memory of a burst back: a ring that is empty and has more than `kept` places
+    /// becomes small. `true`: it did.
     #[inline(always)]
     pub(crate) fn shrink(&self, kept: usize) -> bool {
         let shrinks = self.mask.get() >= kept && self.rest() == 0;
@@ -124,8 +129,9 @@ impl<T> Ring<T> {
         let grown = allocate::<T>(capacity);
         for place in 0..length {
             let from = self.head.get().wrapping_add(place) & self.mask.get();
-            // SAFETY: `from` is the place of a value, `place` is below the new capacity, and the buffers are apart. The
-            // value is moved: the old buffer is freed without dropping what is in it.
+            // SAFETY: `from` is the place of a value, `place` is below the new capacity, and the
+            // buffers are apart. The value is moved: the old buffer is freed without dropping what
+            // is in it.
             unsafe {
                 grown
                     .add(place)
@@ -139,7 +145,8 @@ impl<T> Ring<T> {
         self.tail.set(length);
     }
 
-    /// Frees the buffer without dropping values. The caller sets another one, or never uses the ring again.
+    /// Frees the buffer without dropping values. The caller sets another one, or never uses the
+    /// ring again.
     fn free(&self) {
         let places = std::ptr::slice_from_raw_parts_mut(self.buffer.get(), self.mask.get() + 1);
         // SAFETY: the buffer was made by `allocate` with this capacity, and is freed once.

@@ -1,4 +1,5 @@
-//! Tasks for futures that are not `Send`, on top of [`async_task`]: woken anywhere, polled and dropped on the owner thread.
+//! Tasks for futures that are not `Send`, on top of [`async_task`]: woken anywhere, polled and
+//! dropped on the owner thread.
 //!
 //! ```text
 //!   spawn ──> scheduled ── run ──> polled ── pending ──> waiting ── wake ──> scheduled
@@ -7,17 +8,21 @@
 //!                └──> Cancelled
 //! ```
 //!
-//! `async_task` owns the memory, the atomic state and the wakers. This module adds what it leaves open, in the task's
-//! metadata ([`Meta`]) and in a wrapper around the future ([`Tracked`]):
+//! `async_task` owns the memory, the atomic state and the wakers. This module adds what it leaves
+//! open, in the task's metadata ([`Meta`]) and in a wrapper around the future ([`Tracked`]):
 //!
-//! - A panic of a poll is the task's output. A panic that no handle will deliver is [reported](Local::unseen).
-//! - `async_task` aborts the process when the drop of a future or an output, or the wake of an awaiter panics. Here each
-//!   of them runs under `catch_unwind` before `async_task` comes to it.
-//! - The awaiter is kept in the metadata, without synchronization: the handle stays on the owner thread.
-//! - A task can be aborted by reference: the mark is in the metadata, and the owner drops a marked [`Runnable`].
+//! - A panic of a poll is the task's output. A panic that no handle will deliver is
+//!   [reported](Local::unseen).
+//! - `async_task` aborts the process when the drop of a future or an output, or the wake of an
+//!   awaiter panics. Here each of them runs under `catch_unwind` before `async_task` comes to it.
+//! - The awaiter is kept in the metadata, without synchronization: the handle stays on the owner
+//!   thread.
+//! - A task can be aborted by reference: the mark is in the metadata, and the owner drops a
+//!   marked [`Runnable`].
 //!
-//! **The owner thread** is the one that spawns the task. A [`Runnable`] may be sent to other threads, but it must be run or
-//! dropped on the owner thread only: that is the promise of [`Local::schedule`]. Builds with debug assertions check it.
+//! **The owner thread** is the one that spawns the task. A [`Runnable`] may be sent to other
+//! threads, but it must be run or dropped on the owner thread only: that is the promise of
+//! [`Local::schedule`]. Builds with debug assertions check it.
 #![allow(
     unsafe_code,
     reason = "futures that are not `Send` are spawned, and their wrapper projects a pin"
@@ -42,8 +47,8 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// What a task knows of the loop it belongs to. Other threads reach it through wakers.
 pub(crate) trait Local: Send + Sync + Sized + 'static {
-    /// Called for each wake, on the thread of the waker. The runnable must get to the owner thread, which runs or drops it,
-    /// or be forgotten.
+    /// Called for each wake, on the thread of the waker. The runnable must get to the owner thread,
+    /// which runs or drops it, or be forgotten.
     fn schedule(runnable: Runnable<Self>);
     /// Called, on the owner thread, with a panic that no handle will deliver.
     fn unseen(&self, slot: u32, payload: Payload);
@@ -68,9 +73,10 @@ pub(crate) struct Meta<L> {
     owner: std::thread::ThreadId,
 }
 
-// SAFETY: other threads reach `local` alone, which is `Send` and `Sync`, by a `Runnable` or to drop the whole. The cells are
-// touched by `Tracked`, `Output` and `Entry`, which stay on the owner thread. When the last waker drops the whole elsewhere,
-// `awaiter` is `None`: it went with the future, and is set only while there is one.
+// SAFETY: other threads reach `local` alone, which is `Send` and `Sync`, by a `Runnable` or to drop
+// the whole. The cells are touched by `Tracked`, `Output` and `Entry`, which stay on the owner
+// thread. When the last waker drops the whole elsewhere, `awaiter` is `None`: it went with the
+// future, and is set only while there is one.
 unsafe impl<L: Send + Sync> Send for Meta<L> {}
 // SAFETY: as above.
 unsafe impl<L: Send + Sync> Sync for Meta<L> {}
@@ -79,7 +85,8 @@ unsafe impl<L: Send + Sync> Sync for Meta<L> {}
 enum State {
     /// The future is there.
     Alive,
-    /// The future has returned or panicked. `async_task` has the output, or will as soon as the poll returns.
+    /// The future has returned or panicked. `async_task` has the output, or will as soon as the
+    /// poll returns.
     Ended,
     /// The future was dropped before it returned.
     Cancelled,
@@ -108,13 +115,15 @@ impl<L: Local> Meta<L> {
     }
 }
 
-/// Calls `f`, whose panic goes nowhere, and neither does the one of its payload's drop. Should that go on, the rest leaks.
+/// Calls `f`, whose panic goes nowhere, and neither does the one of its payload's drop. Should that
+/// go on, the rest leaks.
 fn quietly(f: impl FnOnce()) {
     let panicked = catch_unwind(AssertUnwindSafe(f));
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panicked))));
 }
 
-/// Calls `f`. A panic, of which there is none, would abort: so the compiler knows that no caller unwinds.
+/// Calls `f`. A panic, of which there is none, would abort: so the compiler knows that no caller
+/// unwinds.
 #[inline(always)]
 fn without_unwinding<T>(f: impl FnOnce() -> T) -> T {
     struct AbortOnUnwind;
@@ -130,7 +139,8 @@ fn without_unwinding<T>(f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// Makes a task out of `future`, which belongs to the calling thread and is scheduled: run, or drop, the runnable.
+/// Makes a task out of `future`, which belongs to the calling thread and is scheduled: run, or
+/// drop, the runnable.
 pub(crate) fn spawn_local<F, L>(
     local: L,
     slot: u32,
@@ -156,18 +166,21 @@ where
         meta,
     };
     let builder = async_task::Builder::new().metadata(meta);
-    // SAFETY: the future is not `Send`: its runnable is run and dropped on this thread only, as `Local::schedule` promises;
-    // it is `'static`, and outlived by the metadata that it borrows. The schedule function captures nothing. Wakers may be
-    // used anywhere, as the metadata is `Send` and `Sync`.
+    // SAFETY: the future is not `Send`: its runnable is run and dropped on this thread only, as
+    // `Local::schedule` promises; it is `'static`, and outlived by the metadata that it borrows.
+    // The schedule function captures nothing. Wakers may be used anywhere, as the metadata is
+    // `Send` and `Sync`.
     let (runnable, task) =
         unsafe { builder.spawn_unchecked(wrap, |runnable| L::schedule(Runnable(runnable))) };
     let entry = Entry::new(&runnable);
     (Runnable(runnable), entry, Output::new(task))
 }
 
-/// A task that was woken and waits to be polled. Dropping it drops the future: the task is cancelled.
+/// A task that was woken and waits to be polled. Dropping it drops the future: the task is
+/// cancelled.
 ///
-/// It may be sent anywhere, but must be run or dropped on the owner thread (see [`Local::schedule`]).
+/// It may be sent anywhere, but must be run or dropped on the owner thread (see
+/// [`Local::schedule`]).
 pub(crate) struct Runnable<L: Local>(async_task::Runnable<Meta<L>>);
 
 impl<L: Local> Runnable<L> {
@@ -187,7 +200,8 @@ impl<L: Local> Runnable<L> {
         self.0.metadata().is_aborted.get()
     }
 
-    /// Polls the future once. Does not unwind: what panics is the task's output, or [reported](Local::unseen).
+    /// Polls the future once. Does not unwind: what panics is the task's output, or
+    /// [reported](Local::unseen).
     #[inline(always)]
     pub(crate) fn run(self) {
         self.0.run();
@@ -202,22 +216,26 @@ struct Tracked<'a, F: Future, L: Local> {
 }
 
 impl<F: Future, L: Local> Tracked<'_, F, L> {
-    /// Drops the future where it is, and returns the panic of its drop.
-    ///
-    /// # Safety
-    ///
-    /// The state is [`State::Alive`] and is changed by the caller: the future is gone.
-    unsafe fn drop_future(&mut self) -> Result<(), Payload> {
-        catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: there is a future, which is not used again; it is not moved, as it may be pinned.
+    /// Drops the future where it is, if it is still there, and returns the panic of its drop. Then
+    /// the task is in the state `next`.
+    #[inline(always)]
+    fn drop_future(&mut self, next: State) -> Result<(), Payload> {
+        if self.meta.state.get() != State::Alive {
+            return Ok(());
+        }
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: there is a future, as the task is alive, which it is no more below; it is not
+            // moved, as it is pinned. Nothing else changes the state, so that this is done once.
             unsafe { ManuallyDrop::drop(&mut self.future) }
-        }))
+        }));
+        self.meta.state.set(next);
+        dropped
     }
 
-    /// Drops the future after its last poll. Returns what the handle, if there is one, will deliver. Does not unwind.
+    /// Drops the future after its last poll. Returns what the handle, if there is one, will
+    /// deliver. Does not unwind.
     fn end(&mut self, output: Result<F::Output, Payload>) -> Result<F::Output, Payload> {
-        // SAFETY: it was polled just now, so it is there; the state changes below.
-        let dropped = unsafe { self.drop_future() };
+        let dropped = self.drop_future(State::Ended);
         // Of several panics the first counts.
         let output = match (output, dropped) {
             (output, Ok(())) => output,
@@ -230,7 +248,6 @@ impl<F: Future, L: Local> Tracked<'_, F, L> {
                 Err(first)
             }
         };
-        self.meta.state.set(State::Ended);
         if !self.meta.is_detached.get() {
             return output;
         }
@@ -250,7 +267,8 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
         #[cfg(debug_assertions)]
         this.meta.assert_owner();
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: it is pinned with the whole, and there: `async_task` polls no future that has returned.
+            // SAFETY: it is pinned with the whole, and there: `async_task` polls no future that has
+            // returned.
             unsafe { Pin::new_unchecked(&mut *this.future) }.poll(cx)
         }));
         let output = match polled {
@@ -262,20 +280,15 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
     }
 }
 
-/// The end of a task, whichever it is: the future goes first, then the task's place in the registry; then the awaiter is
-/// woken. Does not unwind.
+/// The end of a task, whichever it is: the future goes first, then the task's place in the
+/// registry; then the awaiter is woken. Does not unwind.
 impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
     fn drop(&mut self) {
         let meta = self.meta;
         #[cfg(debug_assertions)]
         meta.assert_owner();
-        if meta.state.get() == State::Alive {
-            // SAFETY: there is a future; the state changes next.
-            let dropped = unsafe { self.drop_future() };
-            meta.state.set(State::Cancelled);
-            if let Err(payload) = dropped {
-                meta.report(payload);
-            }
+        if let Err(payload) = self.drop_future(State::Cancelled) {
+            meta.report(payload);
         }
         meta.local.ended(meta.slot);
         if let Some(awaiter) = meta.awaiter.take() {

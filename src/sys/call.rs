@@ -35,9 +35,6 @@ struct Actions {
 /// The actions for closures of a type that fits into the room.
 struct InPlace<F>(PhantomData<F>);
 
-/// The actions for the others, of which the room holds a box.
-struct Boxed<F>(PhantomData<F>);
-
 impl<F: FnOnce()> InPlace<F> {
     const FITS: bool = size_of::<F>() <= size_of::<Room>() && align_of::<F>() <= align_of::<Room>();
 
@@ -50,7 +47,7 @@ impl<F: FnOnce()> InPlace<F> {
     ///
     /// The room holds an `F`, which is gone afterwards.
     unsafe fn call(room: *mut Room) {
-        // SAFETY: by contract; nobody uses the room again.
+        // SAFETY: by contract; the room is not used again.
         let closure = unsafe { room.cast::<F>().read() };
         closure();
     }
@@ -59,50 +56,32 @@ impl<F: FnOnce()> InPlace<F> {
     ///
     /// As [`call`](Self::call).
     unsafe fn drop(room: *mut Room) {
-        // SAFETY: by contract; nobody uses the room again.
+        // SAFETY: by contract; the room is not used again.
         unsafe { ptr::drop_in_place(room.cast::<F>()) };
-    }
-}
-
-impl<F: FnOnce()> Boxed<F> {
-    const ACTIONS: Actions = Actions {
-        call: Self::call,
-        drop: Self::drop,
-    };
-
-    /// # Safety
-    ///
-    /// The room holds a `Box<F>`, which is gone afterwards.
-    unsafe fn call(room: *mut Room) {
-        // SAFETY: by contract; nobody uses the room again.
-        let closure = unsafe { room.cast::<Box<F>>().read() };
-        closure();
-    }
-
-    /// # Safety
-    ///
-    /// As [`call`](Self::call).
-    unsafe fn drop(room: *mut Room) {
-        // SAFETY: by contract; nobody uses the room again.
-        unsafe { ptr::drop_in_place(room.cast::<Box<F>>()) };
     }
 }
 
 impl Call {
     #[inline]
     pub(crate) fn new<F: FnOnce() + 'static>(closure: F) -> Self {
-        let mut room = Room::uninit();
-        let actions = if InPlace::<F>::FITS {
-            // SAFETY: the room is large enough and aligned for an `F`, and it is ours.
-            unsafe { room.as_mut_ptr().cast::<F>().write(closure) };
-            &InPlace::<F>::ACTIONS
+        if InPlace::<F>::FITS {
+            Self::in_place(closure)
         } else {
-            // SAFETY: the room is large enough and aligned for a pointer, and it is ours.
-            unsafe { room.as_mut_ptr().cast::<Box<F>>().write(Box::new(closure)) };
-            &Boxed::<F>::ACTIONS
-        };
+            Self::in_place(Box::new(closure))
+        }
+    }
+
+    #[inline(always)]
+    fn in_place<F: FnOnce() + 'static>(closure: F) -> Self {
+        assert!(
+            InPlace::<F>::FITS,
+            "a box fits, and so does what is not boxed"
+        );
+        let mut room = Room::uninit();
+        // SAFETY: the room is large enough and aligned for an `F`, and it is ours.
+        unsafe { room.as_mut_ptr().cast::<F>().write(closure) };
         Self {
-            actions,
+            actions: &InPlace::<F>::ACTIONS,
             room,
             _local: PhantomData,
         }

@@ -70,7 +70,9 @@ pub(crate) fn with_tagged<T, R>(
         if current.tag.get() != tag.as_ptr().cast_const() {
             return f(None);
         }
-        // SAFETY: a tag that is not null was set with the pointer, which is valid as in `with`.
+        // SAFETY: a tag that is not null was set with the pointer, by an `enter` that is still on
+        // this thread's stack: it puts the former ones back on its way out, and the calls nest.
+        // That `enter` holds the `Rc`, so the value lives, and it is only ever shared.
         f(Some(unsafe { &*current.pointer.get() }))
     })
 }
@@ -78,12 +80,10 @@ pub(crate) fn with_tagged<T, R>(
 /// Calls `f` with the current value.
 #[inline]
 pub(crate) fn with<T, R>(key: &'static LocalKey<Current<T>>, f: impl FnOnce(Option<&T>) -> R) -> R {
-    key.with(|current| {
-        // SAFETY: a pointer that is not null was set by an `enter` that is still on this thread's stack: it puts the former
-        // one back on its way out, and the calls nest. That `enter` holds the `Rc`, so the value lives, and it is only
-        // ever shared.
-        f(unsafe { current.pointer.get().as_ref() })
-    })
+    match NonNull::new(key.with(|current| current.tag.get().cast_mut())) {
+        Some(tag) => with_tagged(key, tag, f),
+        None => f(None),
+    }
 }
 
 /// The current value.
@@ -94,8 +94,8 @@ pub(crate) fn get<T>(key: &'static LocalKey<Current<T>>) -> Option<Rc<T>> {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the pointer comes from the `Rc` that the `enter` on the stack holds, as in `with`: one more count is one
-        // more `Rc`.
+        // SAFETY: the pointer comes from the `Rc` that the `enter` on the stack holds, as in
+        // `with_tagged`: one more count is one more `Rc`.
         unsafe {
             Rc::increment_strong_count(pointer);
             Some(Rc::from_raw(pointer))

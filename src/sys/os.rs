@@ -182,51 +182,51 @@ pub(crate) struct GroupEntry {
 /// Looks up a user by id. `None`: the database has no such user.
 pub(crate) fn user_entry(uid: u32) -> io::Result<Option<UserEntry>> {
     with_growing_buffer(|buffer| {
-        // SAFETY: all zeros, its pointers null, is a value of the structure.
-        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
         let mut found = ptr::null_mut();
         let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: there is room for the entry, for its texts and for the pointer.
-        let code = unsafe { libc::getpwuid_r(uid, &mut entry, start, size, &mut found) };
-        // SAFETY: the texts of an entry that was found are in the buffer.
-        let user = (!found.is_null()).then(|| unsafe {
-            UserEntry {
+        // SAFETY: all zeros, its pointers null, is a value of the structure. There is room for the entry, for its texts and
+        // for the pointer. The texts of an entry that was found are in the buffer.
+        unsafe {
+            let mut entry: libc::passwd = std::mem::zeroed();
+            let code = libc::getpwuid_r(uid, &mut entry, start, size, &mut found);
+            let user = (!found.is_null()).then(|| UserEntry {
                 name: text(entry.pw_name),
                 uid: entry.pw_uid,
                 gid: entry.pw_gid,
                 home: text(entry.pw_dir).into(),
                 shell: text(entry.pw_shell).into(),
-            }
-        });
-        (code, user)
+            });
+            (code, user)
+        }
     })
 }
 
 /// Looks up a group by id. `None`: the database has no such group.
 pub(crate) fn group_entry(gid: u32) -> io::Result<Option<GroupEntry>> {
     with_growing_buffer(|buffer| {
-        // SAFETY: all zeros, its pointers null, is a value of the structure.
-        let mut entry: libc::group = unsafe { std::mem::zeroed() };
         let mut found = ptr::null_mut();
         let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: there is room for the entry, for its texts and for the pointer.
-        let code = unsafe { libc::getgrgid_r(gid, &mut entry, start, size, &mut found) };
-        // SAFETY: the texts of an entry that was found are in the buffer, and so is the list of
-        // them, which a null pointer ends.
-        let group = (!found.is_null()).then(|| unsafe {
-            let mut members = Vec::new();
-            let mut member = entry.gr_mem;
-            while !member.is_null() && !member.read_unaligned().is_null() {
-                members.push(text(member.read_unaligned()));
-                member = member.add(1);
-            }
-            GroupEntry {
-                name: text(entry.gr_name),
-                gid: entry.gr_gid,
-                members,
-            }
-        });
-        (code, group)
+        // SAFETY: all zeros, its pointers null, is a value of the structure. There is room for the entry, for its texts and
+        // for the pointer. The texts of an entry that was found are in the buffer, and so is the list of them, which a null
+        // pointer ends.
+        unsafe {
+            let mut entry: libc::group = std::mem::zeroed();
+            let code = libc::getgrgid_r(gid, &mut entry, start, size, &mut found);
+            let group = (!found.is_null()).then(|| {
+                let mut members = Vec::new();
+                let mut member = entry.gr_mem;
+                while !member.is_null() && !member.read_unaligned().is_null() {
+                    members.push(text(member.read_unaligned()));
+                    member = member.add(1);
+                }
+                GroupEntry {
+                    name: text(entry.gr_name),
+                    gid: entry.gr_gid,
+                    members,
+                }
+            });
+            (code, group)
+        }
     })
 }
 

@@ -8,7 +8,8 @@ use super::{Local, Meta};
 /// A task whose future is there, for the owner thread. [`Local::ended`] is when to drop it.
 pub(crate) struct Entry<L: Local> {
     waker: Waker,
-    /// Of the task that the waker belongs to. Neither `Send` nor `Sync`: it stays on the owner thread.
+    /// Of the task that the waker belongs to. Neither `Send` nor `Sync`: it stays on the owner
+    /// thread.
     meta: NonNull<Meta<L>>,
 }
 
@@ -21,7 +22,8 @@ impl<L: Local> Entry<L> {
     }
 
     fn meta(&self) -> &Meta<L> {
-        // SAFETY: the waker keeps the task's memory, and the metadata in it, which is only ever shared.
+        // SAFETY: the waker keeps the task's memory, and the metadata in it, which is only ever
+        // shared.
         unsafe { self.meta.as_ref() }
     }
 

@@ -16,7 +16,8 @@ pub(crate) struct Output<T, L: Local> {
     _local: PhantomData<*const ()>,
 }
 
-/// `async_task`'s handle. Its `Drop` would cancel the task: it is always [detached](async_task::Task::detach) instead.
+/// `async_task`'s handle. Its `Drop` would cancel the task: it is always
+/// [detached](async_task::Task::detach) instead.
 type Handle<T, L> = async_task::Task<Result<T, Payload>, Meta<L>>;
 
 impl<T, L: Local> Output<T, L> {
@@ -71,7 +72,8 @@ impl<T, L: Local> Output<T, L> {
                 Poll::Ready(Some(take_output(&mut self.task)))
             }
             State::Ended => {
-                // The task is about to end, and this is called by the wake of its awaiter: `async_task` has no output yet.
+                // The task is about to end, and this is called by the wake of its awaiter:
+                // `async_task` has no output yet.
                 waker.wake_by_ref();
                 Poll::Pending
             }
@@ -84,7 +86,8 @@ impl<T, L: Local> Output<T, L> {
         let before = self.meta().awaiter.take();
         let awaiter = before.filter(|awaiter| awaiter.will_wake(waker));
         let awaiter = awaiter.unwrap_or_else(|| waker.clone());
-        // The drop of the former waker and the clone are user code, which may have run the task to its end.
+        // The drop of the former waker and the clone are user code, which may have run the task to
+        // its end.
         if self.meta().state.get() == State::Alive {
             self.meta().awaiter.set(Some(awaiter));
         }
@@ -124,26 +127,27 @@ fn let_go<T, L: Local>(task: Handle<T, L>) {
     if meta.state.get() == State::Alive {
         return task.detach();
     }
-    let output = Unseen(ManuallyDrop::new(task));
+    let output = Unseen(Some(task));
     // The output may hold the handle of another task, and so on.
     // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
     unsafe { drop_flat_unbound(output) };
 }
 
 /// The output of a task that has ended, by its handle, which no caller will see.
-struct Unseen<T, L: Local>(ManuallyDrop<Handle<T, L>>);
+struct Unseen<T, L: Local>(Option<Handle<T, L>>);
 
 impl<T, L: Local> Drop for Unseen<T, L> {
     fn drop(&mut self) {
-        // SAFETY: it is not used afterwards.
-        let mut task = unsafe { ManuallyDrop::take(&mut self.0) };
+        let Some(mut task) = self.0.take() else {
+            return;
+        };
         if task.is_finished() {
             let output = take_output(&mut task);
             task.metadata().discard(output);
             return task.detach();
         }
         // Dropped by the wake of its own awaiter: `async_task` has no output yet.
-        let output = Self(ManuallyDrop::new(task));
+        let output = Self(Some(task));
         // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
         let output = unsafe { forget_lifetime(output) };
         L::later(Box::new(|| drop(output)));

@@ -429,7 +429,7 @@ fn the_registry_sees_who_awaits_a_task() {
 #[repr(align(64))]
 struct Wide {
     bytes: [u8; 4096],
-    address: Option<usize>,
+    address: Cell<Option<usize>>,
     _guard: Guard,
     _pinned: std::marker::PhantomPinned,
 }
@@ -441,12 +441,11 @@ impl Future for Wide {
         let address = (&raw const *self).addr();
         assert_eq!(address % 64, 0);
         assert!(self.bytes.iter().all(|&byte| byte == 7));
-        if let Some(before) = self.address {
+        if let Some(before) = self.address.get() {
             assert_eq!(before, address, "moved");
             return Poll::Ready(address);
         }
-        // SAFETY: nothing is moved out.
-        unsafe { self.get_unchecked_mut() }.address = Some(address);
+        self.address.set(Some(address));
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -455,7 +454,10 @@ impl Future for Wide {
 impl Drop for Wide {
     fn drop(&mut self) {
         let address = (&raw const *self).addr();
-        assert!(self.address.is_none_or(|before| before == address), "moved");
+        assert!(
+            self.address.get().is_none_or(|before| before == address),
+            "moved"
+        );
     }
 }
 
@@ -466,7 +468,7 @@ fn a_wide_future_is_aligned_and_stays_where_it_is() {
         let (guard, drops) = guard();
         let (entry, mut output) = world.spawn(Wide {
             bytes: [7; 4096],
-            address: None,
+            address: Cell::new(None),
             _guard: guard,
             _pinned: std::marker::PhantomPinned,
         });

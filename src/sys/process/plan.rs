@@ -228,13 +228,14 @@ impl Steps {
             }
             None => {}
         }
-        if let Some(group) = group {
-            // SAFETY: takes a number.
-            checked(unsafe { libc::setgid(*group) })?;
-        }
-        if let Some(user) = user {
-            // SAFETY: takes a number.
-            checked(unsafe { libc::setuid(*user) })?;
+        // SAFETY: both take a number.
+        unsafe {
+            if let Some(group) = group {
+                checked(libc::setgid(*group))?;
+            }
+            if let Some(user) = user {
+                checked(libc::setuid(*user))?;
+            }
         }
         Ok(())
     }
@@ -275,13 +276,13 @@ const IGNORABLE: [i32; 18] = [
 
 /// In the child: no signal is ignored, none blocked.
 fn reset_signals() {
-    for number in RESET {
-        // SAFETY: the default action runs nothing of ours; it is refused for some numbers, which have it anyway.
-        unsafe { libc::signal(number, libc::SIG_DFL) };
-    }
     let mut none = MaybeUninit::uninit();
-    // SAFETY: the first call fills the set, the second one reads it.
+    // SAFETY: the default action runs no code of this process; it is refused for some numbers, which have it anyway. The
+    // set is filled by one call and read by the next.
     unsafe {
+        for number in RESET {
+            libc::signal(number, libc::SIG_DFL);
+        }
         libc::sigemptyset(none.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
@@ -294,24 +295,24 @@ pub(crate) fn has_inheritable_signals() -> bool {
 
 fn has_blocked_signals() -> bool {
     let mut mask = MaybeUninit::uninit();
-    // SAFETY: a null pointer changes nothing; `mask` has room for the answer.
-    let result =
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) };
-    if result != 0 {
-        return false;
+    // SAFETY: a null pointer changes nothing; `mask` has room for the answer, which is there when the call has succeeded.
+    // The numbers are those of signals.
+    unsafe {
+        if libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) != 0 {
+            return false;
+        }
+        let mask = mask.assume_init();
+        RESET
+            .into_iter()
+            .any(|number| libc::sigismember(&mask, number) == 1)
     }
-    // SAFETY: filled by the call, which has succeeded.
-    let mask = unsafe { mask.assume_init() };
-    // SAFETY: the set is a whole one, the number that of a signal.
-    RESET
-        .into_iter()
-        .any(|number| unsafe { libc::sigismember(&mask, number) } == 1)
 }
 
 fn is_ignored(number: i32) -> bool {
     let mut current = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: a null pointer changes nothing; `current` has room for the answer.
-    let result = unsafe { libc::sigaction(number, std::ptr::null(), current.as_mut_ptr()) };
-    // SAFETY: filled by the call if it has succeeded.
-    result == 0 && unsafe { current.assume_init() }.sa_sigaction == libc::SIG_IGN
+    // SAFETY: a null pointer changes nothing; `current` has room for the answer, which is there if the call has succeeded.
+    unsafe {
+        let result = libc::sigaction(number, std::ptr::null(), current.as_mut_ptr());
+        result == 0 && current.assume_init().sa_sigaction == libc::SIG_IGN
+    }
 }
