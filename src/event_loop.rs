@@ -1,9 +1,9 @@
 //! The loop.
 //!
 //! ```text
-//!    ┌─> pending ─> idle ─> prepare ─> poll ─> pending (≤ 8) ─> check ─> closing ─> now ─> timers ─┐
-//!    └──────────────────────────────────────────────────────────────────────────────────────────────┘
-//!         after every callback of every phase:   { all ticks ─> all microtasks } until both are empty
+//!    ┌─> pending ─> idle ─> prepare ─> poll ─> pending (≤ 8) ─> check ─> closing ─> timers ─┐
+//!    └──────────────────────────────────────────────────────────────────────────────────────┘
+//!        after every callback in every phase: { all ticks ─> all microtasks } until both are empty
 //! ```
 //!
 //! Read [`Core::turn`] first. It is libuv's iteration. Since libuv 1.45 the timers come last; a run
@@ -18,8 +18,8 @@
 //! - **Phase**: one of seven steps of a turn, which runs the callbacks of one kind of event.
 //! - **Pass**: one walk of a phase over its entries. It takes a snapshot: what is added while it
 //!   runs waits for the next pass.
-//! - **Callback**: a piece of user code that a phase runs: a closure, or the wake and poll of a task
-//!   that waited for the phase.
+//! - **Callback**: a piece of user code that a phase runs: a closure, or the wake and poll of a
+//!   task that waited for the phase.
 //! - **Dispatch**: to run one callback and then drain the lanes (`dispatch.rs`).
 //! - **Lane**: a queue that belongs to no phase. There are two: ticks and microtasks.
 //! - **Tick**: a closure of the first lane ([`next_tick`](crate::next_tick)).
@@ -29,8 +29,10 @@
 //! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not a
 //!   task: it may borrow from its caller.
 //! - **Owner thread**: the thread that created the loop, and the only one that runs its user code.
-//! - **Inbox**: the queue through which other threads send wakes and calls; the poll phase empties it.
-//! - **Source**: a registered descriptor, such as a socket. It records its readiness and its waiters.
+//! - **Inbox**: the queue through which other threads send wakes and calls; the poll phase empties
+//!   it.
+//! - **Source**: a registered descriptor, such as a socket. It records its readiness and its
+//!   waiters.
 //! - **Readiness**: what a source can do without blocking. An event of the kernel sets it; the
 //!   attempt that would block clears it.
 //! - **Handle**: a long-lived object of the loop: timer, hook, async handle, source. A handle is
@@ -42,9 +44,10 @@
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`budget.rs`).
-//! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so that
-//!   the loop goes on (`contain.rs`).
-//! - **Layer above**: the extension that implements Node's API; the loop keeps its state (`upper.rs`).
+//! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
+//!   that the loop goes on (`contain.rs`).
+//! - **Layer above**: the extension that implements Node's API; the loop keeps its state
+//!   (`upper.rs`).
 //! - **Site**: the line of the program that created a handle, task or job; reports name it.
 //! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
 

@@ -1,7 +1,7 @@
 //! The child processes of this loop, in the order of start, until they are reaped.
 //!
 //! ```text
-//!   start ──> running ── descriptor readable, or SIGCHLD ──> end of the batch: reaped ──> waiters woken
+//!   start ──> running ── descriptor readable or SIGCHLD ──> end of batch: reaped ──> waiters woken
 //!                └── handle dropped: stays listed, reaped like the others, no waiter
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The loop as other threads see it.
+//! The handle to a loop for other threads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use crate::raw::nesting::Flat;
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
-/// What is sent through it arrives in the poll phase, each as a callback of its own, in the order
-/// of sending. A loop that sleeps is woken once, however much is sent until it looks.
+/// Calls and spawns arrive in the poll phase, each as a callback of its own, in the order of
+/// sending. A sleeping loop is woken once for all sends that come before it runs.
 ///
 /// # Examples
 ///
@@ -48,12 +48,12 @@ impl Remote {
         Self { shared }
     }
 
-    /// Spawns the future that `make` returns. `make` runs on the loop's thread, as the task's first
-    /// step, so the future need not be `Send`.
+    /// Spawns the future that `make` returns. `make` runs on the owner thread, as the first step of
+    /// the task, so the future need not be `Send`.
     ///
     /// # Errors
     ///
-    /// When the loop is gone; `make` is dropped on this thread then.
+    /// If the loop was dropped; then `make` is dropped on this thread.
     #[track_caller]
     pub fn spawn<M, F>(&self, make: M) -> Result<RemoteJoinHandle<F::Output>, Error>
     where
@@ -75,13 +75,13 @@ impl Remote {
         Ok(RemoteJoinHandle { state })
     }
 
-    /// Calls `call` on the loop's thread, in the poll phase, followed by a drain of the lanes. A
-    /// panic in it is one of a callback: it comes out of the call that runs the loop.
+    /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic
+    /// of `call` is a panic of a callback: it propagates out of the run of the loop.
     ///
     /// # Errors
     ///
-    /// When the loop is gone; `call` is dropped on this thread then. It is dropped unrun, without
-    /// notice, when the loop goes before it gets to it.
+    /// If the loop was dropped; then `call` is dropped on this thread. A loop that is dropped later
+    /// drops the calls it has not run, without a notice.
     pub fn call(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.shared
             .inbox
@@ -89,31 +89,31 @@ impl Remote {
             .map_err(|_| Error::LOOP_CLOSED)
     }
 
-    /// Lets something arrive on the loop's thread, in the poll phase, followed by a drain of the
-    /// lanes. Dropped if the loop is gone, which `false` says, or goes before it gets to it.
+    /// Delivers `arrival` on the owner thread, in the poll phase; a drain of the lanes follows.
+    /// Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
     pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) -> bool {
         self.shared.inbox.push(Message::Arrival(arrival)).is_ok()
     }
 
-    /// [Stops](LoopHandle::stop) the loop after the turn in which it sees this.
+    /// [Stops](LoopHandle::stop) the loop after the turn in which this call arrives.
     ///
     /// # Errors
     ///
-    /// When the loop is gone.
+    /// If the loop was dropped.
     pub fn stop(&self) -> Result<(), Error> {
         self.call(|| LoopHandle::current().stop())
     }
 
-    /// Ends the wait of the poll phase: the loop makes a turn.
+    /// Wakes the loop: the wait of its poll phase ends, and the turn goes on.
     ///
     /// # Errors
     ///
-    /// When the loop is gone.
+    /// If the loop was dropped.
     pub fn wake(&self) -> Result<(), Error> {
         self.call(|| ())
     }
 
-    /// Whether the loop has been dropped.
+    /// Returns whether the loop has been dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.inbox.is_closed()
@@ -128,16 +128,17 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-/// What the loop and the thread that spawned share.
+/// The state that the task shares with the thread that spawned it.
 struct State<T> {
-    /// May hold the handle of another task, and so on.
+    /// The output. It may own the handle of another task, and so on, so it is dropped without deep
+    /// recursion.
     output: Option<Flat<Result<T, JoinError>>>,
-    /// Whether the handle has delivered the output.
+    /// Whether the handle has returned the output.
     is_taken: bool,
-    /// Who awaits the output.
+    /// The waker of the task that awaits the output.
     waiter: Option<Waker>,
     aborted: bool,
-    /// Whom to wake for an abort.
+    /// The waker to call for an abort.
     forward: Option<Waker>,
 }
 
@@ -157,7 +158,8 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The loop's end; reports "cancelled" if it goes before it has sent anything.
+/// The sending side, owned by the task. Its drop reports the task as cancelled if no output was
+/// sent.
 struct Sender<T: 'static> {
     state: Arc<Mutex<State<T>>>,
 }
@@ -184,7 +186,7 @@ impl<T: 'static> Drop for Sender<T> {
     }
 }
 
-/// The task beside the task: hands the output out and the abort in.
+/// The task on the loop: awaits the spawned task, sends its output, and forwards an abort to it.
 struct Forward<T: 'static> {
     task: JoinHandle<T>,
     sender: Sender<T>,
@@ -194,7 +196,7 @@ impl<T: 'static> Future for Forward<T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // The clone and the drop of a waker may be anybody's code: neither under the lock.
+        // Cloning or dropping a waker may run user code; neither happens under the lock.
         let waker = cx.waker().clone();
         let (before, aborted) = {
             let mut state = lock(&self.sender.state);
@@ -210,31 +212,31 @@ impl<T: 'static> Future for Forward<T> {
     }
 }
 
-/// Awaits, from any thread, the output of a task spawned through a [`Remote`].
+/// A future, for any thread, of the output of a task that was spawned through a [`Remote`].
 ///
-/// Dropping it detaches the task. It is a future for any executor, and [`join`](Self::join) waits
-/// without one.
+/// Any executor can poll it; [`join`](Self::join) blocks without one. Dropping it detaches the
+/// task.
 ///
 /// # Cancel safety
 ///
-/// Polling it by reference and giving up in between loses nothing.
+/// Dropping a future that polls the handle by reference loses no output.
 ///
 /// # Panics
 ///
-/// Polling it again after it was ready.
+/// If it is polled again after it was ready.
 #[must_use = "dropping the handle detaches the task"]
 pub struct RemoteJoinHandle<T> {
     state: Arc<Mutex<State<T>>>,
 }
 
 impl<T> RemoteJoinHandle<T> {
-    /// Blocks this thread until the task has ended.
+    /// Blocks this thread until the task has completed, and returns its output.
     ///
-    /// Not on the loop's own thread: it would wait for itself.
+    /// Calling this on the owner thread is a deadlock: the loop would wait for itself.
     ///
     /// # Errors
     ///
-    /// When the task panicked, was aborted, or went with its loop.
+    /// If the task panicked, was aborted, or was dropped with its loop.
     pub fn join(mut self) -> Result<T, JoinError> {
         let this_thread = thread::current();
         let waker = waker_fn::waker_fn(move || this_thread.unpark());
@@ -247,7 +249,8 @@ impl<T> RemoteJoinHandle<T> {
         }
     }
 
-    /// Ends the task as soon as the loop gets to it; without effect once it has returned.
+    /// Aborts the task in the next poll phase of its loop. It has no effect once the task has
+    /// completed.
     pub fn abort(&self) {
         let forward = {
             let mut state = lock(&self.state);
@@ -259,7 +262,7 @@ impl<T> RemoteJoinHandle<T> {
         }
     }
 
-    /// Whether the task has ended and its output can be had at once.
+    /// Returns whether the task has completed and its output is available.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let state = lock(&self.state);

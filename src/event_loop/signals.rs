@@ -1,13 +1,15 @@
-//! Who listens to signals on this loop, in the order of start, and what was caught for them.
+//! The signal listeners of this loop, in the order of start, and the signals that were caught for
+//! them.
 //!
 //! ```text
-//!   handler: note ──> Caught ── collect ──> waiting, one entry a listener ── begin_pass ──> due ── next ──> called
+//!   handler: note ──> Caught ── collect ──> waiting, an entry for each listener
+//!                                            └── begin_pass ──> due ── next ──> called
 //! ```
 //!
-//! The handler and the loop share [`Caught`] alone. It is emptied before a listener comes or goes,
-//! so a signal is for those who listened when it was caught. A listener that is stopped, or started
-//! for another signal, between the catch and its turn is passed over (R245), and reported closed
-//! only then (R115).
+//! The signal handler and the loop share [`Caught`] alone. It is emptied before a listener starts
+//! or stops, so a signal is delivered to the listeners that were started when it was caught. A
+//! listener that is stopped, or started for another signal, before its call is skipped (R245), and
+//! its close completes only after that (R115).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,17 +24,17 @@ use crate::kinds::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::signal::{Caught, SIGCHLD, Watch, watch};
 
-/// What a listener and the loop share.
+/// The state that a listener shares with the loop.
 pub(crate) struct Listener {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
-    /// The signal it listens to and its place in the order of start.
+    /// The signal of the listener and its place in the order of start.
     started: Cell<Option<(i32, u64)>>,
-    /// Whether it stops before its first call.
+    /// Whether the listener stops before its first call.
     once: Cell<bool>,
-    /// Whether an entry waits for it that was made since it was started.
+    /// Whether the listener has an entry that was created since its start.
     is_waiting: Cell<bool>,
-    /// How many entries there are for it, passed over or not.
+    /// The number of entries of the listener, including those that will be skipped.
     entries: Cell<usize>,
 }
 
@@ -48,7 +50,7 @@ impl Listener {
         })
     }
 
-    /// The signal it listens to.
+    /// Returns the signal of the listener.
     pub(crate) fn number(&self) -> Option<i32> {
         self.started.get().map(|(number, _)| number)
     }
@@ -69,14 +71,14 @@ impl Owner for Listener {
     }
 }
 
-/// A listener, with the place it had at the time of the catch.
+/// A listener, with its place when the signal was caught.
 struct Entry {
     listener: Rc<Listener>,
     place: u64,
 }
 
 impl Entry {
-    /// Whether the listener was neither stopped nor started for another signal since.
+    /// Returns whether the listener was neither stopped nor started for another signal since.
     fn is_wanted(&self) -> bool {
         let started = self.listener.started.get();
         started.is_some_and(|(_, place)| place == self.place)
@@ -85,24 +87,24 @@ impl Entry {
 
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Made with the first listener.
+    /// Created with the first listener.
     caught: OnceCell<Arc<Caught>>,
-    /// By signal, then by place.
+    /// The listeners, by signal, then by place.
     listeners: RefCell<BTreeMap<(i32, u64), Rc<Listener>>>,
-    /// What the process is asked to catch for this loop, and for how many.
+    /// The signals that the process catches for this loop, each with the number of its users.
     watches: RefCell<BTreeMap<i32, (Watch, usize)>>,
     next_place: Cell<u64>,
-    /// Whether SIGCHLD was caught since that was last asked.
+    /// Whether SIGCHLD was caught since the last check.
     saw_child: Cell<bool>,
-    /// For whom something was caught.
+    /// The entries of caught signals.
     waiting: RefCell<VecDeque<Entry>>,
-    /// Whose turn it is.
+    /// The entries of the running pass.
     due: RefCell<VecDeque<Entry>>,
 }
 
 impl Signals {
-    /// Starts a listener behind all others; one that listens to the same signal already keeps its
-    /// place.
+    /// Starts a listener behind all others. A listener that is already started for this signal
+    /// keeps its place.
     // Rule R246.
     pub(crate) fn start(
         &self,
@@ -135,10 +137,10 @@ impl Signals {
         }
     }
 
-    /// Has the process catch a signal for this loop.
+    /// Installs the handler of a signal for this loop.
     pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
         if let Some((watch, count)) = self.watches.borrow_mut().get_mut(&number) {
-            // Another handler may have taken the place of ours since the first listener started.
+            // Another handler may have replaced ours since the first listener started.
             watch.install()?;
             *count += 1;
             return Ok(());
@@ -161,7 +163,7 @@ impl Signals {
         }
     }
 
-    /// Whether something was caught, or is left from a pass that a panic cut short.
+    /// Returns whether a signal was caught, or is left from a pass that a panic interrupted.
     pub(crate) fn any(&self) -> bool {
         self.marked().is_some()
             || !self.waiting.borrow().is_empty()
@@ -173,9 +175,9 @@ impl Signals {
         !self.due.borrow().is_empty()
     }
 
-    /// Before a listener comes or goes: what was caught is for those who are there. The mark of the
-    /// first catch stays until the pass, so that a later catch leaves no wake-up behind for what
-    /// the pass delivers.
+    /// Assigns the caught signals to their listeners, before a listener starts or stops. The mark
+    /// of the first catch stays until the pass, so that a later catch leaves no wake-up behind for
+    /// what the pass delivers.
     fn collect(&self) {
         if let Some(caught) = self.marked() {
             self.assign(caught);
@@ -187,8 +189,8 @@ impl Signals {
         caught.any().then_some(caught)
     }
 
-    /// Makes an entry for each listener of each signal that was caught: signals in the order of the
-    /// catch, listeners in the order of start.
+    /// Creates an entry for each listener of each caught signal: signals in the order of the catch,
+    /// listeners in the order of start.
     fn assign(&self, caught: &Caught) {
         let listeners = self.listeners.borrow();
         let mut waiting = self.waiting.borrow_mut();
@@ -197,7 +199,8 @@ impl Signals {
                 self.saw_child.set(true);
             }
             for (&(_, place), listener) in listeners.range((number, 0)..=(number, u64::MAX)) {
-                // Caught again before its turn: once for all catches (R241).
+                // The signal was caught again before its delivery: one call serves all catches
+                // (R241).
                 if !listener.is_waiting.replace(true) {
                     listener.entries.set(listener.entries.get() + 1);
                     let listener = listener.clone();
@@ -207,8 +210,8 @@ impl Signals {
         }
     }
 
-    /// A pass begins: all that was caught until now comes to its turn, after what an unfinished
-    /// pass has left.
+    /// Begins a pass over the rest of an interrupted pass and all signals that were caught until
+    /// now.
     pub(crate) fn begin_pass(&self) {
         if let Some(caught) = self.marked() {
             caught.unmark();
@@ -221,13 +224,13 @@ impl Signals {
         self.due.borrow_mut().append(&mut waiting);
     }
 
-    /// Whether SIGCHLD was caught since the last time.
+    /// Returns whether SIGCHLD was caught since the last call.
     pub(super) fn saw_child(&self) -> bool {
         self.saw_child.replace(false)
     }
 
-    /// The next listener that is to be called. `true` says that it was for once, and is stopped
-    /// now.
+    /// Returns the next listener to call, and whether it was a one-shot listener, which is now
+    /// stopped.
     pub(crate) fn next(&self) -> Option<(Rc<Listener>, bool)> {
         loop {
             let entry = self.due.borrow_mut().pop_front()?;
@@ -243,7 +246,7 @@ impl Signals {
         }
     }
 
-    /// After a fork: what was caught before is the parent's.
+    /// Drops the signals caught before a fork, which belong to the parent.
     // Rule R328.
     pub(super) fn forget_caught(&self) {
         self.begin_pass();
@@ -265,7 +268,7 @@ impl Signals {
 }
 
 impl Core {
-    /// Calls those whose turn it is.
+    /// Calls the listeners of the pass.
     pub(super) fn run_signals(&self) {
         while let Some((listener, once)) = self.late.parts().signals.next() {
             if once {

@@ -1,9 +1,9 @@
-//! The sources of I/O: what is ready in each direction, and who waits for it.
+//! The I/O sources: the readiness of each direction, and its waiters.
 //!
-//! Sources are registered once, edge-triggered. An event sets a direction ready; it stays so until
-//! the owner finds out by trying that it is not any more. So a busy socket costs no system call but
-//! its own reads and writes. A key holds a slot and a generation: an event of a source that is
-//! gone, still in the batch when its slot or its descriptor has a new tenant, finds nobody (R94).
+//! A source is registered once, edge-triggered. An event makes a direction ready; it stays ready
+//! until an attempt would block. So a busy socket costs no system calls besides its reads and
+//! writes. A key consists of a slot and a generation: an event of a closed source that is still in
+//! the batch does not reach a new source in its slot or with its descriptor (R94).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
@@ -17,27 +17,27 @@ use crate::kinds::Kind;
 use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
 use crate::sys::slots::Slots;
 
-/// Half of the key is the slot, the other half the generation.
+/// One half of a key is the slot, the other half the generation.
 const SLOT_BITS: u32 = usize::BITS / 2;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 
-/// The key of the descriptor that tells of changes of files; no source has it.
+/// The key of the descriptor that reports file changes; no source has it.
 #[cfg(feature = "fs")]
 pub(crate) const WATCHES_KEY: usize = MAX_KEY;
 
-/// What one can wait for.
+/// What a task can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
     Write,
-    /// Urgent data.
+    /// Urgent (out-of-band) data.
     Priority,
-    /// The end of what the peer writes.
+    /// The peer has shut down its writing direction.
     HangUp,
 }
 
 impl Direction {
-    /// What must have happened.
+    /// Returns the readiness that ends a wait for this direction.
     #[inline]
     pub(crate) const fn ready(self) -> Ready {
         match self {
@@ -58,43 +58,43 @@ impl Direction {
     }
 }
 
-/// What a source and the loop share.
+/// The state that a source shares with the loop.
 pub(crate) struct SourceState {
     pub(crate) header: Rc<Header>,
     pub(crate) key: usize,
-    /// While it is registered, on behalf of the source.
+    /// The descriptor, while it is registered.
     registered: Cell<Option<RawSource>>,
-    /// Set by events. A direction stays ready until an attempt finds that it is not.
+    /// The readiness, set by events. A direction stays ready until an attempt would block.
     ready: Cell<Ready>,
     read: Waiters,
     write: Waiters,
-    /// For priority and hang-up, which hardly anybody waits for.
+    /// The waiters for priority and hang-up, boxed because they are rare.
     rare: OnceCell<Box<[Waiters; 2]>>,
-    /// Whether who waits to write keeps the loop alive although the handle is unref'd, as libuv's
+    /// Whether a waiting writer keeps the loop alive although the handle is unref'd, as libuv's
     /// write requests do.
     // Rule R156.
     pub(crate) writes_are_requests: Cell<bool>,
-    /// Whether such a wait is counted.
+    /// Whether such a wait is counted as a keeper.
     request_counted: Cell<bool>,
-    /// Nobody's wait counts any more, though a waker may be left in a slot.
+    /// Waits no longer count, though a waker may be left in a slot.
     is_gone: Cell<bool>,
 }
 
 impl SourceState {
-    /// From now on [`shut`](Owner::shut) takes the source out of the poller.
+    /// Sets the descriptor, which [`shut`](Owner::shut) deregisters from the poller.
     pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource) {
         self.registered.set(Some(source));
         let owner = Rc::downgrade(self);
         self.header.belongs_to(owner);
     }
 
-    /// After a fork: registers the source with the poller of this process.
+    /// Registers the source with the poller of the child process after a fork.
     pub(super) fn register_again(&self, poller: &Poller) -> io::Result<()> {
         let source = self.registered.get();
         source.map_or(Ok(()), |source| poller.add_again(source, self.key))
     }
 
-    /// Whether the source has left the loop.
+    /// Returns whether the source was deregistered.
     #[inline]
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone.get()
@@ -105,25 +105,27 @@ impl SourceState {
         self.ready.get().intersects(direction.ready())
     }
 
-    /// An event has come.
+    /// Adds the readiness of an event.
     #[inline]
     pub(crate) fn add_ready(&self, ready: Ready) {
         self.ready.set(self.ready.get().with(ready));
     }
 
-    /// No attempt is to be made until [`add_ready`](Self::add_ready) says so again.
+    /// Clears the readiness of a deferred direction, until [`add_ready`](Self::add_ready) restores
+    /// it.
     pub(crate) fn put_off(&self, direction: Direction) {
         self.ready.set(self.ready.get().without(direction.ready()));
     }
 
-    /// An attempt would have blocked.
+    /// Clears the readiness of a direction after an attempt that would have blocked.
     pub(crate) fn clear_ready(&self, direction: Direction) {
         let gone = direction.ready().with(direction.ready_for_good());
         self.ready.set(self.ready.get().without(gone));
     }
 
-    /// An attempt got less than it asked for: nothing is left until the next event, where events
-    /// tell of the end too.
+    /// Clears the readiness of a direction after a partial transfer: the buffer is exhausted until
+    /// the next event. It does so only where EOF is an event of its own, since otherwise the next
+    /// attempt must find EOF.
     #[cfg(any(unix, feature = "net"))]
     #[inline]
     pub(crate) fn clear_after_partial(&self, direction: Direction) {
@@ -133,7 +135,7 @@ impl SourceState {
         }
     }
 
-    /// Those who wait for a direction.
+    /// Returns the waiters of a direction.
     #[inline]
     pub(crate) fn waiters(&self, direction: Direction) -> &Waiters {
         match direction {
@@ -158,7 +160,7 @@ impl SourceState {
         }
     }
 
-    /// Somebody waits for a direction now: counts that, unless it is.
+    /// Updates liveness for a new wait, unless the source is already counted.
     #[inline(always)]
     pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
         let is_request = direction == Direction::Write && self.writes_are_requests.get();
@@ -172,8 +174,7 @@ impl SourceState {
         }
     }
 
-    /// Whether somebody waits to read and nobody to write, and the loop's books say so: by far the
-    /// most usual case.
+    /// Fast path: only a reader is waiting and the handle is already counted active.
     #[inline]
     pub(crate) fn reads_only(&self) -> bool {
         self.read.any()
@@ -182,8 +183,8 @@ impl SourceState {
             && !self.request_counted.get()
     }
 
-    /// Brings the loop's books in line with who waits: after somebody began, gave up, or was woken
-    /// and had the time to wait again.
+    /// Updates liveness from the waiters: after a wait began, was dropped, or was woken and has had
+    /// the chance to start again.
     #[inline(never)]
     pub(crate) fn count_waits(&self, core: &Core) {
         if self.is_gone.get() {
@@ -201,12 +202,12 @@ impl SourceState {
         }
     }
 
-    /// Whether a wait keeps the loop alive although the handle is unref'd.
+    /// Returns whether a wait keeps the loop alive although the handle is unref'd.
     pub(super) fn has_request(&self) -> bool {
         self.request_counted.get()
     }
 
-    /// The directions that somebody waits for, and what the wakers of those point to.
+    /// Returns the directions with waiters, and the data pointers of their wakers.
     pub(super) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
         use Direction::{HangUp, Priority, Read, Write};
         [Read, Write, Priority, HangUp]
@@ -216,7 +217,7 @@ impl SourceState {
             .collect()
     }
 
-    /// The source is gone: nobody waits for it any more.
+    /// Stops counting the waits of a source that was closed.
     pub(crate) fn end_waits(&self, core: &Core) {
         self.is_gone.set(true);
         core.set_active(&self.header, false);
@@ -244,21 +245,21 @@ impl Owner for SourceState {
     }
 }
 
-/// Those who wait for one direction.
+/// The waiters of one direction.
 #[derive(Default)]
 pub(crate) struct Waiters {
-    /// The one place of the `poll_*` functions: the last caller has it. It keeps its waker when
-    /// that was woken: the same task will probably wait again, which costs a comparison then.
+    /// The waker of the last caller of a `poll_*` function. It stays here after it was woken: the
+    /// task will probably wait again, which then costs a comparison in place of a clone.
     slot: Cell<Option<Waker>>,
-    /// Apart: a stream that is read through `poll_*` has none.
+    /// The waiting futures, boxed: a stream that is read through `poll_*` has none.
     futures: OnceCell<Box<RefCell<WaitList>>>,
-    /// Who waits: [`SLOT`], [`FUTURES`], both or none.
+    /// The kinds of waiters: [`SLOT`], [`FUTURES`], both or none.
     waiting: Cell<u8>,
 }
 
-/// The waker in the slot waits.
+/// The waker in the slot is waiting.
 const SLOT: u8 = 1;
-/// Futures wait.
+/// Futures are waiting.
 const FUTURES: u8 = 2;
 
 impl Waiters {
@@ -278,7 +279,7 @@ impl Waiters {
         self.waiting.set(if waits { others | who } else { others });
     }
 
-    /// Makes `waker` the one to be woken for the `poll_*` functions.
+    /// Sets the waker of the `poll_*` functions.
     #[inline(always)]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
         match self.slot.take() {
@@ -290,7 +291,7 @@ impl Waiters {
         }
     }
 
-    /// Another waker for the slot, which is empty now. Apart, since it is rare.
+    /// Puts another waker into the empty slot. It is a separate function since it is rare.
     #[inline(never)]
     fn change_slot(&self, before: Option<Waker>, waker: &Waker) {
         self.slot.set(Some(waker.clone()));
@@ -298,7 +299,7 @@ impl Waiters {
         drop(before);
     }
 
-    /// Takes the waker of the `poll_*` functions out, if it waits; [`keep`](Self::keep) takes it
+    /// Takes the waker of the `poll_*` functions if it is waiting; [`keep`](Self::keep) puts it
     /// back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
@@ -310,7 +311,7 @@ impl Waiters {
         }
     }
 
-    /// A waker that was woken goes back to its place, unless that has been taken meanwhile.
+    /// Puts a waker back that was woken, unless the slot has another one by now.
     #[inline]
     pub(crate) fn keep(&self, waker: Waker) {
         let newer = self.slot.take();
@@ -323,7 +324,7 @@ impl Waiters {
         }
     }
 
-    /// Adds a future, or renews the waker of the one with this key. Returns the key.
+    /// Adds a future, or replaces the waker of the future with this key. Returns the key.
     pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
         let new = waker.clone();
         let mut list = self.futures.get_or_init(Box::default).borrow_mut();
@@ -337,12 +338,12 @@ impl Waiters {
         };
         self.set_waiting(FUTURES, true);
         drop(list);
-        // Outside the borrow: the drop of a waker may be anybody's code.
+        // Dropping a waker may run user code; it happens outside the borrow.
         drop(before);
         key
     }
 
-    /// Takes a future back.
+    /// Removes a future.
     pub(crate) fn stop_waiting(&self, key: WaitKey) {
         let Some(futures) = self.futures.get() else {
             return;
@@ -354,7 +355,7 @@ impl Waiters {
         drop(removed);
     }
 
-    /// What the wakers of those who wait point to.
+    /// Returns the data pointers of the waiting wakers.
     fn wakers(&self) -> Vec<*const ()> {
         let slot = self.slot.take();
         let in_slot = slot.as_ref().filter(|_| self.waiting.get() & SLOT != 0);
@@ -366,13 +367,13 @@ impl Waiters {
         wakers
     }
 
-    /// Takes all out.
+    /// Takes all wakers.
     fn take_all(&self) -> Vec<Waker> {
         let futures = std::iter::from_fn(|| self.next_before(self.limit()));
         self.take_slot().into_iter().chain(futures).collect()
     }
 
-    /// Wakes all who wait now.
+    /// Wakes all waiters.
     pub(crate) fn wake_all(&self) {
         if let Some(waker) = self.take_slot() {
             waker.wake_by_ref();
@@ -384,7 +385,7 @@ impl Waiters {
         }
     }
 
-    /// The number that the next future gets: one with a lower number waits already.
+    /// Returns the number of the next future. The futures with lower numbers are waiting already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
         self.futures
@@ -392,7 +393,7 @@ impl Waiters {
             .map_or(0, |futures| futures.borrow().next_number())
     }
 
-    /// Takes the next future out that has a lower number than `limit`.
+    /// Takes the next future with a number below `limit`.
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
         let mut list = self.futures.get()?.borrow_mut();
@@ -418,7 +419,7 @@ impl Sources {
     pub(crate) fn insert(&self, header: Rc<Header>) -> Rc<SourceState> {
         let slot = self.slots.next();
         assert!(slot < SLOT_MASK, "too many sources");
-        // The highest generations are left out: their keys are the poller's and the watches'.
+        // The highest generations are not used: their keys belong to the poller and the watches.
         let generation = (self.generation.get() + 1) & (SLOT_MASK >> 1);
         self.generation.set(generation);
         let key = generation << SLOT_BITS | slot;
@@ -439,7 +440,7 @@ impl Sources {
         state
     }
 
-    /// The source an event belongs to, if it is still there.
+    /// Returns the source of an event, if it is still registered.
     #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<Rc<SourceState>> {
         self.slots

@@ -1,23 +1,23 @@
-//! The futures that wait for one direction of a source: first in, first out, and out of the middle
-//! at the same cost.
+//! The futures that wait for one direction of a source: first in, first out, with removal from the
+//! middle at constant cost.
 //!
-//! A list whose links are places in a slab. Thousands of tasks may wait for one source.
+//! It is a linked list in a slab, since thousands of tasks may wait for one source.
 
 use std::task::Waker;
 
 use slab::Slab;
 
-/// Names one waiter. The key of one that was woken or has given up matches no other.
+/// The key of one waiter. The key of a waiter that was woken or removed matches no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitKey {
     place: usize,
     number: u64,
 }
 
-/// No place.
+/// Not a place of the slab.
 const NONE: usize = usize::MAX;
 
-/// A list that was longer gives its memory back when it is empty.
+/// A list that was longer than this releases its memory when it is empty.
 const LARGE: usize = 64;
 
 pub(super) struct WaitList {
@@ -50,7 +50,7 @@ impl WaitList {
         self.waiters.is_empty()
     }
 
-    /// The number that the next waiter gets: those with a lower one wait already.
+    /// Returns the number of the next waiter. The waiters with lower numbers are waiting already.
     pub(super) fn next_number(&self) -> u64 {
         self.next_number
     }
@@ -71,11 +71,11 @@ impl WaitList {
         WaitKey { place, number }
     }
 
-    /// Gives a waiter another waker and returns the one of before.
+    /// Replaces the waker of a waiter and returns the previous one.
     ///
     /// # Errors
     ///
-    /// Returns `waker` if it does not wait any more.
+    /// Returns `waker` if the waiter is not in the list any more.
     pub(super) fn replace(&mut self, key: WaitKey, waker: Waker) -> Result<Waker, Waker> {
         match self.waiters.get_mut(key.place) {
             Some(waiter) if waiter.number == key.number => {
@@ -85,13 +85,13 @@ impl WaitList {
         }
     }
 
-    /// Takes a waiter out, if it still waits.
+    /// Removes a waiter, if it is still in the list.
     pub(super) fn remove(&mut self, key: WaitKey) -> Option<Waker> {
         let waiter = self.waiters.get(key.place)?;
         (waiter.number == key.number).then(|| self.take(key.place))
     }
 
-    /// Takes the first waiter out if it has a lower number than `limit`.
+    /// Removes the first waiter if its number is below `limit`.
     pub(super) fn pop_before(&mut self, limit: u64) -> Option<Waker> {
         let first = self.waiters.get(self.first)?;
         (first.number < limit).then(|| self.take(self.first))
@@ -110,7 +110,7 @@ impl WaitList {
         waiter.waker
     }
 
-    /// Makes `place` the one behind `before`, or the first.
+    /// Links `place` behind `before`, or as the first.
     fn link(&mut self, before: usize, place: usize) {
         match self.waiters.get_mut(before) {
             Some(before) => before.behind = place,
@@ -118,7 +118,7 @@ impl WaitList {
         }
     }
 
-    /// Those who wait, the first one first.
+    /// Returns the wakers in the order of their wait.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waker> {
         let mut next = self.first;
         std::iter::from_fn(move || {
@@ -136,7 +136,7 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Wake, Waker};
 
-    /// Not without a size: the wakers of two must differ.
+    /// The type has a size, so that the wakers of two values differ.
     struct Named(#[expect(dead_code, reason = "takes room")] u8);
 
     impl Wake for Named {
@@ -147,7 +147,7 @@ mod tests {
         Waker::from(Arc::new(Named(0)))
     }
 
-    /// What the wakers point to, which tells them apart.
+    /// Returns the data pointers of the wakers, which tell them apart.
     fn names(list: &WaitList) -> Vec<*const ()> {
         list.iter().map(Waker::data).collect()
     }
@@ -216,7 +216,7 @@ mod tests {
         assert!(list.pop_before(u64::MAX).is_some());
     }
 
-    /// A long row of additions and removals of all kinds, beside a plain queue that does the same.
+    /// Compares a long series of additions and removals with a plain queue.
     #[test]
     fn the_list_does_what_a_plain_queue_does() {
         let mut list = WaitList::default();

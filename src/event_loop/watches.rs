@@ -1,12 +1,13 @@
-//! Who watches files on this loop, in the order of start, and what the kernel has told of them.
+//! The file watches of this loop, in the order of start, and the notices of the kernel for them.
 //!
 //! ```text
-//!   kernel ── event ──> readable ── end of the poll batch: collect ──> due, one entry a watch ── next ──> delivered
+//!   kernel ── event ──> readable ── end of the poll batch: collect ──> due: (watch, notice)
+//!                                                                       └── next ──> delivered
 //! ```
 //!
-//! All watches of a loop share one descriptor, which is there while there are any. Watches of the
-//! same file have the same number, by whatever path. One that is stopped between the event and its
-//! turn is passed over (R308).
+//! All watches of a loop share one descriptor, which exists while there are watches. Watches of one
+//! file have one number, whatever their paths. A watch that is stopped between the event and its
+//! delivery is skipped (R308).
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,17 +23,18 @@ use crate::kinds::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::watch::{Notice, Notices, WatchId, WatchKind};
 
-/// How many notices one poll phase takes from the kernel, and a few more: those of the last read.
+/// The number of notices that one poll phase takes from the kernel. The last read may exceed it.
 const NOTICES_PER_POLL: usize = 1024;
 
-/// How many notices a watch keeps for who does not receive them; as many as the kernel usually
-/// does.
+/// The number of notices that a watch keeps until they are received; the kernel's default is the
+/// same.
 const MOST_KEPT: usize = 16_384;
 
-/// What a watcher and the loop share.
+/// The state that a watcher shares with the loop.
 pub(crate) struct Watch {
     pub(crate) header: Rc<Header>,
-    /// What it watches, and its place in the order of start. `None`: nothing, or nothing any more.
+    /// The watched file, and the place in the order of start. `None` if the watch is not started,
+    /// or has ended.
     key: Cell<Option<(WatchId, u64)>>,
     path: OnceCell<PathBuf>,
     received: RefCell<VecDeque<Notice>>,
@@ -67,7 +69,7 @@ impl Watch {
         watch
     }
 
-    /// The next notice, or the end.
+    /// Polls for the next notice; `None` is the end.
     pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Notice>> {
         if let Some(notice) = self.received.borrow_mut().pop_front() {
             return Poll::Ready(Some(notice));
@@ -80,7 +82,7 @@ impl Watch {
         Poll::Pending
     }
 
-    /// Keeps a notice for who receives it, and wakes them; also for the end, which is not kept.
+    /// Stores a notice and wakes the receiver. The notice of the end is not stored.
     fn deliver(&self, notice: Notice) {
         if notice.kind.is_some() {
             self.keep(notice);
@@ -114,14 +116,14 @@ const OVERFLOW: Notice = Notice {
 
 #[derive(Default)]
 pub(crate) struct Watches {
-    /// There while anything is watched.
+    /// The descriptor, while there are watches.
     notices: RefCell<Option<Rc<Notices>>>,
-    /// By number, then by place.
+    /// The watches, by number, then by place.
     watches: RefCell<BTreeMap<(WatchId, u64), Rc<Watch>>>,
     next_place: Cell<u64>,
-    /// Whether the kernel may have something to tell.
+    /// Whether the kernel may have notices.
     readable: Cell<bool>,
-    /// Whose turn it is.
+    /// The notices to deliver, each with its watch.
     due: RefCell<VecDeque<(Rc<Watch>, Notice)>>,
 }
 
@@ -148,7 +150,7 @@ impl Watches {
         Ok(())
     }
 
-    /// Stops a watch and drops what it has not received.
+    /// Stops a watch and drops its notices.
     pub(crate) fn stop(&self, watch: &Watch) {
         drop(watch.received.take());
         self.forget(watch);
@@ -171,14 +173,14 @@ impl Watches {
         }
     }
 
-    /// An event has come that is no source's: of the descriptor, or of a source that is gone.
+    /// Notes an event that belongs to no source: that of the descriptor, or of a closed source.
     pub(super) fn note_event(&self, key: usize) {
         if key == WATCHES_KEY && self.notices.borrow().is_some() {
             self.readable.set(true);
         }
     }
 
-    /// Whether there is something to collect, or left from a pass that a panic cut short.
+    /// Returns whether there is something to collect, or left from a pass that a panic interrupted.
     pub(super) fn any(&self) -> bool {
         self.readable.get() || self.has_due()
     }
@@ -187,8 +189,8 @@ impl Watches {
         !self.due.borrow().is_empty()
     }
 
-    /// Makes an entry for each watch that a notice is for: notices in the kernel's order, watches
-    /// in that of their start. `true`: the kernel has more to tell.
+    /// Creates an entry for each watch of each notice: notices in the kernel's order, watches in
+    /// the order of start. Returns `true` if the kernel has more notices.
     fn collect(&self) -> bool {
         let notices = self.notices.borrow().clone();
         let Some(notices) = notices.filter(|_| self.readable.get()) else {
@@ -197,7 +199,7 @@ impl Watches {
         let drained = notices
             .read(NOTICES_PER_POLL, |notice| self.assign(&notice))
             .unwrap_or_else(|_| {
-                // Whatever it was, there may be events that nobody has seen.
+                // After an error of the read, notices may be lost: every watch reports an overflow.
                 self.assign(&OVERFLOW);
                 true
             });
@@ -221,7 +223,7 @@ impl Watches {
         }
     }
 
-    /// The next watch that is to be told, and what.
+    /// Returns the next watch and its notice.
     fn next(&self) -> Option<(Rc<Watch>, Notice)> {
         loop {
             let (watch, notice) = self.due.borrow_mut().pop_front()?;
@@ -231,7 +233,7 @@ impl Watches {
         }
     }
 
-    /// The loop is gone.
+    /// Stops all watches when the loop is dropped.
     pub(super) fn drain(&self) {
         for watch in self.watches.take().into_values() {
             watch.key.set(None);
@@ -246,8 +248,8 @@ fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
 }
 
 impl Core {
-    /// After a fork: has the kernel tell this process, too. What cannot be watched any more is at
-    /// its end.
+    /// Starts the watches in the child process after a fork. A watch of a file that cannot be
+    /// watched any more ends.
     pub(super) fn restart_watches(&self) -> io::Result<()> {
         let watches = &self.late.parts().watches;
         let before = watches.watches.take();
@@ -271,11 +273,11 @@ impl Core {
         Ok(())
     }
 
-    /// Tells watches what has happened; returns how many callbacks that made.
+    /// Delivers notices to their watches and returns the number of callbacks.
     pub(super) fn run_watches(&self) -> usize {
         let watches = &self.late.parts().watches;
         if watches.collect() {
-            // The rest comes with the next turn, which does not sleep then.
+            // The rest is left to the next turn, which does not sleep.
             self.shared.inbox.signal();
         }
         let mut dispatched = 0;
