@@ -1,28 +1,36 @@
-//! Streams: sources, sinks and what is between them, with backpressure and Node's order of events.
+//! Streams: sources, sinks and transforms, with backpressure and the event order of Node.
 //!
 //! | Node | here |
 //! |---|---|
-//! | `new Readable({ read })`, `{ objectMode: true }` | [`Readable::bytes`], [`Readable::objects`] |
+//! | `new Readable({ read })` | [`Readable::bytes`] |
+//! | `new Readable({ read, objectMode: true })` | [`Readable::objects`] |
 //! | `new Writable({ write, final, destroy })` | [`Writable::bytes`], [`Writable::objects`] |
-//! | `new Duplex(..)`, `new Transform(..)`, `new PassThrough()` | [`Duplex`], [`Transform`], [`Transform::pass_through`] |
+//! | `new Duplex(..)`, `new Transform(..)` | [`Duplex`], [`Transform`] |
+//! | `new PassThrough()` | [`Transform::pass_through`] |
 //! | `readable.on('data', ..)` | [`Readable::on_data`] |
-//! | `readable.setEncoding('utf8').on('data', ..)` | [`Readable::set_encoding`], [`Readable::on_text`] |
+//! | `readable.setEncoding('utf8')` | [`Readable::set_encoding`], [`Readable::on_text`] |
 //! | `readable.pipe(writable)` | [`Readable::pipe`] |
-//! | `pipeline(a, b, c, callback)` | [`pipeline(&a).through(&b).into(&c).then(..)`](pipeline), or awaited |
+//! | `pipeline(a, b, c, callback)` | [`pipeline(&a).through(&b).into(&c).then(..)`](pipeline) |
+//! | `await pipeline(a, b, c)` | [`pipeline(&a).through(&b).into(&c).await`](pipeline) |
 //! | `finished(stream, callback)` | [`finished`] |
 //! | `Readable.from(iterable)` | [`Readable::from_iter`], [`Readable::from_stream`] |
-//! | `readable.map(f)`, `filter`, `flatMap`, `take`, `drop` | [`Readable::map`], [`filter`](Readable::filter), … |
-//! | `await readable.toArray()`, `forEach`, `reduce`, `find`, `some`, `every` | [`Readable::to_array`], … |
+//! | `readable.map(f)`, `filter`, `flatMap` | [`Readable::map`], [`Readable::filter`], … |
+//! | `readable.take(n)`, `drop` | [`Readable::take`], [`Readable::drop`] |
+//! | `await readable.toArray()`, `forEach`, `reduce`, … | [`Readable::to_array`], … |
 //! | `for await (const chunk of readable)` | [`Readable::chunks`] |
-//! | a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`]; the other way round [`Readable::into_reader`], [`Writable::into_writer`] |
+//! | a stream over a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`] |
+//! | a stream as `AsyncRead` or `AsyncWrite` | [`Readable::into_reader`], [`Writable::into_writer`] |
 //!
-//! A chunk is a value of any type. In byte mode it is a `Vec<u8>` or a `String`, is counted by its length, and what has
-//! piled up is read in one piece; in object mode it counts one.
+//! A chunk is a value of any type. In byte mode a chunk is a `Vec<u8>` or a `String` and counts by
+//! its length; a read returns all buffered bytes as one chunk. In object mode each chunk counts
+//! one.
 //!
-//! In plain Rust: [`Stream`](crate::stream::Stream), `AsyncRead`, `AsyncWrite` and [`io::copy`](crate::io::copy).
+//! The counterparts in plain Rust are [`Stream`](crate::stream::Stream), `AsyncRead`, `AsyncWrite`
+//! and [`io::copy`](crate::io::copy).
 //!
-//! All of it needs a running loop: most of what streams do, they do by a tick. A stream that is closed lets go of its
-//! listeners and functions, which may hold the stream itself.
+//! Streams need a running loop, since most of their work is queued in the next-tick lane. A closed
+//! stream drops its listeners and functions, because they may hold the stream itself in a reference
+//! cycle.
 
 mod adapters;
 mod base;
@@ -56,32 +64,33 @@ pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};
 pub use self::readable::{Readable, ReadableBuilder};
 pub use self::writable::{Writable, WritableBuilder};
 
-/// A readable stream has been read to its end.
+/// A readable stream has been read to EOF. JavaScript: `'end'`.
 pub const END: Event<()> = Event::new("end");
 
-/// A readable stream has something to be read, or has come to its end.
+/// A readable stream has data to read, or has reached EOF. JavaScript: `'readable'`.
 pub const READABLE: Event<()> = Event::new("readable");
 
-/// A readable stream begins to flow.
+/// A readable stream has started to flow. JavaScript: `'resume'`.
 pub const RESUME: Event<()> = Event::new("resume");
 
-/// A readable stream stops flowing.
+/// A readable stream has stopped flowing. JavaScript: `'pause'`.
 pub const PAUSE: Event<()> = Event::new("pause");
 
-/// A writable stream has written everything, and was told to end.
+/// A writable stream was ended, and every chunk is written. JavaScript: `'finish'`.
 pub const FINISH: Event<()> = Event::new("finish");
 
-/// A writable stream that was full takes more.
+/// A writable stream that was full accepts more chunks. JavaScript: `'drain'`.
 pub const DRAIN: Event<()> = Event::new("drain");
 
-/// A readable stream is piped into this one.
+/// A readable stream was piped into this stream. JavaScript: `'pipe'`.
 pub const PIPE: Event<StreamId> = Event::new("pipe");
 
-/// A readable stream is no longer piped into this one.
+/// A readable stream is no longer piped into this stream. JavaScript: `'unpipe'`.
 pub const UNPIPE: Event<StreamId> = Event::new("unpipe");
 
-/// The stream is over, and what it used is closed. Nothing is emitted after this.
+/// The stream is closed, and its resources are released. The stream emits nothing after this event.
+/// JavaScript: `'close'`.
 pub const CLOSE: Event<()> = Event::new("close");
 
-/// All is written but the functions of the end have not run. A transform flushes here.
+/// Every chunk is written, and the `end` function has not run yet. A transform flushes here.
 const PREFINISH: Event<()> = Event::new("prefinish");

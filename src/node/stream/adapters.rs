@@ -1,4 +1,4 @@
-//! Streams of other things: iterators, streams of futures, readers and writers.
+//! Streams over other sources and sinks: iterators, `futures` streams, readers and writers.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -19,11 +19,12 @@ use super::readable::Readable;
 use super::writable::Writable;
 use crate::task::{next_tick, queue_microtask};
 
-/// How many bytes are read from a reader at once.
+/// The size of the buffer of one read from a reader.
 const READ_SIZE: usize = 64 * 1024;
 
 impl<T: 'static> Readable<T> {
-    /// A stream of what an iterator gives, in object mode. Node's `Readable.from`.
+    /// Creates a stream of the items of an iterator, in object mode. JavaScript:
+    /// `Readable.from(iterable)`.
     #[expect(
         clippy::should_implement_trait,
         reason = "collecting needs a running loop, which `FromIterator` cannot say"
@@ -48,7 +49,8 @@ impl<T: 'static> Readable<T> {
             .build()
     }
 
-    /// A stream of what another kind of stream gives, in object mode. Its error ends this one.
+    /// Creates a stream of the items of a `futures` stream, in object mode. An error of `items`
+    /// destroys the stream with that error. JavaScript: `Readable.from(asyncIterable)`.
     pub fn from_stream<E>(items: impl Stream<Item = Result<T, E>> + 'static) -> Self
     where
         E: Into<Error> + 'static,
@@ -85,15 +87,18 @@ impl<T: 'static> Readable<T> {
     }
 }
 
-/// An iterator is closed by a microtask, which reports by a tick.
+/// Completes the destruction of an iterator stream: a microtask first, then a tick. Node awaits the
+/// iterator's `return` there, and the order of events shows it.
 fn close_iterator(error: Option<Error>, done: Done) {
     queue_microtask(move || next_tick(move || done.pass(error)));
 }
 
 impl Readable<Vec<u8>> {
-    /// A stream of what a reader gives: a socket, a file, a pipe. It is dropped when the stream is destroyed.
+    /// Creates a stream of the bytes of a reader: a socket, a file, a pipe. The reader is dropped
+    /// when the stream is destroyed.
     ///
-    /// What is read in the poll phase is pushed, and emitted, in that callback (N96).
+    /// Bytes that are read in the poll phase are pushed and emitted in that callback.
+    // N96.
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
         let reader = Given::new(reader);
         let destroyed = reader.clone();
@@ -117,16 +122,18 @@ impl Readable<Vec<u8>> {
     }
 }
 
-/// What was given to a stream. It is taken out to be polled: that may run user code, which may destroy the stream.
+/// The iterator, reader or writer behind a stream. It is taken out of its cell while it is polled:
+/// the poll may run user code, which may destroy the stream.
 struct Given<I> {
     inner: RefCell<Option<Pin<Box<I>>>>,
-    /// Wakes what waits for it, when the stream is destroyed.
+    /// The waker of the task that polls `inner`; it is woken when the stream is destroyed.
     waker: RefCell<Option<Waker>>,
-    /// The stream is destroyed.
+    /// Whether the stream is destroyed.
     is_gone: Cell<bool>,
 }
 
-/// What is being polled. It goes back, also after a panic, unless the stream was destroyed.
+/// The value while it is polled. Its drop puts the value back, also after a panic, unless the
+/// stream was destroyed in the meantime.
 struct Lent<'a, I> {
     inner: Option<Pin<Box<I>>>,
     to: &'a Given<I>,
@@ -147,12 +154,13 @@ impl<I> Given<I> {
         drop(inner);
         let waker = self.waker.take();
         if let Some(waker) = waker {
-            // By a tick: what it wakes may call back.
+            // The wake is deferred to a tick: it may run user code, which may call back into this
+            // stream.
             next_tick(move || waker.wake());
         }
     }
 
-    /// Polls it; `gone` is the answer once the stream is destroyed.
+    /// Polls the inner value; returns `gone()` once the stream is destroyed.
     fn poll<R>(
         &self,
         cx: &mut Context<'_>,
@@ -163,7 +171,8 @@ impl<I> Given<I> {
             return Poll::Ready(gone());
         }
         let Some(inner) = self.inner.take() else {
-            // This is inside of another poll of it.
+            // This call is nested in another poll of the same value. The task is woken to try
+            // again.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
@@ -198,7 +207,7 @@ impl<I> Drop for Lent<'_, I> {
     }
 }
 
-/// Reads one chunk; none is the end.
+/// Reads one chunk; an empty chunk is EOF.
 async fn read<R: AsyncRead>(reader: &Given<R>) -> io::Result<Vec<u8>> {
     let mut chunk = vec![0; READ_SIZE];
     let size = poll_fn(|cx| {
@@ -212,8 +221,8 @@ async fn read<R: AsyncRead>(reader: &Given<R>) -> io::Result<Vec<u8>> {
 }
 
 impl Writable<Vec<u8>> {
-    /// A sink that writes into a writer: a socket, a file, a pipe. In the end the writer is closed; it is dropped when the
-    /// stream is destroyed.
+    /// Creates a sink that writes into a writer: a socket, a file, a pipe. The writer is closed
+    /// when the stream ends, and dropped when the stream is destroyed.
     pub fn from_writer(writer: impl AsyncWrite + 'static) -> Self {
         let writer = Given::new(writer);
         let [writes_all, ended, destroyed] = [(); 3].map(|()| writer.clone());

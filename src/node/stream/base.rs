@@ -1,8 +1,8 @@
-//! What all streams have: events, errors, the end.
+//! The part that all streams share: events, errors, construction and destruction.
 //!
 //! ```text
-//!   open ── destroy(error?) ──> destroyed: its function runs at once ──> a tick: 'error', 'close'
-//!     └── read to its end and written to its end ──> destroy()
+//!   open ── destroy(error?) ──> destroyed: `destroy` runs at once ──> a tick: 'error', 'close'
+//!     └── both sides ended ──> destroy()
 //! ```
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -17,8 +17,24 @@ use super::super::reason::Reason;
 use super::CLOSE;
 use crate::task::next_tick;
 
-/// Tells a stream that what it asked for is done, or has failed. Dropped without a call, it leaves the stream waiting.
-#[must_use = "the stream waits until it is called"]
+/// Reports to a stream that a requested operation is done or has failed: Node's `callback`
+/// argument. The stream keeps waiting if the value is dropped without a call.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Error, run, stream::Writable};
+///
+/// run(async {
+///     let even = Writable::objects(|n: u32, done| match n % 2 {
+///         0 => done.ok(),
+///         _ => done.fail(Error::new("odd")),
+///     })
+///     .build();
+///     even.end_chunk(2_u32);
+/// });
+/// ```
+#[must_use = "the stream waits until the result is reported"]
 pub struct Done(Box<dyn FnOnce(Result<(), Error>)>);
 
 impl Done {
@@ -26,22 +42,23 @@ impl Done {
         Self(Box::new(call))
     }
 
-    /// Tells it.
+    /// Reports the result of the operation.
     pub fn call(self, result: Result<(), Error>) {
         (self.0)(result);
     }
 
-    /// Passes an error on that was given, or tells that it is done: what a function of the end usually does.
+    /// Reports the given error, or success if there is none. A `destroy` function usually ends with
+    /// this.
     pub fn pass(self, error: Option<Error>) {
         self.call(error.map_or(Ok(()), Err));
     }
 
-    /// It is done.
+    /// Reports success.
     pub fn ok(self) {
         self.call(Ok(()));
     }
 
-    /// It has failed.
+    /// Reports a failure.
     pub fn fail(self, error: impl Into<Error>) {
         self.call(Err(error.into()));
     }
@@ -53,55 +70,69 @@ impl fmt::Debug for Done {
     }
 }
 
-/// What a caller gives to be told of one operation.
+/// A caller's callback, which gets the result of one operation.
 pub(super) type Callback = Box<dyn FnOnce(Result<(), Error>)>;
 
-/// What a stream does when it is destroyed.
+/// The user's `destroy` function.
 pub(super) type DestroyHook = Box<dyn FnOnce(Option<Error>, Done)>;
 
-/// What a stream does before anything else.
+/// The user's `construct` function, which runs before any other.
 pub(super) type ConstructHook = Box<dyn FnOnce(Done)>;
 
-/// Tells streams apart: [`PIPE`](super::PIPE) and [`UNPIPE`](super::UNPIPE) say which one it is.
+/// Identifies a stream; the argument of [`PIPE`](super::PIPE) and [`UNPIPE`](super::UNPIPE).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{events::Emitter as _, run, stream};
+///
+/// run(async {
+///     let source = stream::Readable::from_iter([1, 2]);
+///     let sink = stream::Writable::objects(|_: i32, done| done.ok()).build();
+///     let id = source.id();
+///     sink.on(stream::PIPE, move |from| assert_eq!(*from, id));
+///     source.pipe(&sink);
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamId(u64);
 
-/// The next stream's number.
+/// The number of the next stream.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// The readable side of a stream, whatever its chunks.
+/// The readable side of a stream, without its chunk type.
 pub(super) trait ReadableSide {
     fn is_readable(&self) -> bool;
-    /// The source has ended; perhaps not all is read.
+    /// Whether the source has ended. Chunks may still be buffered.
     fn ended(&self) -> bool;
     fn end_emitted(&self) -> bool;
     fn is_empty(&self) -> bool;
-    /// Something of it is still piped into another stream.
+    /// Whether the stream is still piped into another stream.
     fn has_pipes(&self) -> bool;
     fn constructed(&self);
-    /// Lets go of functions and chunks.
+    /// Drops the functions and the buffered chunks.
     fn release(&self);
 }
 
-/// The writable side of a stream, whatever its chunks.
+/// The writable side of a stream, without its chunk type.
 pub(super) trait WritableSide {
     fn is_writable(&self) -> bool;
     fn ending(&self) -> bool;
-    /// `end` was called and has returned.
+    /// Whether `end` was called and has returned.
     fn ended(&self) -> bool;
     fn finished(&self) -> bool;
-    /// `end` was called, and nothing waits to be written.
+    /// Whether `end` was called and no chunk waits to be written.
     fn ended_and_empty(&self) -> bool;
     fn pending_callbacks(&self) -> usize;
     fn need_drain(&self) -> bool;
     fn end_now(&self);
     fn constructed(&self);
-    /// Those who wait will be told, by a tick, that nothing will be written.
+    /// Queues a tick that fails the callbacks of all waiting writes.
     fn before_destroy(&self);
     fn release(&self);
 }
 
-/// What all streams have.
+/// The state that all streams share.
 #[expect(
     unnameable_types,
     reason = "an internal of the sealed trait `AnyStream`"
@@ -111,23 +142,24 @@ pub struct Base {
     pub(super) emitter: EventEmitter,
     pub(super) constructed: Cell<bool>,
     pub(super) destroyed: Cell<bool>,
-    /// What the stream used is closed.
+    /// Whether the `destroy` function is done.
     pub(super) closed: Cell<bool>,
     pub(super) close_emitted: Cell<bool>,
     pub(super) error_emitted: Cell<bool>,
     pub(super) errored: RefCell<Option<Error>>,
     pub(super) auto_destroy: Cell<bool>,
     pub(super) allow_half_open: Cell<bool>,
-    /// Whether the stream emits 'close' itself, by a tick; what has a handle does so when that is closed.
+    /// Whether the stream emits 'close' itself, on a tick. A stream with a handle emits it when the
+    /// handle is closed.
     pub(super) emits_close: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
-    /// A destroy that waits for the construction.
+    /// Whether a destroy waits for the `construct` function.
     destroy_later: Cell<bool>,
     readable: OnceCell<Weak<dyn ReadableSide>>,
     writable: OnceCell<Weak<dyn WritableSide>>,
 }
 
-/// Both sides of a stream: whoever has something to do with one keeps the other.
+/// Keeps both sides of a stream alive: a holder of one side also needs the other.
 #[derive(Clone, Default)]
 pub(super) struct Held {
     _readable: Option<Rc<dyn ReadableSide>>,
@@ -180,7 +212,7 @@ impl Base {
         }
     }
 
-    /// Calls `f` by a tick.
+    /// Runs `f` on the next tick, and keeps the stream alive until then.
     fn tick(self: &Rc<Self>, f: impl FnOnce(&Rc<Self>) + 'static) {
         let (base, held) = (self.clone(), self.hold());
         next_tick(move || {
@@ -197,7 +229,7 @@ impl Base {
         self.errored.borrow().clone()
     }
 
-    /// The first error counts.
+    /// Sets the error of the stream. Only the first error counts.
     pub(super) fn set_errored(&self, error: &Error) {
         let mut errored = self.errored.borrow_mut();
         if errored.is_none() {
@@ -205,9 +237,10 @@ impl Base {
         }
     }
 
-    // Beginning.
+    // Construction.
 
-    /// Runs the function of the beginning by a tick; until it is done nothing is read, written or destroyed.
+    /// Runs the `construct` function on the next tick. The stream neither reads, writes nor runs
+    /// its `destroy` function before that function is done.
     pub(super) fn construct(self: &Rc<Self>, hook: ConstructHook) {
         self.constructed.set(false);
         self.tick(move |base| {
@@ -240,9 +273,10 @@ impl Base {
         }
     }
 
-    // End.
+    // Destruction.
 
-    /// Ends the stream (N144). The first call counts.
+    /// Destroys the stream. Only the first call has an effect.
+    // N144.
     pub(super) fn destroy(self: &Rc<Self>, error: Option<Error>) {
         if self.destroyed.get() {
             return;
@@ -268,7 +302,7 @@ impl Base {
         };
         let called = Rc::new(Cell::new(false));
         let (base, held, once) = (self.clone(), self.hold(), called.clone());
-        // What the function reports, not what it was given: it may keep an error to itself.
+        // The result of the function replaces `error`: the function may swallow the error.
         let done = Done::new(move |result| {
             if !once.replace(true) {
                 base.end_destroy(result.err());
@@ -288,7 +322,7 @@ impl Base {
         }
         self.closed.set(true);
         self.tick(move |base| {
-            // Whatever the listeners of the error do, the close follows.
+            // A guard, because 'close' must follow even if a listener of 'error' panics.
             let close = EmitClose(base);
             if let Some(error) = &error {
                 base.emit_error(error);
@@ -303,7 +337,7 @@ impl Base {
         }
     }
 
-    /// Something went wrong: ends the stream, or, if it is not to end by itself, tells.
+    /// Handles an error: destroys the stream or, without `auto_destroy`, emits 'error' only.
     pub(super) fn error_or_destroy(self: &Rc<Self>, error: Error, by_tick: bool) {
         if self.destroyed.get() {
             return;
@@ -320,7 +354,7 @@ impl Base {
     }
 }
 
-/// Emits 'close', also when a listener of 'error' panics, or when there is none.
+/// Emits 'close' when it is dropped, also if a listener of 'error' panicked or none existed.
 struct EmitClose<'a>(&'a Rc<Base>);
 
 impl Drop for EmitClose<'_> {
@@ -331,7 +365,8 @@ impl Drop for EmitClose<'_> {
             return;
         }
         if std::thread::panicking() {
-            // By a tick of its own: a second panic would end the process.
+            // 'close' gets a tick of its own: a second panic during unwinding would abort the
+            // process.
             return base.tick(|base| base.emit_close());
         }
         base.emit_close();
@@ -340,7 +375,7 @@ impl Drop for EmitClose<'_> {
 
 impl Base {
     pub(super) fn emit_close(&self) {
-        /// Also when a listener panics.
+        /// Releases the stream when it is dropped, also if a listener panics.
         struct Release<'a>(&'a Base);
         impl Drop for Release<'_> {
             fn drop(&mut self) {
@@ -351,7 +386,7 @@ impl Base {
         self.emitter.emit(CLOSE, ());
     }
 
-    /// Lets go of what may hold the stream, once it is closed and no pipe needs it any more.
+    /// Drops everything that may hold the stream, once it is closed and no pipe needs it.
     pub(super) fn release(&self) {
         let (readable, writable) = (self.readable(), self.writable());
         let is_piped = readable.as_ref().is_some_and(|side| side.has_pipes());
@@ -377,7 +412,7 @@ impl fmt::Debug for Base {
     }
 }
 
-/// A panic or a thrown error, as streams carry errors.
+/// Converts a panic or a thrown error to the error of a stream.
 pub(super) fn error_of(reason: &Reason) -> Error {
     let error = reason.error().and_then(|error| error.downcast_ref());
     error

@@ -1,4 +1,4 @@
-//! Streams as readers and writers of `futures`.
+//! Streams as `AsyncRead` and `AsyncWrite` of `futures`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,11 +17,12 @@ use super::writable::Writable;
 use super::{CLOSE, DRAIN, FINISH};
 
 impl Readable<Vec<u8>> {
-    /// The stream as a reader; its [`chunks`](Self::chunks), byte by byte.
+    /// Converts the stream to a reader of its bytes. The reader consumes the stream as
+    /// [`chunks`](Self::chunks) does.
     ///
     /// # Cancel safety
     ///
-    /// A read that is given up has taken nothing. Dropped before its end, the reader destroys the stream.
+    /// Dropping a pending read loses no data. Dropping the reader before EOF destroys the stream.
     #[must_use]
     pub fn into_reader(self) -> Reader {
         Reader {
@@ -32,11 +33,31 @@ impl Readable<Vec<u8>> {
     }
 }
 
-/// Reads a stream. Made by [`Readable::into_reader`].
+/// Reads the bytes of a stream; returned by [`Readable::into_reader`].
+///
+/// # Cancel safety
+///
+/// Dropping a pending read loses no data. Dropping the reader before EOF destroys the stream.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::AsyncReadExt as _;
+/// use phaseloop::node::{run, stream::Readable};
+///
+/// run(async {
+///     let source = Readable::bytes().build();
+///     source.push(b"hello".to_vec());
+///     source.push_end();
+///     let mut text = String::new();
+///     source.into_reader().read_to_string(&mut text).await.unwrap();
+///     assert_eq!(text, "hello");
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Reader {
     chunks: Chunks<Vec<u8>>,
-    /// The last chunk, and how much of it was read.
+    /// The last chunk; its first `taken` bytes have been read.
     rest: Vec<u8>,
     taken: usize,
 }
@@ -63,9 +84,11 @@ impl AsyncRead for Reader {
 }
 
 impl Writable<Vec<u8>> {
-    /// The stream as a writer: it takes what it is given until the stream is full. Closing it ends the stream.
+    /// Converts the stream to a writer. A write waits while the stream is full. Closing the writer
+    /// ends the stream.
     ///
-    /// Errors of the stream come out of the next call. Dropped without a close, it leaves the stream as it is.
+    /// A call returns the error of the stream if it has failed. Dropping the writer without closing
+    /// it leaves the stream open.
     #[must_use]
     pub fn into_writer(self) -> Writer {
         let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
@@ -96,12 +119,34 @@ fn wake_up(waker: &RefCell<Option<Waker>>) {
     }
 }
 
-/// Writes into a stream. Made by [`Writable::into_writer`].
+/// Writes bytes into a stream; returned by [`Writable::into_writer`].
+///
+/// # Cancel safety
+///
+/// Dropping a pending write writes nothing. Dropping a pending close leaves the stream ending.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::AsyncWriteExt as _;
+/// use phaseloop::node::{run, stream::Writable};
+///
+/// run(async {
+///     let sink = Writable::bytes(|bytes: Vec<u8>, done| {
+///         assert_eq!(bytes, b"hello");
+///         done.ok();
+///     })
+///     .build();
+///     let mut writer = sink.into_writer();
+///     writer.write_all(b"hello").await.unwrap();
+///     writer.close().await.unwrap();
+/// });
+/// ```
 pub struct Writer {
     writable: Writable<Vec<u8>>,
-    /// Who waits for room, or for the end.
+    /// The waker of the task that waits for room, or for the end.
     waker: Rc<RefCell<Option<Waker>>>,
-    /// That of errors is the last one.
+    /// The listeners of the stream. The last one is for 'error'.
     listeners: Vec<ListenerId>,
 }
 
@@ -162,7 +207,8 @@ impl AsyncWrite for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.writable.errored().is_some() {
-            // It was reported here, perhaps before its event: that counts as heard.
+            // The error was returned from a call, perhaps before its event. Its listener stays, so
+            // that the event counts as handled.
             self.listeners.pop();
         }
         for listener in self.listeners.drain(..) {

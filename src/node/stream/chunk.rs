@@ -1,23 +1,34 @@
-//! What a stream counts, and how chunks are joined and cut.
+//! How chunks are counted, joined and split.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// How many bytes a stream keeps unless told otherwise.
+/// The default high water mark in bytes.
 const BYTES: usize = 16 * 1024;
 
-/// How many chunks a stream in object mode keeps unless told otherwise.
+/// The default high water mark in object mode.
 const OBJECTS: usize = 16;
 
-/// A chunk of bytes: can be joined with others, and cut.
+/// A chunk of bytes, which can be joined and split. `Vec<u8>` and `String` implement it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::stream::ByteChunk as _;
+///
+/// let mut text = "hello, ".to_owned();
+/// text.append("world".to_owned());
+/// assert_eq!(text.take_first(5), "hello");
+/// assert_eq!(text.size(), 7);
+/// ```
 pub trait ByteChunk: Sized + 'static {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn size(&self) -> usize;
 
-    /// Adds the bytes of another chunk.
+    /// Appends the bytes of another chunk.
     fn append(&mut self, other: Self);
 
-    /// Takes the first `size` bytes out; at least as many are there.
+    /// Removes and returns the first `size` bytes. The chunk has at least that many.
     fn take_first(&mut self, size: usize) -> Self;
 }
 
@@ -36,7 +47,8 @@ impl ByteChunk for Vec<u8> {
     }
 }
 
-/// Counted in bytes, as Node's buffers. A cut inside a character moves to its end.
+/// Strings count in bytes, as Node's buffers do. A split inside a character moves to the end of
+/// that character.
 impl ByteChunk for String {
     fn size(&self) -> usize {
         self.len()
@@ -56,7 +68,8 @@ impl ByteChunk for String {
     }
 }
 
-/// What can be written to a stream of `T`: a `T`, and for bytes and texts what can be made into them.
+/// A value that can be written to a stream of `T`: a `T` itself, or a value that converts to a
+/// chunk of bytes or text.
 ///
 /// # Examples
 ///
@@ -76,7 +89,7 @@ impl ByteChunk for String {
 /// });
 /// ```
 pub trait IntoChunk<T> {
-    /// The chunk.
+    /// Converts the value to a chunk.
     fn into_chunk(self) -> T;
 }
 
@@ -86,7 +99,7 @@ impl<T> IntoChunk<T> for T {
     }
 }
 
-/// Types from which the standard library makes the chunk.
+/// Implements `IntoChunk` for types that convert with `From`.
 macro_rules! chunks_from {
     ($($chunk:ty: $($from:ty),+;)+) => {$($(
         impl IntoChunk<$chunk> for $from {
@@ -132,12 +145,12 @@ impl IntoChunk<Vec<u8>> for Cow<'_, str> {
     }
 }
 
-/// Whether a stream is one of bytes or one of objects.
+/// The mode of a stream: bytes or objects.
 pub(super) struct Mode<T> {
     bytes: Option<Bytes<T>>,
 }
 
-// By hand: whatever the chunks are, these are pointers to functions.
+// Written by hand: a derive would require `T: Clone`, but the fields are function pointers.
 impl<T> Clone for Mode<T> {
     fn clone(&self) -> Self {
         *self
@@ -147,7 +160,7 @@ impl<T> Clone for Mode<T> {
 impl<T> Copy for Mode<T> {}
 
 struct Bytes<T> {
-    /// In bytes, also where `size` counts something else.
+    /// Counts bytes, even if `size` counts another unit.
     byte_size: fn(&T) -> usize,
     size: fn(&T) -> usize,
     append: fn(&mut T, T),
@@ -179,7 +192,7 @@ impl<T> Mode<T> {
         }
     }
 
-    /// As bytes, but counted and cut in another way.
+    /// Creates a byte mode with its own unit for counting and splitting.
     pub(super) fn counted(size: fn(&T) -> usize, take_first: fn(&mut T, usize) -> T) -> Self
     where
         T: ByteChunk,
@@ -198,12 +211,12 @@ impl<T> Mode<T> {
         self.bytes.is_none()
     }
 
-    /// Whether a chunk has no bytes at all. An object is never empty.
+    /// Returns whether a chunk has no bytes. An object is never empty.
     pub(super) fn is_empty(&self, chunk: &T) -> bool {
         self.byte_size(chunk) == 0
     }
 
-    /// How many bytes a chunk has; an object counts one.
+    /// Returns the number of bytes of a chunk; an object counts one.
     pub(super) fn byte_size(&self, chunk: &T) -> usize {
         self.bytes
             .as_ref()
@@ -218,7 +231,8 @@ impl<T> Mode<T> {
         if self.is_objects() { OBJECTS } else { BYTES }
     }
 
-    /// Takes `size` out of the front of a buffer that has as much: one object, or that many bytes.
+    /// Removes `size` units from the front of a buffer that holds as many: one object, or that many
+    /// bytes.
     pub(super) fn take(&self, buffer: &mut VecDeque<T>, size: usize) -> Option<T> {
         let Some(bytes) = &self.bytes else {
             return buffer.pop_front();
@@ -265,7 +279,7 @@ mod tests {
         text("a".into_chunk());
         text('a'.into_chunk());
         text((&"a".to_owned()).into_chunk());
-        // An object is itself: the type of the number is that of the stream.
+        // The literal has the chunk type of the stream, so `IntoChunk` must not change it.
         let object = |chunk: u64| assert_eq!(chunk, 1);
         object(1.into_chunk());
     }

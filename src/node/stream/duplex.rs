@@ -1,4 +1,4 @@
-//! Streams with two sides.
+//! Streams with a readable and a writable side.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,9 +12,11 @@ use super::readable::{self, Readable, ReadableBuilder};
 use super::writable::{self, Writable, WritableBuilder};
 use crate::task::next_tick;
 
-/// A stream that is written `W` and read `R`: a socket, for example. A clone is the same stream.
+/// A stream with a writable side for `W` and a readable side for `R`, such as a socket. A clone is
+/// a handle to the same stream. JavaScript: `stream.Duplex`.
 ///
-/// Both sides share their events, and the stream is closed when both are at their end, or when either is destroyed.
+/// Both sides share one emitter. The stream closes when both sides have ended, or when either side
+/// is destroyed.
 ///
 /// # Examples
 ///
@@ -41,15 +43,17 @@ pub struct Duplex<W: 'static, R: 'static> {
 }
 
 impl<W: 'static, R: 'static> Duplex<W, R> {
-    /// Puts two sides together. A side's end leaves the other one open.
+    /// Creates a stream of two sides. The end of one side leaves the other side open.
     ///
-    /// Of the functions `construct` and `destroy` of the two, the writable side's are taken, or else the readable side's.
+    /// Of the `construct` and `destroy` functions, those of the writable side are used; a function
+    /// that it lacks is taken from the readable side.
     #[must_use]
     pub fn new(readable: ReadableBuilder<R>, writable: WritableBuilder<W>) -> Self {
         Self::build(readable, writable, true)
     }
 
-    /// The same, but ends the writable side when the readable one has ended, as a socket does unless told otherwise.
+    /// Creates a stream whose writable side ends when its readable side has ended, which is the
+    /// default of a socket. JavaScript: `new Duplex({ allowHalfOpen: false })`.
     #[must_use]
     pub fn new_not_half_open(readable: ReadableBuilder<R>, writable: WritableBuilder<W>) -> Self {
         Self::build(readable, writable, false)
@@ -90,7 +94,8 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         }
     }
 
-    /// For what has a handle: 'close' is emitted by [`emit_close`](Self::emit_close), not by a tick.
+    /// Lets the caller emit 'close' with [`emit_close`](Self::emit_close), in place of a tick. A
+    /// stream with a handle emits it when the handle is closed.
     pub(in crate::node) fn closes_by_hand(&self) {
         self.readable.state().base.emits_close.set(false);
     }
@@ -99,37 +104,38 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         self.readable.state().base.emit_close();
     }
 
-    /// The side that is read.
+    /// Returns the readable side.
     #[must_use]
     pub fn readable(&self) -> &Readable<R> {
         &self.readable
     }
 
-    /// The side that is written.
+    /// Returns the writable side.
     #[must_use]
     pub fn writable(&self) -> &Writable<W> {
         &self.writable
     }
 
-    /// Whether the writable side stays open when the readable one has ended. JavaScript: `duplex.allowHalfOpen`.
+    /// Returns whether the writable side stays open when the readable side has ended. JavaScript:
+    /// `duplex.allowHalfOpen`.
     #[must_use]
     pub fn allow_half_open(&self) -> bool {
         self.readable.state().base.allow_half_open.get()
     }
 
-    /// Sets [`allow_half_open`](Self::allow_half_open), before the readable side ends. JavaScript: `duplex.allowHalfOpen =
-    /// false`.
+    /// Sets [`allow_half_open`](Self::allow_half_open); effective until the readable side ends.
+    /// JavaScript: `duplex.allowHalfOpen = false`.
     pub fn set_allow_half_open(&self, allow: bool) {
         self.readable.state().base.allow_half_open.set(allow);
     }
 
-    /// Ends both sides at once; see [`Readable::destroy`].
+    /// Destroys both sides at once; see [`Readable::destroy`].
     pub fn destroy(&self, error: Option<Error>) {
         self.readable.destroy(error);
     }
 }
 
-/// A [`Duplex`] that is not kept.
+/// A weak reference to a [`Duplex`].
 pub(in crate::node) struct WeakDuplex<W: 'static, R: 'static> {
     readable: Weak<readable::State<R>>,
     writable: Weak<writable::State<W>>,
@@ -170,31 +176,51 @@ impl<W: 'static, R: 'static> fmt::Debug for Duplex<W, R> {
     }
 }
 
-/// What a transform makes of a chunk, or of the end.
-#[must_use = "the stream waits until it is told"]
+/// Passes the output of a transform to its readable side, and reports that a chunk or the flush is
+/// done. Node's `callback` argument of `transform` and `flush`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::Transform};
+///
+/// run(async {
+///     let words = Transform::objects(|line: String, out| {
+///         for word in line.split(' ') {
+///             out.push(word.to_owned());
+///         }
+///         out.ok();
+///     })
+///     .build();
+///     words.writable().end_chunk("two words");
+///     assert_eq!(words.readable().to_array().await.unwrap(), ["two", "words"]);
+/// });
+/// ```
+#[must_use = "the stream waits until `ok`, `ok_with` or `fail` is called"]
 pub struct Transformed<R: 'static> {
     readable: Readable<R>,
     done: Box<dyn FnOnce(Result<(), Error>)>,
 }
 
 impl<R: 'static> Transformed<R> {
-    /// Gives a chunk to the readable side. `false`: it has enough.
+    /// Pushes a chunk to the readable side. Returns `false` if its buffer is full.
     pub fn push(&self, chunk: R) -> bool {
         self.readable.push(chunk)
     }
 
-    /// The chunk is done with.
+    /// Reports that the chunk is transformed.
     pub fn ok(self) {
         (self.done)(Ok(()));
     }
 
-    /// The chunk is done with; this is what has become of it.
+    /// Pushes a last chunk and reports that the chunk is transformed. JavaScript: `callback(null,
+    /// chunk)`.
     pub fn ok_with(self, chunk: R) {
         self.push(chunk);
         self.ok();
     }
 
-    /// It has failed: ends the stream.
+    /// Reports a failure, which destroys the stream.
     pub fn fail(self, error: impl Into<Error>) {
         (self.done)(Err(error.into()));
     }
@@ -209,7 +235,8 @@ impl<R: 'static> fmt::Debug for Transformed<R> {
 type TransformHook<W, R> = Box<dyn FnMut(W, Transformed<R>)>;
 type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 
-/// A duplex stream whose readable side is made of what is written.
+/// A duplex stream whose readable side is computed from its writable side. JavaScript:
+/// `stream.Transform`.
 ///
 /// # Examples
 ///
@@ -217,7 +244,8 @@ type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 /// use phaseloop::node::{run, stream::Transform};
 ///
 /// run(async {
-///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase())).build();
+///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
+///     let upper = upper.build();
 ///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
 ///     upper.writable().end_chunk("hello");
 /// });
@@ -226,7 +254,22 @@ pub struct Transform<W: 'static, R: 'static> {
     duplex: Duplex<W, R>,
 }
 
-/// Makes a [`Transform`].
+/// Builds a [`Transform`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::Transform};
+///
+/// run(async {
+///     let framed = Transform::objects(|text: String, out| out.ok_with(text))
+///         .high_water_mark(4)
+///         .flush(|out| out.ok_with("end".to_owned()))
+///         .build();
+///     framed.writable().end_chunk("begin");
+///     assert_eq!(framed.readable().to_array().await.unwrap(), ["begin", "end"]);
+/// });
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct TransformBuilder<W: 'static, R: 'static> {
     read_mode: Mode<R>,
@@ -238,7 +281,8 @@ pub struct TransformBuilder<W: 'static, R: 'static> {
 }
 
 impl<W: 'static, R: 'static> Transform<W, R> {
-    /// A transform of bytes. `transform` is called with one chunk at a time, and waits while nobody reads.
+    /// Creates a transform of bytes. `transform` is called with one chunk at a time, and is not
+    /// called while the readable side is full.
     pub fn bytes(transform: impl FnMut(W, Transformed<R>) + 'static) -> TransformBuilder<W, R>
     where
         W: ByteChunk,
@@ -247,12 +291,13 @@ impl<W: 'static, R: 'static> Transform<W, R> {
         TransformBuilder::new(Mode::bytes(), Mode::bytes(), Box::new(transform))
     }
 
-    /// A transform in object mode.
+    /// Creates a transform in object mode.
     pub fn objects(transform: impl FnMut(W, Transformed<R>) + 'static) -> TransformBuilder<W, R> {
         TransformBuilder::new(Mode::OBJECTS, Mode::OBJECTS, Box::new(transform))
     }
 
-    /// A transform that is written bytes and read objects. JavaScript: `new Transform({ readableObjectMode: true })`.
+    /// Creates a transform with bytes on the writable side and objects on the readable side.
+    /// JavaScript: `new Transform({ readableObjectMode: true })`.
     pub fn bytes_to_objects(
         transform: impl FnMut(W, Transformed<R>) + 'static,
     ) -> TransformBuilder<W, R>
@@ -262,7 +307,8 @@ impl<W: 'static, R: 'static> Transform<W, R> {
         TransformBuilder::new(Mode::OBJECTS, Mode::bytes(), Box::new(transform))
     }
 
-    /// A transform that is written objects and read bytes. JavaScript: `new Transform({ writableObjectMode: true })`.
+    /// Creates a transform with objects on the writable side and bytes on the readable side.
+    /// JavaScript: `new Transform({ writableObjectMode: true })`.
     pub fn objects_to_bytes(
         transform: impl FnMut(W, Transformed<R>) + 'static,
     ) -> TransformBuilder<W, R>
@@ -272,19 +318,19 @@ impl<W: 'static, R: 'static> Transform<W, R> {
         TransformBuilder::new(Mode::bytes(), Mode::OBJECTS, Box::new(transform))
     }
 
-    /// The stream itself.
+    /// Returns the duplex stream.
     #[must_use]
     pub fn duplex(&self) -> &Duplex<W, R> {
         &self.duplex
     }
 
-    /// The side that is read.
+    /// Returns the readable side.
     #[must_use]
     pub fn readable(&self) -> &Readable<R> {
         self.duplex.readable()
     }
 
-    /// The side that is written.
+    /// Returns the writable side.
     #[must_use]
     pub fn writable(&self) -> &Writable<W> {
         self.duplex.writable()
@@ -292,7 +338,7 @@ impl<W: 'static, R: 'static> Transform<W, R> {
 }
 
 impl<T: 'static> Transform<T, T> {
-    /// A stream that gives out what it is given. Node's `PassThrough`.
+    /// Creates a transform that passes its chunks on unchanged. JavaScript: `new PassThrough()`.
     #[must_use]
     pub fn pass_through() -> Self {
         Self::objects(|chunk, out| out.ok_with(chunk)).build()
@@ -311,32 +357,33 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         }
     }
 
-    /// The function that is called after the last chunk, for what is left.
+    /// Sets the function that is called after the last chunk, to push the remaining output.
+    /// JavaScript: `{ flush }`.
     pub fn flush(mut self, flush: impl FnOnce(Transformed<R>) + 'static) -> Self {
         self.flush = Some(Box::new(flush));
         self
     }
 
-    /// How much either side keeps.
+    /// Sets the high water mark of both sides. JavaScript: `{ highWaterMark }`.
     pub fn high_water_mark(mut self, mark: usize) -> Self {
         self.readable_mark = Some(mark);
         self.writable_mark = Some(mark);
         self
     }
 
-    /// How much the readable side keeps. JavaScript: `{ readableHighWaterMark }`.
+    /// Sets the high water mark of the readable side. JavaScript: `{ readableHighWaterMark }`.
     pub fn readable_high_water_mark(mut self, mark: usize) -> Self {
         self.readable_mark = Some(mark);
         self
     }
 
-    /// How much the writable side keeps. JavaScript: `{ writableHighWaterMark }`.
+    /// Sets the high water mark of the writable side. JavaScript: `{ writableHighWaterMark }`.
     pub fn writable_high_water_mark(mut self, mark: usize) -> Self {
         self.writable_mark = Some(mark);
         self
     }
 
-    /// Makes the stream.
+    /// Creates the stream.
     #[must_use]
     pub fn build(self) -> Transform<W, R> {
         let link = Rc::new(Link {
@@ -358,7 +405,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         readable.high_water_mark = self.readable_mark;
         writable.high_water_mark = self.writable_mark;
         let duplex = Duplex::new(readable, writable);
-        // A transform pushes from its `write`, not from its `read`.
+        // A transform pushes from its `write` function, so a push is not inside a call of `read`.
         duplex.readable().state().sync.set(false);
         let weak = Rc::downgrade(duplex.readable().state());
         link.readable.replace(Some(weak));
@@ -366,10 +413,10 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
     }
 }
 
-/// Between the two sides of a transform.
+/// Connects the two sides of a transform.
 struct Link<R: 'static> {
     readable: RefCell<Option<Weak<readable::State<R>>>>,
-    /// A write that waits until somebody reads.
+    /// A write that waits until the readable side has room.
     waiting: RefCell<Option<Done>>,
 }
 
@@ -392,7 +439,8 @@ impl<R: 'static> Link<R> {
             }
             let ended = side.state().ended.get();
             if ended {
-                // The function has ended the readable side itself: that has to be seen first.
+                // The user's function has ended the readable side itself. The write completes on a
+                // tick, after that end was processed.
                 next_tick(move || done.ok());
             } else if is_ended(&side)
                 || side.length() == before
@@ -425,7 +473,7 @@ impl<R: 'static> Link<R> {
     }
 }
 
-/// Whether the writable side of the same stream was ended.
+/// Returns whether the writable side of the stream was ended.
 fn is_ended<R: 'static>(readable: &Readable<R>) -> bool {
     let writable = readable.state().base.writable();
     writable.is_some_and(|side| side.ended())

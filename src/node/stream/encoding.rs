@@ -1,4 +1,4 @@
-//! Streams of bytes that give out text.
+//! Byte streams that are read as text.
 
 use super::super::events::ListenerId;
 use super::super::string_decoder::{Encoding, StringDecoder};
@@ -6,12 +6,13 @@ use super::chunk::Mode;
 use super::readable::Readable;
 
 impl Readable<Vec<u8>> {
-    /// Decodes the stream from now on: no chunk ends within a character.
+    /// Decodes the stream from now on, so that no chunk ends within a character. JavaScript:
+    /// `readable.setEncoding('utf8')`.
     ///
-    /// JavaScript: `readable.setEncoding('utf8')`. Chunks stay `Vec<u8>` and hold text, in UTF-8 whatever `encoding` is;
-    /// [`on_text`](Self::on_text) and [`read_text`](Self::read_text) have it as text. A chunk that completes no character
-    /// emits nothing, and what the end leaves incomplete is the last chunk. As in Node, what is kept and what
-    /// [`read_size`](Self::read_size) takes is counted in UTF-16 units from now on.
+    /// Chunks stay `Vec<u8>` and hold UTF-8 text whatever `encoding` is; [`on_text`](Self::on_text)
+    /// and [`read_text`](Self::read_text) return it as text. A chunk that completes no character
+    /// emits nothing. Bytes that EOF leaves incomplete are the last chunk. As in Node, the buffer
+    /// and [`read_size`](Self::read_size) count in UTF-16 units from now on.
     ///
     /// # Examples
     ///
@@ -49,21 +50,22 @@ impl Readable<Vec<u8>> {
         self
     }
 
-    /// What [`set_encoding`](Self::set_encoding) was told. JavaScript: `readable.readableEncoding`.
+    /// Returns the encoding set by [`set_encoding`](Self::set_encoding). JavaScript:
+    /// `readable.readableEncoding`.
     #[must_use]
     pub fn encoding(&self) -> Option<Encoding> {
         self.state.encoding.get()
     }
 
-    /// Adds a listener for chunks as text, and starts the flow; see [`on_data`](Self::on_data).
+    /// Adds a listener for chunks as text and starts the flow; see [`on_data`](Self::on_data).
     ///
-    /// Without [`set_encoding`](Self::set_encoding) each chunk is decoded as UTF-8 by itself, so a character that a chunk
-    /// cuts is lost.
+    /// Without [`set_encoding`](Self::set_encoding) each chunk is decoded as UTF-8 by itself: a
+    /// character that spans two chunks is replaced.
     pub fn on_text(&self, listener: impl Fn(&str) + 'static) -> ListenerId {
         self.on_data(move |chunk| listener(&String::from_utf8_lossy(chunk)))
     }
 
-    /// Takes what is there, as text; see [`read`](Self::read) and [`on_text`](Self::on_text).
+    /// Reads the buffered data as text; see [`read`](Self::read) and [`on_text`](Self::on_text).
     pub fn read_text(&self) -> Option<String> {
         let chunk = self.read()?;
         Some(String::from_utf8_lossy(&chunk).into_owned())
@@ -71,7 +73,7 @@ impl Readable<Vec<u8>> {
 }
 
 impl Mode<Vec<u8>> {
-    /// Text in UTF-8, counted in UTF-16 units as JavaScript counts it.
+    /// Creates the mode of UTF-8 text that is counted in UTF-16 units, as JavaScript counts.
     fn text() -> Self {
         Self::counted(utf16_length, |text, units| {
             let rest = text.split_off(utf16_end(text, units));
@@ -80,7 +82,8 @@ impl Mode<Vec<u8>> {
     }
 }
 
-/// How many UTF-16 units a byte of UTF-8 stands for: the first one of a character counts for all.
+/// Returns the number of UTF-16 units that a byte of UTF-8 stands for. The first byte of a
+/// character counts for the whole character.
 fn units(byte: u8) -> usize {
     match byte {
         0x80..=0xbf => 0,
@@ -89,7 +92,7 @@ fn units(byte: u8) -> usize {
     }
 }
 
-// It is called with what streams keep, and these are vectors.
+// The functions of a mode take the chunk type of the stream, which is a vector.
 #[expect(
     clippy::ptr_arg,
     reason = "a pointer to it has the type of `ByteChunk::size`"
@@ -98,7 +101,8 @@ fn utf16_length(text: &Vec<u8>) -> usize {
     text.iter().map(|byte| units(*byte)).sum()
 }
 
-/// Where the first `count` units end; a cut inside of a character moves to its end.
+/// Returns the byte offset after the first `count` units. A split inside a character moves to its
+/// end.
 fn utf16_end(text: &[u8], count: usize) -> usize {
     let mut left = count;
     for (index, byte) in text.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! When a stream is over.
+//! Waiting for the end of a stream.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -28,7 +28,23 @@ pub(super) mod sealed {
     }
 }
 
-/// All kinds of streams.
+/// Every kind of stream of this module.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{AnyStream, Readable, finished}};
+///
+/// async fn ends_well(stream: &impl AnyStream) -> bool {
+///     finished(stream).await.is_ok()
+/// }
+///
+/// run(async {
+///     let source = Readable::from_iter([1, 2]);
+///     source.resume();
+///     assert!(ends_well(&source).await);
+/// });
+/// ```
 pub trait AnyStream: Emitter + sealed::Sealed {}
 
 impl<T: 'static> AnyStream for Readable<T> {}
@@ -60,35 +76,46 @@ impl<W: 'static, R: 'static> sealed::Sealed for Transform<W, R> {
     }
 }
 
-/// Waits until a stream is over: read and written to its end and closed, failed, or closed too early (N143).
+/// Waits until a stream has ended and closed, has failed, or was closed before its end. JavaScript:
+/// `stream.finished(stream, callback)`.
 ///
-/// It listens from this call on. Await the result, or give it a [callback](Finished::then), which is called inside the event.
+/// The listeners are added by this call. Await the returned value, or pass a
+/// [callback](Finished::then), which is called inside the event.
 ///
 /// # Errors
 ///
-/// That of the stream; `ERR_STREAM_PREMATURE_CLOSE` if it was closed before its end.
+/// The error of the stream, or `ERR_STREAM_PREMATURE_CLOSE` if it was closed before its end.
 ///
 /// # Cancel safety
 ///
-/// Dropping what it returns takes the listeners off.
+/// Dropping the returned value removes the listeners. The stream is not affected.
 pub fn finished(stream: &impl AnyStream) -> Finished {
     finished_with(stream, FinishedOptions::default())
 }
 
-/// What [`finished_with`] waits for.
+/// Options of [`finished_with`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::stream::FinishedOptions;
+///
+/// let written = FinishedOptions { readable: false, ..FinishedOptions::default() };
+/// assert!(written.writable && written.error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedOptions {
-    /// Whether the stream has to be read to its end, if it can be read.
+    /// Whether to wait until a readable stream is read to EOF.
     pub readable: bool,
-    /// Whether the stream has to be written to its end, if it can be written.
+    /// Whether to wait until a writable stream has finished.
     pub writable: bool,
-    /// Whether the stream's event `error` ends the wait. Without it the error comes with the close, and the event needs
-    /// another listener.
+    /// Whether the `error` event ends the wait. If `false`, the error is reported with the close,
+    /// and the event needs another listener.
     pub error: bool,
 }
 
 impl Default for FinishedOptions {
-    /// Everything.
+    /// Waits for both sides and for errors.
     fn default() -> Self {
         Self {
             readable: true,
@@ -98,25 +125,28 @@ impl Default for FinishedOptions {
     }
 }
 
-/// Waits until one side of a stream is over, or otherwise as the options say; see [`finished`].
+/// Waits until the sides of a stream that the options name have ended; see [`finished`].
+/// JavaScript: `stream.finished(stream, options, callback)`.
 ///
 /// # Errors
 ///
-/// As [`finished`].
+/// The errors of [`finished`].
 ///
 /// # Cancel safety
 ///
-/// Dropping what it returns takes the listeners off.
+/// Dropping the returned value removes the listeners. The stream is not affected.
 ///
 /// # Examples
 ///
 /// ```
-/// use phaseloop::node::{run, stream::{Duplex, FinishedOptions, Readable, Writable, finished_with}};
+/// use phaseloop::node::run;
+/// use phaseloop::node::stream::{Duplex, FinishedOptions, Readable, Writable, finished_with};
 ///
 /// run(async {
 ///     let sink = Writable::objects(|_: u32, done| done.ok());
 ///     let duplex = Duplex::new(Readable::<u32>::objects(), sink);
-///     let written = finished_with(&duplex, FinishedOptions { readable: false, ..Default::default() });
+///     let options = FinishedOptions { readable: false, ..FinishedOptions::default() };
+///     let written = finished_with(&duplex, options);
 ///     duplex.writable().end();
 ///     written.await.unwrap();
 /// });
@@ -135,7 +165,7 @@ pub fn finished_with(stream: &impl AnyStream, options: FinishedOptions) -> Finis
     Finished { watch, outcome }
 }
 
-/// How something that callbacks report has ended, for a callback or for a task.
+/// The result of an operation, for a callback or for a waiting task.
 #[derive(Default)]
 pub(super) struct Outcome {
     result: RefCell<Option<Result<(), Error>>>,
@@ -174,15 +204,31 @@ impl Outcome {
     }
 }
 
-/// Waits for the end of a stream. Made by [`finished`].
-#[must_use = "await it, or give it a callback"]
+/// Waits for the end of a stream; returned by [`finished`].
+///
+/// # Cancel safety
+///
+/// Dropping the future removes the listeners. The stream is not affected.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{Readable, finished}};
+///
+/// run(async {
+///     let source = Readable::from_iter([1, 2]);
+///     finished(&source).then(|result| assert!(result.is_ok()));
+///     source.resume();
+/// });
+/// ```
+#[must_use = "await it or pass a callback"]
 pub struct Finished {
     watch: EndOfStream,
     outcome: Rc<Outcome>,
 }
 
 impl Finished {
-    /// Calls `callback` when the stream is over.
+    /// Calls `callback` when the stream has ended.
     pub fn then(self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         self.outcome.then(Box::new(callback));
         self.watch.keep();
@@ -203,7 +249,7 @@ impl fmt::Debug for Finished {
     }
 }
 
-/// Which sides of a stream count.
+/// The sides of a stream to wait for.
 #[derive(Clone, Copy)]
 pub(super) struct Sides {
     pub(super) readable: bool,
@@ -219,7 +265,7 @@ impl Sides {
     }
 }
 
-/// Listens for the end of a stream. Dropped, it listens no more.
+/// The listeners for the end of a stream. Dropping this value removes them.
 pub(super) struct EndOfStream {
     watch: Rc<Watch>,
     kept: Cell<bool>,
@@ -261,11 +307,12 @@ impl EndOfStream {
             listeners: RefCell::default(),
         });
         watch.listen(base, hears_errors);
-        // For a stream that is over, or for a side of it that is.
+        // A stream or side that has already ended emits no further event, so its state is checked
+        // here.
         let is_readable = readable.as_ref().map(|side| side.is_readable());
         let is_writable = writable.as_ref().map(|side| side.is_writable());
         let pending = writable.map_or(0, |side| side.pending_callbacks());
-        // The stream is kept until then.
+        // The closure keeps the stream alive until the tick runs.
         let (later, kept) = (watch.clone(), (base.clone(), base.hold()));
         if base.closed.get() {
             next_tick(move || {
@@ -294,7 +341,7 @@ impl EndOfStream {
         }
     }
 
-    /// Listens on although this is dropped.
+    /// Keeps the listeners after this value is dropped.
     pub(super) fn keep(self) {
         self.kept.set(true);
     }
@@ -334,7 +381,7 @@ impl Watch {
         drop(callback);
     }
 
-    /// Calls back, once.
+    /// Calls the callback, at most once.
     fn call(&self, result: Result<(), Error>) {
         let callback = self.callback.take();
         if let Some(callback) = callback {

@@ -1,13 +1,14 @@
-//! Several chunks as one request to the system. Node's `writev`.
+//! Vectored writes: several chunks in one system call. JavaScript: `writev`.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Write};
 use std::task::{Context, Poll};
 
-/// How many buffers the system takes at once; a longer list would be cut, which looks like a write that filled it.
+/// The maximum number of buffers of one call. A longer list would be cut by the kernel, which looks
+/// like a partial write.
 const MOST_BUFFERS: usize = 1024;
 
-/// Writes all chunks through `write`, as many at once as the system takes.
+/// Writes all chunks through `write`, with as many buffers per call as the kernel accepts.
 pub(in crate::node) async fn write_chunks<E: From<io::Error>>(
     chunks: &[Vec<u8>],
     mut write: impl FnMut(&mut Context<'_>, &[IoSlice<'_>]) -> Poll<Result<usize, E>>,
@@ -25,7 +26,7 @@ pub(in crate::node) async fn write_chunks<E: From<io::Error>>(
     Ok(())
 }
 
-/// Writes all chunks into something that waits.
+/// Writes all chunks into a blocking writer.
 pub(in crate::node) fn write_chunks_blocking(
     mut to: impl Write,
     chunks: &[Vec<u8>],
@@ -63,7 +64,7 @@ mod tests {
         let mut written = Vec::new();
         let whole = write_chunks(&chunks, |_, buffers| {
             assert!(buffers.len() <= MOST_BUFFERS);
-            // Not all of what is given.
+            // This writer accepts only a part of each call.
             let all = buffers.iter().flat_map(|buffer| buffer.to_vec());
             let all: Vec<_> = all.collect();
             let taken = &all[..all.len().div_ceil(2)];

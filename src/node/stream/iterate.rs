@@ -1,4 +1,4 @@
-//! A readable stream as a stream of futures.
+//! A readable stream as a `futures` stream.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,15 +17,18 @@ use super::readable::Readable;
 use crate::task;
 
 impl<T: 'static> Readable<T> {
-    /// The chunks, to be awaited one after the other. JavaScript's `for await (const chunk of readable)`.
+    /// Returns the chunks as a `futures` stream. JavaScript: `for await (const chunk of readable)`.
     ///
-    /// It takes over with its first poll: the stream does not flow then. A chunk that is there comes two microtasks after it
-    /// is asked for, as out of an async generator. The last item is the stream's error, if it fails. The end comes after
-    /// [`END`](super::END) and [`CLOSE`](super::CLOSE) (N145).
+    /// The first poll takes the stream over, and the stream does not flow from then on. A buffered
+    /// chunk is delivered two microtasks after it was requested, as from an async generator. The
+    /// last item is the error of the stream if it fails. The end is delivered after
+    /// [`END`](super::END) and [`CLOSE`](super::CLOSE).
     ///
     /// # Cancel safety
     ///
-    /// Giving up a wait for the next chunk loses nothing. Dropped before its end, it destroys the stream.
+    /// Dropping a pending wait for the next chunk loses no chunk. Dropping [`Chunks`] before the
+    /// end destroys the stream.
+    // N145.
     pub fn chunks(&self) -> Chunks<T> {
         let state = State {
             readable: self.clone(),
@@ -41,7 +44,28 @@ impl<T: 'static> Readable<T> {
     }
 }
 
-/// The chunks of a readable stream. Made by [`Readable::chunks`].
+/// The chunks of a readable stream; returned by [`Readable::chunks`].
+///
+/// # Cancel safety
+///
+/// Dropping a pending wait for the next chunk loses no chunk. Dropping `Chunks` before the end
+/// destroys the stream.
+///
+/// # Examples
+///
+/// ```
+/// use futures::StreamExt as _;
+/// use phaseloop::node::{run, stream::Readable};
+///
+/// run(async {
+///     let mut chunks = Readable::from_iter([1, 2]).chunks();
+///     let mut sum = 0;
+///     while let Some(chunk) = chunks.next().await {
+///         sum += chunk.unwrap();
+///     }
+///     assert_eq!(sum, 3);
+/// });
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Chunks<T: 'static> {
     state: Rc<State<T>>,
@@ -51,26 +75,27 @@ pub struct Chunks<T: 'static> {
 
 struct State<T: 'static> {
     readable: Readable<T>,
-    /// The stream is over.
+    /// The result with which the stream ended.
     end: RefCell<Option<Result<(), Error>>>,
     waker: RefCell<Option<Waker>>,
     step: RefCell<Step<T>>,
 }
 
-/// Where the generator that Node uses here would stand.
+/// The state of the async generator that Node uses here. Its microtasks are part of the order of
+/// events.
 enum Step<T> {
-    /// Nobody asks.
+    /// No chunk is requested.
     Idle,
-    /// Somebody asks, and nothing is there: an event has to come.
+    /// A chunk is requested and none is buffered; an event of the stream resumes the wait.
     Waiting,
-    /// Microtasks are under way.
+    /// Microtasks are queued.
     Moving,
-    /// Here it is.
+    /// The item is ready for the next poll.
     Arrived(Option<Result<T, Error>>),
 }
 
 impl<T: 'static> State<T> {
-    /// Looks for a chunk, or for the end.
+    /// Reads a chunk, or reports the end.
     fn advance(self: &Rc<Self>) {
         let chunk = if self.readable.destroyed() {
             None
@@ -100,7 +125,7 @@ impl<T: 'static> State<T> {
         }
     }
 
-    /// Something has happened: whoever waits looks again, by a microtask.
+    /// Resumes a waiting request in a microtask, after an event of the stream.
     fn news(self: &Rc<Self>) {
         if matches!(*self.step.borrow(), Step::Waiting) {
             self.step.replace(Step::Moving);
@@ -182,7 +207,8 @@ impl<T: 'static> Drop for Chunks<T> {
         };
         let readable = &self.state.readable;
         if !self.over && !readable.destroyed() {
-            // Node's error of a loop that was left; the watch goes on, so that it counts as heard.
+            // Node destroys a stream with an abort error if its loop is left. The listener stays,
+            // so that the error counts as handled.
             end.keep();
             let error = (!readable.ended()).then(Error::left);
             readable.destroy(error);

@@ -1,4 +1,4 @@
-//! Operators on readable streams: new streams of old ones, and promises of what all chunks come to.
+//! Operators on readable streams: derived streams, and promises of a result over all chunks.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -14,11 +14,13 @@ use super::base::error_of;
 use super::iterate::Chunks;
 use super::readable::Readable;
 
-/// Operators. Each takes the stream over with the first read of its result, as [`chunks`](Readable::chunks) does: it does
-/// not flow then. One chunk is worked on at a time. An error of the stream, or a panic of the function, is the error of the
-/// result; leaving the result before its end destroys the stream.
+/// Operators. An operator takes the stream over with the first read of its result, as
+/// [`chunks`](Readable::chunks) does; the stream does not flow from then on. One chunk is processed
+/// at a time. An error of the stream, or a panic of the function, is the error of the result.
+/// Destroying the result before its end destroys the stream.
 impl<T: 'static> Readable<T> {
-    /// A stream of what `f` makes of each chunk, in object mode. JavaScript: `readable.map(f)`.
+    /// Returns a stream of the results of `f` for each chunk, in object mode. JavaScript:
+    /// `readable.map(f)`.
     ///
     /// # Examples
     ///
@@ -38,8 +40,8 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// A stream of what the futures of `f` give, in object mode and in the order of the chunks. JavaScript:
-    /// `readable.map(async (chunk) => ..)`.
+    /// Returns a stream of the outputs of the futures that `f` returns, in object mode and in the
+    /// order of the chunks. JavaScript: `readable.map(async (chunk) => ..)`.
     pub fn map_async<U, F>(&self, f: impl FnMut(T) -> F + 'static) -> Readable<U>
     where
         U: 'static,
@@ -52,7 +54,8 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// A stream of the chunks that `f` likes. JavaScript: `readable.filter(f)`.
+    /// Returns a stream of the chunks for which `f` returns `true`. JavaScript:
+    /// `readable.filter(f)`.
     pub fn filter(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Self {
         self.operate(move |chunk, out| {
             if f(&chunk) {
@@ -62,7 +65,8 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// A stream of all that the iterators of `f` give. JavaScript: `readable.flatMap(f)`.
+    /// Returns a stream of all items of the iterators that `f` returns. JavaScript:
+    /// `readable.flatMap(f)`.
     pub fn flat_map<U, I>(&self, mut f: impl FnMut(T) -> I + 'static) -> Readable<U>
     where
         U: 'static,
@@ -74,7 +78,7 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// A stream of the first `count` chunks. JavaScript: `readable.take(count)`.
+    /// Returns a stream of the first `count` chunks. JavaScript: `readable.take(count)`.
     pub fn take(&self, count: usize) -> Self {
         let mut left = count;
         self.operate(move |chunk, out| {
@@ -86,7 +90,7 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// A stream of the chunks after the first `count`. JavaScript: `readable.drop(count)`.
+    /// Returns a stream of the chunks after the first `count`. JavaScript: `readable.drop(count)`.
     pub fn drop(&self, count: usize) -> Self {
         let mut left = count;
         self.operate(move |chunk, out| {
@@ -111,11 +115,11 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// All chunks. JavaScript: `await readable.toArray()`.
+    /// Collects all chunks. JavaScript: `await readable.toArray()`.
     ///
     /// # Errors
     ///
-    /// Rejected with the error of the stream.
+    /// The promise is rejected with the error of the stream.
     pub fn to_array(&self) -> Promise<Vec<T>>
     where
         T: Clone,
@@ -130,16 +134,18 @@ impl<T: 'static> Readable<T> {
     ///
     /// # Errors
     ///
-    /// Rejected with the error of the stream, or with what `f` [throws](super::super::throw).
+    /// The promise is rejected with the error of the stream, or with the value that `f`
+    /// [throws](super::super::throw).
     pub fn for_each(&self, mut f: impl FnMut(T) + 'static) -> Promise<()> {
         self.reduce((), move |(), chunk| f(chunk))
     }
 
-    /// What all chunks come to, beginning with `initial`. JavaScript: `await readable.reduce(f, initial)`.
+    /// Folds all chunks into one value, starting with `initial`. JavaScript: `await
+    /// readable.reduce(f, initial)`.
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each).
+    /// The errors of [`for_each`](Self::for_each).
     pub fn reduce<U: Clone + 'static>(
         &self,
         initial: U,
@@ -155,11 +161,12 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// The first chunk that `f` likes; the rest is not read. JavaScript: `await readable.find(f)`.
+    /// Returns the first chunk for which `f` returns `true`; later chunks are not read. JavaScript:
+    /// `await readable.find(f)`.
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each).
+    /// The errors of [`for_each`](Self::for_each).
     pub fn find(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<Option<T>>
     where
         T: Clone,
@@ -176,11 +183,11 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// Whether `f` likes any chunk. JavaScript: `await readable.some(f)`.
+    /// Returns whether `f` returns `true` for any chunk. JavaScript: `await readable.some(f)`.
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each).
+    /// The errors of [`for_each`](Self::for_each).
     pub fn some(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         let mut chunks = self.chunks();
         try_call(async move {
@@ -193,11 +200,11 @@ impl<T: 'static> Readable<T> {
         })
     }
 
-    /// Whether `f` likes all chunks. JavaScript: `await readable.every(f)`.
+    /// Returns whether `f` returns `true` for every chunk. JavaScript: `await readable.every(f)`.
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each).
+    /// The errors of [`for_each`](Self::for_each).
     pub fn every(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         self.some(move |chunk| !f(chunk)).then(|some| !some)
     }
@@ -207,15 +214,16 @@ async fn next<T: 'static>(chunks: &mut Chunks<T>) -> Option<Result<T, Error>> {
     poll_fn(|cx| Pin::new(&mut *chunks).poll_next(cx)).await
 }
 
-/// What a function makes of chunks. It is called with a chunk and gives any number of others; `false` ends the stream.
+/// The stream behind an operator. Its function is called with a chunk and adds any number of items
+/// to a queue; it returns `false` to end the stream.
 struct Operated<T: 'static, U, F> {
-    /// `None` once the function wants no more.
+    /// `None` once the function has ended the stream.
     chunks: Option<Chunks<T>>,
     step: F,
     ready: VecDeque<U>,
 }
 
-// Nothing of it is pinned.
+// No field is structurally pinned.
 impl<T, U, F> Unpin for Operated<T, U, F> {}
 
 impl<T, U, F: FnMut(T, &mut VecDeque<U>) -> bool> Stream for Operated<T, U, F> {
@@ -244,7 +252,7 @@ impl<T, U, F: FnMut(T, &mut VecDeque<U>) -> bool> Stream for Operated<T, U, F> {
     }
 }
 
-/// What the futures of a function give, one after the other.
+/// The stream behind `map_async`: one future at a time.
 struct MapAsync<T: 'static, F, M> {
     chunks: Chunks<T>,
     f: M,

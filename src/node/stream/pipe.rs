@@ -1,4 +1,4 @@
-//! From a readable stream into a writable one.
+//! Pipes from a readable stream into a writable stream.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -15,15 +15,18 @@ use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
 use crate::task::next_tick;
 
 impl<T: Clone + 'static> Readable<T> {
-    /// Writes all chunks into `sink`, stops while it is full, and ends it in the end.
+    /// Writes all chunks into `sink`, pauses while `sink` is full, and ends `sink` when this stream
+    /// ends. JavaScript: `readable.pipe(sink)`.
     ///
-    /// Errors are not passed on, and a sink that fails or closes is let go of; see [`pipeline`](super::pipeline()) for more.
-    /// Chunks are cloned: other listeners and pipes may want them.
+    /// Errors are not forwarded. A sink that fails or closes is unpiped. Use
+    /// [`pipeline`](super::pipeline()) for streams that fail together. Chunks are cloned, because
+    /// other listeners and pipes may use them.
     pub fn pipe(&self, sink: &Writable<T>) {
         self.pipe_with(sink, true);
     }
 
-    /// The same, and leaves `sink` open in the end.
+    /// Pipes into `sink` and leaves it open when this stream ends. JavaScript: `readable.pipe(sink,
+    /// { end: false })`.
     pub fn pipe_without_end(&self, sink: &Writable<T>) {
         self.pipe_with(sink, false);
     }
@@ -48,7 +51,7 @@ impl<T: Clone + 'static> Readable<T> {
         pipe.start();
     }
 
-    /// Stops writing into `sink`.
+    /// Stops writing into `sink`. JavaScript: `readable.unpipe(sink)`.
     pub fn unpipe(&self, sink: &Writable<T>) {
         let is_last = {
             let mut pipes = self.state().pipes.borrow_mut();
@@ -66,14 +69,15 @@ impl<T: Clone + 'static> Readable<T> {
     }
 }
 
-/// The pipes of one loop. Each holds its streams, and they hold it, until it is cleaned up or the loop goes.
+/// The open pipes of one loop. A pipe and its streams hold each other until the pipe is cleaned up
+/// or the loop is dropped.
 #[derive(Default)]
 pub(in crate::node) struct OpenPipes {
     list: RefCell<Slab<Weak<dyn OpenPipe>>>,
 }
 
 trait OpenPipe {
-    /// Takes the pipe off its streams, which nothing moves any more.
+    /// Removes the listeners of the streams, which the dropped loop no longer drives.
     fn abandon(&self);
 }
 
@@ -184,7 +188,7 @@ impl<T: Clone + 'static> Pipe<T> {
         self.source.unpipe(&self.sink);
     }
 
-    /// The sink is full.
+    /// Pauses the source while the sink is full.
     fn pause(self: &Rc<Self>) {
         let state = self.source.state();
         if !self.cleaned_up.get() {
@@ -217,7 +221,8 @@ impl<T: Clone + 'static> Pipe<T> {
         }
     }
 
-    /// The sink has failed: no more is written. Somebody has to hear the error.
+    /// Unpipes a failed sink. The error is emitted again if no other listener exists, so that it is
+    /// reported as unhandled.
     fn sink_failed(&self, error: &Error) {
         self.unpipe();
         self.off_sink(&self.on_error);

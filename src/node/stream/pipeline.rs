@@ -1,4 +1,4 @@
-//! Several streams in a row.
+//! Chains of streams.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,10 +19,11 @@ use super::writable::Writable;
 use super::{CLOSE, END};
 use crate::task::next_tick;
 
-/// Begins a row of streams that are piped into each other, fail together, and end together.
+/// Starts a chain of streams that are piped into each other, fail together and end together.
+/// JavaScript: `stream.pipeline(..)`.
 ///
-/// When one of them fails or is closed too early, all others are destroyed. The end is reported by a tick after the last one
-/// has closed (N143).
+/// If one stream fails or is closed before its end, all others are destroyed. The result is
+/// reported on a tick after the last stream has closed.
 ///
 /// # Examples
 ///
@@ -57,15 +58,29 @@ pub fn pipeline<T: 'static>(source: &Readable<T>) -> Pipeline<T> {
     }
 }
 
-/// A row of streams that has no sink yet. Made by [`pipeline()`].
-#[must_use = "a row without a sink moves nothing"]
+/// A chain of streams without a sink; returned by [`pipeline()`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{Readable, Transform, Writable, pipeline}};
+///
+/// run(async {
+///     let source = Readable::from_iter(["a", "b"]);
+///     let same = Transform::pass_through();
+///     let sink = Writable::objects(|_: &str, done| done.ok()).build();
+///     let without_sink = pipeline(&source).through(&same);
+///     without_sink.into(&sink).await.unwrap();
+/// });
+/// ```
+#[must_use = "a chain without a sink moves no data"]
 pub struct Pipeline<T: 'static> {
     last: Readable<T>,
     row: Rc<Row>,
 }
 
 impl<T: Clone + 'static> Pipeline<T> {
-    /// Goes on through a transform or another duplex stream.
+    /// Appends a transform or another duplex stream.
     pub fn through<R: 'static>(self, next: &impl AsDuplex<T, R>) -> Pipeline<R> {
         let next = next.as_duplex();
         let sides = Sides {
@@ -80,7 +95,7 @@ impl<T: Clone + 'static> Pipeline<T> {
         }
     }
 
-    /// Ends in a sink.
+    /// Appends the sink and starts the chain.
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
         let sides = Sides {
             readable: false,
@@ -92,9 +107,24 @@ impl<T: Clone + 'static> Pipeline<T> {
     }
 }
 
-/// What a row of streams may go through.
+/// A stream that can be in the middle of a chain: [`Duplex`] and [`Transform`](super::Transform).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::stream::{AsDuplex, Transform, Writable};
+///
+/// fn input(of: &impl AsDuplex<u8, u8>) -> &Writable<u8> {
+///     of.as_duplex().writable()
+/// }
+///
+/// phaseloop::node::run(async {
+///     let same = Transform::pass_through();
+///     input(&same).write(1);
+/// });
+/// ```
 pub trait AsDuplex<W: 'static, R: 'static> {
-    /// The stream.
+    /// Returns the duplex stream.
     fn as_duplex(&self) -> &Duplex<W, R>;
 }
 
@@ -110,14 +140,30 @@ impl<W: 'static, R: 'static> AsDuplex<W, R> for Transform<W, R> {
     }
 }
 
-/// A whole row of streams. Await it, or give it a callback; dropped, it goes on.
-#[must_use = "await it, or give it a callback, to learn of errors"]
+/// A complete chain of streams. Await it, or pass a callback.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result. The streams go on.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{Readable, Writable, pipeline}};
+///
+/// run(async {
+///     let source = Readable::from_iter([1, 2]);
+///     let sink = Writable::objects(|_: i32, done| done.ok()).build();
+///     pipeline(&source).into(&sink).then(|result| assert!(result.is_ok()));
+/// });
+/// ```
+#[must_use = "await it or pass a callback to get its errors"]
 pub struct PipelineEnd {
     row: Rc<Row>,
 }
 
 impl PipelineEnd {
-    /// Ends the row when `signal` is aborted.
+    /// Destroys the chain with an abort error when `signal` is aborted. JavaScript: `{ signal }`.
     pub fn signal(self, signal: &AbortSignal) -> Self {
         let (row, by) = (Rc::downgrade(&self.row), signal.downgrade());
         let abort = move || {
@@ -127,7 +173,7 @@ impl PipelineEnd {
             }
         };
         if signal.aborted() {
-            // Kept until then.
+            // The closure keeps the signal alive until the chain has ended.
             let kept = signal.clone();
             next_tick(move || {
                 abort();
@@ -141,7 +187,7 @@ impl PipelineEnd {
         self
     }
 
-    /// Calls `callback` when the row has ended.
+    /// Calls `callback` when the chain has ended.
     pub fn then(self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         self.row.outcome.then(Box::new(callback));
     }
@@ -158,22 +204,22 @@ impl Future for PipelineEnd {
 #[derive(Default)]
 struct Row {
     error: RefCell<Option<Error>>,
-    /// How many ends are waited for: two for each pipe.
+    /// The number of ends to wait for: two for each pipe.
     waiting: Cell<isize>,
     members: RefCell<Vec<Rc<Member>>>,
-    /// What may abort it, until it is over.
+    /// The signals that may abort the chain, until it has ended.
     signals: RefCell<Vec<(WeakSignal, AbortListener)>>,
     outcome: Outcome,
 }
 
-/// One stream of a row.
+/// One stream of a chain.
 struct Member {
     base: Weak<Base>,
     over: Cell<bool>,
 }
 
 impl Row {
-    /// Takes a stream into the row, to be destroyed with the others.
+    /// Adds a stream to the chain, to be destroyed with the others.
     fn add(self: &Rc<Self>, base: &Rc<Base>, sides: Sides) {
         let member = Rc::new(Member {
             base: Rc::downgrade(base),
@@ -185,7 +231,7 @@ impl Row {
         EndOfStream::new(base, sides, true, Box::new(end)).keep();
         self.members.borrow_mut().push(member);
         let row = self.clone();
-        // Errors after the end of a pipe, too.
+        // A stream may also fail after its pipe has ended.
         base.emitter.on(ERROR, move |error| {
             let is_consequence =
                 error.name() == "AbortError" || error.code() == Some("ERR_STREAM_PREMATURE_CLOSE");

@@ -1,10 +1,10 @@
 //! Readable streams.
 //!
 //! ```text
-//!   push ──┬── flowing, nothing kept, somebody listens ──> 'data' at once
-//!          └── kept ──┬── flowing: a tick ──> 'data', one after the other
-//!                     └── paused: a tick ──> 'readable' ──> read()
-//!   push_end ──> all read ──> a tick: 'end' ──> destroy ──> a tick: 'close'
+//!   push ──┬── flowing, buffer empty, a listener for 'data' ──> 'data' at once
+//!          └── buffered ──┬── flowing: a tick ──> 'data', one chunk after the other
+//!                         └── paused: a tick ──> 'readable' ──> read()
+//!   push_end ──> buffer read ──> a tick: 'end' ──> destroy ──> a tick: 'close'
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -19,22 +19,24 @@ use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, St
 use super::chunk::{ByteChunk, Mode};
 use super::reading::Amount;
 
-/// Called when the stream wants more: pushes what there is, now or later.
+/// Called when the stream wants data; it pushes chunks, now or later.
 type ReadHook<T> = Box<dyn FnMut(&Readable<T>, usize)>;
 
-/// Makes text of the bytes that are pushed; see [`Readable::set_encoding`].
+/// Decodes pushed bytes to text; see [`Readable::set_encoding`].
 pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
 
-/// A source of chunks. A clone is the same stream.
+/// A source of chunks. A clone is a handle to the same stream. JavaScript: `stream.Readable`.
 ///
-/// Its function `read` is called when there is room, and answers by [`push`](Self::push), at once or later, and in the end
-/// by [`push_end`](Self::push_end). Chunks are had in one of three ways:
+/// The `read` function is called while the buffer has room. It responds with [`push`](Self::push),
+/// at once or later, and with [`push_end`](Self::push_end) at the end. Chunks are consumed in one
+/// of three modes:
 ///
-/// - *flowing*: a listener for `data` ([`on_data`](Self::on_data)), [`resume`](Self::resume) or [`pipe`](Self::pipe) starts
-///   the flow by a tick. What is kept then comes in one go, without drains between; later chunks come inside `push` (N140).
-/// - *paused*: [`READABLE`](super::READABLE) is emitted by a tick, once for all that came until then, and
-///   [`read`](Self::read) takes (N141).
-/// - *awaited*: [`chunks`](Self::chunks) (N145).
+/// - *flowing*: a listener for `data` ([`on_data`](Self::on_data)), [`resume`](Self::resume) or
+///   [`pipe`](Self::pipe) starts the flow on the next tick. Buffered chunks are then emitted in a
+///   row, without a drain of the lanes between them. Later chunks are emitted inside `push`.
+/// - *paused*: [`READABLE`](super::READABLE) is emitted on a tick, once for all chunks that have
+///   arrived, and [`read`](Self::read) returns them.
+/// - *awaited*: [`chunks`](Self::chunks) is a `futures` stream.
 ///
 /// # Examples
 ///
@@ -55,31 +57,31 @@ pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
 /// ```
 pub struct Readable<T: 'static> {
     pub(super) state: Rc<State<T>>,
-    /// The writable side of a duplex stream lives as long as this.
+    /// Keeps the writable side of a duplex stream alive.
     pub(super) held: Held,
 }
 
 pub(super) struct State<T: 'static> {
     pub(super) base: Rc<Base>,
     pub(super) me: Weak<Self>,
-    /// Another one after `set_encoding`.
+    /// Replaced by `set_encoding`.
     pub(super) mode: Cell<Mode<T>>,
-    /// Decodes what is pushed; of `None`, what the end leaves.
+    /// Decodes pushed bytes; called with `None` at EOF, for an incomplete rest.
     pub(super) decode: RefCell<Option<DecodeHook<T>>>,
-    /// How it decodes.
+    /// The encoding of `decode`.
     pub(super) encoding: Cell<Option<Encoding>>,
     pub(super) high_water_mark: Cell<usize>,
-    /// How much was pushed, in bytes.
+    /// The number of bytes pushed so far.
     pub(super) total: Cell<u64>,
     pub(super) read_hook: RefCell<Option<ReadHook<T>>>,
     pub(super) buffer: RefCell<VecDeque<T>>,
-    /// What the buffer holds, counted by the mode.
+    /// The size of the buffer, in units of the mode.
     pub(super) length: Cell<usize>,
     pub(super) ended: Cell<bool>,
     pub(super) end_emitted: Cell<bool>,
-    /// The function `read` was called and has not pushed yet.
+    /// Whether the `read` function was called and has not pushed yet.
     pub(super) reading: Cell<bool>,
-    /// Inside that call: what it pushes is kept.
+    /// Whether the `read` function is on the stack: a push from inside it is buffered.
     pub(super) sync: Cell<bool>,
     pub(super) need_readable: Cell<bool>,
     pub(super) emitted_readable: Cell<bool>,
@@ -89,13 +91,35 @@ pub(super) struct State<T: 'static> {
     pub(super) reading_more: Cell<bool>,
     pub(super) flowing: Cell<Option<bool>>,
     pub(super) paused: Cell<Option<bool>>,
-    /// Where this stream is piped to.
+    /// The sinks that this stream is piped into.
     pub(super) pipes: RefCell<Vec<StreamId>>,
-    /// Those of them that are full.
+    /// The sinks among `pipes` that are full.
     pub(super) awaiting_drain: RefCell<Vec<StreamId>>,
 }
 
-/// Makes a [`Readable`].
+/// Builds a [`Readable`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::Readable};
+///
+/// run(async {
+///     let mut next = 0;
+///     let numbers = Readable::objects()
+///         .high_water_mark(1)
+///         .read(move |stream, _| {
+///             next += 1;
+///             if next > 3 {
+///                 stream.push_end();
+///             } else {
+///                 stream.push(next);
+///             }
+///         })
+///         .build();
+///     assert_eq!(numbers.to_array().await.unwrap(), [1, 2, 3]);
+/// });
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct ReadableBuilder<T: 'static> {
     mode: Mode<T>,
@@ -118,38 +142,42 @@ impl<T: 'static> ReadableBuilder<T> {
         }
     }
 
-    /// How much is kept before `read` is no longer called: bytes, or objects. 16 KiB or 16 unless told otherwise.
+    /// Sets how much is buffered before `read` is no longer called: bytes or objects. The default
+    /// is 16 KiB or 16 objects. JavaScript: `{ highWaterMark }`.
     pub fn high_water_mark(mut self, mark: usize) -> Self {
         self.high_water_mark = Some(mark);
         self
     }
 
-    /// The function that is called when the stream wants more, with how much it wants. It is not called again before it
-    /// has pushed. A panic in it [destroys](Readable::destroy) the stream.
+    /// Sets the function that is called when the stream wants data, with the wanted size. It is not
+    /// called again before it has pushed. A panic in it [destroys](Readable::destroy) the stream.
+    /// JavaScript: `{ read }`.
     pub fn read(mut self, read: impl FnMut(&Readable<T>, usize) + 'static) -> Self {
         self.read = Some(Box::new(read));
         self
     }
 
-    /// The function that is called, by a tick, before all others.
+    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
     pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
         self.construct = Some(Box::new(construct));
         self
     }
 
-    /// The function that is called when the stream is destroyed, to close what it uses.
+    /// Sets the function that releases the resources of the stream when it is destroyed.
+    /// JavaScript: `{ destroy }`.
     pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
         self.destroy = Some(Box::new(destroy));
         self
     }
 
-    /// Whether the stream is destroyed after its end, or after an error; it is unless told otherwise.
+    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
+    /// JavaScript: `{ autoDestroy }`.
     pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
         self.auto_destroy = auto_destroy;
         self
     }
 
-    /// Makes the stream.
+    /// Creates the stream.
     #[must_use]
     pub fn build(mut self) -> Readable<T> {
         let base = Base::new(self.destroy.take(), self.auto_destroy);
@@ -201,10 +229,10 @@ impl<T: 'static> ReadableBuilder<T> {
 }
 
 impl<T: 'static> Readable<T> {
-    /// A chunk has come.
+    /// A chunk has arrived. JavaScript: `'data'`.
     pub const DATA: Event<T> = Event::new("data");
 
-    /// A stream of bytes.
+    /// Creates a builder for a stream of bytes.
     pub fn bytes() -> ReadableBuilder<T>
     where
         T: ByteChunk,
@@ -212,7 +240,7 @@ impl<T: 'static> Readable<T> {
         ReadableBuilder::new(Mode::bytes())
     }
 
-    /// A stream in object mode.
+    /// Creates a builder for a stream in object mode.
     pub fn objects() -> ReadableBuilder<T> {
         ReadableBuilder::new(Mode::OBJECTS)
     }
@@ -227,20 +255,21 @@ impl<T: 'static> Readable<T> {
 
     // The source's side.
 
-    /// Gives the stream a chunk. `false`: it has enough, and asks for more when it wants it.
+    /// Adds a chunk to the stream. Returns `false` if the buffer is full; the stream calls `read`
+    /// when it wants more. JavaScript: `readable.push(chunk)`.
     ///
-    /// After [`push_end`](Self::push_end) this is an error of the stream, `ERR_STREAM_PUSH_AFTER_EOF`. Once the stream is
-    /// destroyed the chunk is dropped.
+    /// After [`push_end`](Self::push_end) the stream fails with `ERR_STREAM_PUSH_AFTER_EOF`. A
+    /// destroyed stream drops the chunk.
     pub fn push(&self, chunk: T) -> bool {
         self.state.push(chunk)
     }
 
-    /// The source has ended.
+    /// Ends the source. JavaScript: `readable.push(null)`.
     pub fn push_end(&self) {
         self.state.push_end();
     }
 
-    /// Puts a chunk back, before all others.
+    /// Puts a chunk back, ahead of all buffered chunks. JavaScript: `readable.unshift(chunk)`.
     pub fn unshift(&self, chunk: T) -> bool {
         let state = &self.state;
         if state.end_emitted.get() {
@@ -255,101 +284,110 @@ impl<T: 'static> Readable<T> {
 
     // The reader's side.
 
-    /// Takes what is there: all bytes, or one object. `None`: nothing is there now.
+    /// Reads all buffered bytes, or one object. Returns `None` if the buffer is empty. JavaScript:
+    /// `readable.read()`.
     pub fn read(&self) -> Option<T> {
         self.state.read(Amount::All)
     }
 
-    /// Takes `size` bytes; `None` until as many are there, or the source has ended. In object mode, one object.
+    /// Reads `size` bytes, or one object in object mode. Returns `None` while fewer bytes are
+    /// buffered, unless the source has ended. JavaScript: `readable.read(size)`.
     pub fn read_size(&self, size: usize) -> Option<T> {
         self.state.read(Amount::Exactly(size))
     }
 
-    /// Adds a listener for chunks, and starts the flow unless the stream was paused.
+    /// Adds a listener for chunks, and starts the flow unless the stream was paused. JavaScript:
+    /// `readable.on('data', ..)`.
     pub fn on_data(&self, listener: impl Fn(&T) + 'static) -> ListenerId {
         self.state.base.emitter.on(Self::DATA, listener)
     }
 
-    /// Adds a listener for `data` that is given the stream first; see [`Emitter::on_this`].
+    /// Adds a listener for `data` that gets the stream as its first argument; see
+    /// [`Emitter::on_this`].
     pub fn on_data_this(&self, listener: impl Fn(&Listening<Self>, &T) + 'static) -> ListenerId {
         self.on_this(Self::DATA, listener)
     }
 
-    /// Starts the flow, by a tick; chunks that nobody listens to are lost. Without effect while somebody listens to
-    /// [`READABLE`](super::READABLE).
+    /// Starts the flow on the next tick. Chunks are discarded if no listener is there. The call has
+    /// no effect while a listener for [`READABLE`](super::READABLE) exists. JavaScript:
+    /// `readable.resume()`.
     pub fn resume(&self) {
         self.state.resume();
     }
 
-    /// Stops the flow, at once.
+    /// Stops the flow at once. JavaScript: `readable.pause()`.
     pub fn pause(&self) {
         self.state.pause();
     }
 
-    /// Whether the flow was stopped.
+    /// Returns whether the flow was stopped by [`pause`](Self::pause).
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.state.paused.get() == Some(true) || self.state.flowing.get() == Some(false)
     }
 
-    /// Whether the stream flows; `None` if nobody has said.
+    /// Returns whether the stream flows, or `None` before the first [`resume`](Self::resume) or
+    /// [`pause`](Self::pause). JavaScript: `readable.readableFlowing`.
     #[must_use]
     pub fn flowing(&self) -> Option<bool> {
         self.state.flowing.get()
     }
 
-    /// Whether there can still be something to read.
+    /// Returns whether there may be more data to read. JavaScript: `readable.readable`.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.state.is_readable()
     }
 
-    /// Whether [`END`](super::END) was emitted.
+    /// Returns whether [`END`](super::END) was emitted. JavaScript: `readable.readableEnded`.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.state.end_emitted.get()
     }
 
-    /// How much is kept: bytes, or objects.
+    /// Returns the size of the buffer, in bytes or objects. JavaScript: `readable.readableLength`.
     #[must_use]
     pub fn length(&self) -> usize {
         self.state.length.get()
     }
 
-    /// How much is kept before the source is no longer asked.
+    /// Returns how much is buffered before `read` is no longer called. JavaScript:
+    /// `readable.readableHighWaterMark`.
     #[must_use]
     pub fn high_water_mark(&self) -> usize {
         self.state.high_water_mark.get()
     }
 
-    /// How many bytes the source has given so far; in object mode, objects. JavaScript: `readStream.bytesRead`,
-    /// `socket.bytesRead`.
+    /// Returns the number of bytes pushed so far; in object mode, of objects. JavaScript:
+    /// `readStream.bytesRead`, `socket.bytesRead`.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.state.total.get()
     }
 
-    // The end.
+    // Destruction.
 
-    /// Ends the stream: its function `destroy` is called at once, and a tick later `error`, if there is one, and
-    /// [`CLOSE`](super::CLOSE) are emitted, but no [`END`](super::END) (N144).
+    /// Destroys the stream. The `destroy` function is called at once. One tick later `error` is
+    /// emitted, if there is one, and then [`CLOSE`](super::CLOSE); [`END`](super::END) is not
+    /// emitted. JavaScript: `readable.destroy(error)`.
+    // N144.
     pub fn destroy(&self, error: Option<Error>) {
         self.state.base.destroy(error);
     }
 
-    /// Whether the stream was destroyed.
+    /// Returns whether the stream was destroyed.
     #[must_use]
     pub fn destroyed(&self) -> bool {
         self.state.base.destroyed.get()
     }
 
-    /// The error that has ended the stream.
+    /// Returns the error with which the stream has failed. JavaScript: `readable.errored`.
     #[must_use]
     pub fn errored(&self) -> Option<Error> {
         self.state.base.error()
     }
 
-    /// Which stream this is.
+    /// Returns the identity of the stream.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.state.base.id

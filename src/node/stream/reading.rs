@@ -9,10 +9,10 @@ use super::{END, PAUSE, READABLE, RESUME};
 use crate::raw::nesting::call_nested;
 use crate::task::next_tick;
 
-/// How much a read asks for.
+/// The size of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
-    /// What there is.
+    /// All buffered data.
     All,
     Exactly(usize),
 }
@@ -26,7 +26,7 @@ impl<T: 'static> State<T> {
         }
     }
 
-    /// Calls `f` by a tick.
+    /// Runs `f` on the next tick, and keeps the stream alive until then.
     fn tick(&self, f: impl FnOnce(&Self) + 'static) {
         let me = self.handle();
         next_tick(move || {
@@ -47,7 +47,7 @@ impl<T: 'static> State<T> {
 
     pub(super) fn push(&self, chunk: T) -> bool {
         if self.mode.get().is_empty(&chunk) {
-            // No bytes: the source may be asked again.
+            // An empty chunk is dropped. The source may be called again.
             self.reading.set(false);
             self.read_more();
             return self.can_push_more();
@@ -72,7 +72,8 @@ impl<T: 'static> State<T> {
         self.can_push_more()
     }
 
-    /// The chunk, or after `set_encoding` the text that it completes. `None`: it completes no character.
+    /// Returns the chunk, or after `set_encoding` the text that it completes. `None` if it
+    /// completes no character.
     fn decoded(&self, chunk: Option<T>) -> Option<T> {
         let mut decode = self.decode.borrow_mut();
         let Some(decode) = &mut *decode else {
@@ -129,8 +130,8 @@ impl<T: 'static> State<T> {
         self.read_more();
     }
 
-    /// Gives a chunk to the listeners inside this call. `false`: the call is nested too deeply, in
-    /// a long chain of pipes.
+    /// Emits a chunk inside this call. Returns `false` if the call is nested too deeply, in a long
+    /// chain of pipes.
     fn emit_nested(&self, chunk: &T) -> bool {
         call_nested(|| {
             self.awaiting_drain.borrow_mut().clear();
@@ -151,7 +152,7 @@ impl<T: 'static> State<T> {
         }
         match amount {
             Amount::All => match self.buffer.borrow().front() {
-                // The flow goes chunk by chunk.
+                // A flowing stream emits chunk by chunk; it does not join them.
                 Some(first) if self.is_flowing() => self.mode.get().size(first),
                 _ => length,
             },
@@ -210,7 +211,7 @@ impl<T: 'static> State<T> {
         if self.length.get() == 0 {
             self.need_readable.set(true);
         }
-        // `None`: it is running, further down the stack.
+        // `None` if the `read` function is already running further down the stack.
         let hook = self.read_hook.take();
         if let Some(mut hook) = hook {
             let (handle, mark) = (self.handle(), self.high_water_mark.get());
@@ -225,7 +226,7 @@ impl<T: 'static> State<T> {
         self.sync.set(false);
     }
 
-    /// The end of a read: takes `size` out of the buffer.
+    /// Finishes a read: removes `size` units from the buffer.
     fn take(&self, size: usize, amount: Amount) -> Option<T> {
         let chunk = if size > 0 {
             let mut buffer = self.buffer.borrow_mut();
@@ -250,7 +251,7 @@ impl<T: 'static> State<T> {
                 self.need_readable.set(true);
             } else {
                 let taken = if chunk.is_some() { size } else { 0 };
-                // Read past the end.
+                // The read has reached EOF.
                 if amount != Amount::Exactly(taken) {
                     self.end_later();
                 }
@@ -264,7 +265,7 @@ impl<T: 'static> State<T> {
         chunk
     }
 
-    // Telling.
+    // Events.
 
     fn emit_readable_later(&self) {
         self.need_readable.set(false);
@@ -316,9 +317,9 @@ impl<T: 'static> State<T> {
         }
     }
 
-    // Asking the source.
+    // Calls of the source.
 
-    /// Asks the source for more, by a tick, if there is room.
+    /// Calls the source on the next tick if the buffer has room.
     fn read_more(&self) {
         if self.base.constructed.get() && !self.reading_more.replace(true) {
             self.tick(|state| {
@@ -338,7 +339,7 @@ impl<T: 'static> State<T> {
         }
     }
 
-    // Flowing.
+    // Flow.
 
     pub(super) fn resume(&self) {
         if !self.is_flowing() {
@@ -416,7 +417,7 @@ impl<T: 'static> ReadableSide for State<T> {
     }
 }
 
-/// Listeners for chunks start the flow; listeners for 'readable' stop it.
+/// A listener for chunks starts the flow; a listener for 'readable' stops it.
 impl<T: 'static> Watch for State<T> {
     fn added(&self, name: &'static str) {
         let emitter = &self.base.emitter;
@@ -456,12 +457,13 @@ impl<T: 'static> Watch for State<T> {
 }
 
 impl<T: 'static> State<T> {
-    /// A listener for 'readable' has gone, a tick ago: it may have been the last.
+    /// Recomputes the flow one tick after a listener for 'readable' was removed: it may have been
+    /// the last one.
     fn listen_anew(&self) {
         let listening = self.base.emitter.listener_count(READABLE) > 0;
         self.readable_listening.set(listening);
         if self.resume_scheduled.get() && self.paused.get() == Some(false) {
-            // Now, or the resume that comes would not flow.
+            // Set before the queued resume runs, which otherwise would not flow.
             self.flowing.set(Some(true));
         } else if self.data_listening.get() {
             self.resume();

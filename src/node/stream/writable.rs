@@ -1,9 +1,10 @@
 //! Writable streams.
 //!
 //! ```text
-//!   write ──┬── idle: the function `write` at once ── done ──┬── inside the call: callback by a tick
-//!           └── busy: kept, one after the other              └── later: callback at once
-//!   end ──> all written ──> the function `final` ──> a tick: callbacks of `end`, 'finish' ──> destroy ──> a tick: 'close'
+//!   write ──┬── idle: call `write` at once ── done ──┬── inside the call: callback on a tick
+//!           └── busy: buffered, in order             └── later: callback at once
+//!   end ──> all written ──> call `end` ──> a tick: callbacks of `end`, 'finish' ──> destroy
+//!   destroy ──> a tick: 'close'
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -20,10 +21,10 @@ type WriteHook<T> = Box<dyn FnMut(T, Done)>;
 type WriteAllHook<T> = Box<dyn FnMut(Vec<T>, Done)>;
 type FinalHook = Box<dyn FnOnce(Done)>;
 
-/// A sink for chunks. A clone is the same stream.
+/// A sink for chunks. A clone is a handle to the same stream. JavaScript: `stream.Writable`.
 ///
-/// Its function `write` is called with one chunk at a time, at once if the sink is idle; the next chunk waits until it has
-/// [told](Done) that it is done.
+/// The `write` function is called with one chunk at a time, at once if the sink is idle. The next
+/// chunk waits until the function has [reported](Done) that it is done.
 ///
 /// # Examples
 ///
@@ -47,7 +48,7 @@ type FinalHook = Box<dyn FnOnce(Done)>;
 /// ```
 pub struct Writable<T: 'static> {
     pub(super) state: Rc<State<T>>,
-    /// The readable side of a duplex stream lives as long as this.
+    /// Keeps the readable side of a duplex stream alive.
     pub(super) held: Held,
 }
 
@@ -59,21 +60,23 @@ pub(super) struct State<T: 'static> {
     pub(super) write_hook: RefCell<Option<WriteHook<T>>>,
     pub(super) write_all_hook: RefCell<Option<WriteAllHook<T>>>,
     pub(super) final_hook: RefCell<Option<FinalHook>>,
-    /// What waits for the sink.
+    /// The chunks that wait for the sink.
     pub(super) buffer: RefCell<VecDeque<(T, Option<Callback>)>>,
-    /// What waits or is being written, counted by the mode.
+    /// The size of the waiting chunks and of the one being written, in units of the mode.
     pub(super) length: Cell<usize>,
-    /// How much was written.
+    /// The number of bytes accepted by the sink so far.
     pub(super) total: Cell<u64>,
-    /// How much of it is being written.
+    /// The size of the chunks that are being written.
     pub(super) writing_length: Cell<usize>,
     pub(super) writing_callback: RefCell<Option<Callback>>,
-    /// Done inside the call of the function `write`, which has itself written more: that goes first.
+    /// A write that completed inside the `write` function, after that function had written more to
+    /// this stream. Those chunks go first.
     pub(super) done_inside: RefCell<Option<Option<Callback>>>,
     pub(super) writing: Cell<bool>,
-    /// Inside the call of the function `write` or `write_all`.
+    /// Whether the function `write` or `write_all` is on the stack.
     pub(super) in_write: Cell<bool>,
-    /// The same, or inside that of the function `end`: what is done there is reported by a tick.
+    /// Whether `write`, `write_all` or `end` is on the stack: a completion inside them is reported
+    /// on a tick.
     pub(super) sync: Cell<bool>,
     pub(super) corked: Cell<usize>,
     pub(super) need_drain: Cell<bool>,
@@ -84,12 +87,27 @@ pub(super) struct State<T: 'static> {
     pub(super) final_called: Cell<bool>,
     pub(super) prefinished: Cell<bool>,
     pub(super) finished: Cell<bool>,
-    /// What has to be called before 'finish'.
+    /// The number of callbacks that must run before 'finish'.
     pub(super) pending_callbacks: Cell<usize>,
     pub(super) on_finished: RefCell<Vec<Callback>>,
 }
 
-/// Makes a [`Writable`].
+/// Builds a [`Writable`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::Writable};
+///
+/// run(async {
+///     let sink = Writable::bytes(|_: Vec<u8>, done| done.ok())
+///         .high_water_mark(4)
+///         .end(|done| done.ok())
+///         .build();
+///     assert!(sink.write("abc"));
+///     sink.end();
+/// });
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct WritableBuilder<T: 'static> {
     mode: Mode<T>,
@@ -116,44 +134,48 @@ impl<T: 'static> WritableBuilder<T> {
         }
     }
 
-    /// How much may wait before [`write`](Writable::write) returns `false`: bytes, or objects. 16 KiB or 16 unless told
-    /// otherwise.
+    /// Sets how much may wait before [`write`](Writable::write) returns `false`: bytes or objects.
+    /// The default is 16 KiB or 16 objects. JavaScript: `{ highWaterMark }`.
     pub fn high_water_mark(mut self, mark: usize) -> Self {
         self.high_water_mark = Some(mark);
         self
     }
 
-    /// A function that is called instead of `write` when several chunks wait. Node's `writev`.
+    /// Sets a function that is called in place of `write` when several chunks wait. JavaScript: `{
+    /// writev }`.
     pub fn write_all(mut self, write_all: impl FnMut(Vec<T>, Done) + 'static) -> Self {
         self.write_all = Some(Box::new(write_all));
         self
     }
 
-    /// The function that is called after the last write, before [`FINISH`](super::FINISH). Node's `final`.
+    /// Sets the function that is called after the last write, before [`FINISH`](super::FINISH).
+    /// JavaScript: `{ final }`.
     pub fn end(mut self, end: impl FnOnce(Done) + 'static) -> Self {
         self.end = Some(Box::new(end));
         self
     }
 
-    /// The function that is called, by a tick, before all others.
+    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
     pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
         self.construct = Some(Box::new(construct));
         self
     }
 
-    /// The function that is called when the stream is destroyed, to close what it uses.
+    /// Sets the function that releases the resources of the stream when it is destroyed.
+    /// JavaScript: `{ destroy }`.
     pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
         self.destroy = Some(Box::new(destroy));
         self
     }
 
-    /// Whether the stream is destroyed after its end, or after an error; it is unless told otherwise.
+    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
+    /// JavaScript: `{ autoDestroy }`.
     pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
         self.auto_destroy = auto_destroy;
         self
     }
 
-    /// Makes the stream.
+    /// Creates the stream.
     #[must_use]
     pub fn build(mut self) -> Writable<T> {
         let base = Base::new(self.destroy.take(), self.auto_destroy);
@@ -207,7 +229,7 @@ impl<T: 'static> WritableBuilder<T> {
 }
 
 impl<T: 'static> Writable<T> {
-    /// A sink of bytes that are written by `write`.
+    /// Creates a builder for a sink of bytes; `write` writes them.
     pub fn bytes(write: impl FnMut(T, Done) + 'static) -> WritableBuilder<T>
     where
         T: ByteChunk,
@@ -215,7 +237,7 @@ impl<T: 'static> Writable<T> {
         WritableBuilder::new(Mode::bytes(), Box::new(write))
     }
 
-    /// A sink in object mode.
+    /// Creates a builder for a sink in object mode.
     pub fn objects(write: impl FnMut(T, Done) + 'static) -> WritableBuilder<T> {
         WritableBuilder::new(Mode::OBJECTS, Box::new(write))
     }
@@ -224,16 +246,18 @@ impl<T: 'static> Writable<T> {
         &self.state
     }
 
-    /// Writes a chunk. `false`: enough waits; [`DRAIN`](super::DRAIN) says when it is gone. The chunk is taken all the
-    /// same.
+    /// Writes a chunk. Returns `false` if the stream is full; [`DRAIN`](super::DRAIN) reports that
+    /// it has room again. The chunk is accepted in either case. JavaScript:
+    /// `writable.write(chunk)`.
     ///
-    /// After [`end`](Self::end), or once the stream is destroyed, this is an error of the stream.
+    /// A write after [`end`](Self::end), or to a destroyed stream, is an error of the stream.
     pub fn write(&self, chunk: impl IntoChunk<T>) -> bool {
         let written = self.state.write(chunk.into_chunk(), None);
         written.is_ok_and(|room| room)
     }
 
-    /// Writes a chunk, and calls `callback` when it is written: by a tick if that was at once.
+    /// Writes a chunk, and calls `callback` when it is written: on a tick if the write completes at
+    /// once.
     //
     // N142.
     pub fn write_with(
@@ -246,23 +270,23 @@ impl<T: 'static> Writable<T> {
         written.is_ok_and(|room| room)
     }
 
-    /// Nothing more will be written. Once all is written, the function `end` is called, then
-    /// [`FINISH`](super::FINISH) is emitted.
+    /// Ends the stream: no more chunks follow. When all chunks are written, the `end` function is
+    /// called, then [`FINISH`](super::FINISH) is emitted. JavaScript: `writable.end()`.
     pub fn end(&self) {
         self.state.end(None, None);
     }
 
-    /// Writes a last chunk, then ends.
+    /// Writes a last chunk and ends the stream. JavaScript: `writable.end(chunk)`.
     pub fn end_chunk(&self, chunk: impl IntoChunk<T>) {
         self.state.end(Some(chunk.into_chunk()), None);
     }
 
-    /// Ends, and calls `callback` before [`FINISH`](super::FINISH).
+    /// Ends the stream, and calls `callback` before [`FINISH`](super::FINISH).
     pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         self.state.end(None, Some(Box::new(callback)));
     }
 
-    /// Writes a last chunk, then ends, and calls `callback` before [`FINISH`](super::FINISH).
+    /// Writes a last chunk, ends the stream, and calls `callback` before [`FINISH`](super::FINISH).
     pub fn end_chunk_with(
         &self,
         chunk: impl IntoChunk<T>,
@@ -272,77 +296,83 @@ impl<T: 'static> Writable<T> {
         self.state.end(Some(chunk.into_chunk()), Some(callback));
     }
 
-    /// Keeps all that is written until [`uncork`](Self::uncork) was called as often.
+    /// Buffers all writes until [`uncork`](Self::uncork) was called as often. JavaScript:
+    /// `writable.cork()`.
     pub fn cork(&self) {
         self.state.corked.set(self.state.corked.get() + 1);
     }
 
-    /// Undoes one [`cork`](Self::cork).
+    /// Undoes one [`cork`](Self::cork). JavaScript: `writable.uncork()`.
     pub fn uncork(&self) {
         self.state.uncork();
     }
 
-    /// Whether more may be written.
+    /// Returns whether the stream accepts more chunks. JavaScript: `writable.writable`.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.state.is_writable()
     }
 
-    /// Whether the stream is full, and [`DRAIN`](super::DRAIN) will come.
+    /// Returns whether the stream is full and [`DRAIN`](super::DRAIN) will follow. JavaScript:
+    /// `writable.writableNeedDrain`.
     #[must_use]
     pub fn need_drain(&self) -> bool {
         self.state.need_drain()
     }
 
-    /// Whether [`end`](Self::end) was called.
+    /// Returns whether [`end`](Self::end) was called. JavaScript: `writable.writableEnded`.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.state.ending.get()
     }
 
-    /// Whether everything is written.
+    /// Returns whether every chunk is written after [`end`](Self::end). JavaScript:
+    /// `writable.writableFinished`.
     #[must_use]
     pub fn finished(&self) -> bool {
         self.state.finished.get()
     }
 
-    /// How much waits or is being written: bytes, or objects.
+    /// Returns the size of all waiting and current writes, in bytes or objects. JavaScript:
+    /// `writable.writableLength`.
     #[must_use]
     pub fn length(&self) -> usize {
         self.state.length.get()
     }
 
-    /// How many bytes the sink has taken so far; in object mode, objects. JavaScript: `writeStream.bytesWritten`.
+    /// Returns the number of bytes that the sink has accepted so far; in object mode, of objects.
+    /// JavaScript: `writeStream.bytesWritten`.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.state.total.get()
     }
 
-    /// How much may wait before the stream is full.
+    /// Returns how much may wait before the stream is full. JavaScript:
+    /// `writable.writableHighWaterMark`.
     #[must_use]
     pub fn high_water_mark(&self) -> usize {
         self.state.high_water_mark
     }
 
-    /// Ends the stream at once; see [`Readable::destroy`](super::Readable::destroy). What waits is dropped, and its
-    /// callbacks get an error.
+    /// Destroys the stream at once; see [`Readable::destroy`](super::Readable::destroy). Waiting
+    /// chunks are dropped, and their callbacks get an error. JavaScript: `writable.destroy(error)`.
     pub fn destroy(&self, error: Option<Error>) {
         self.state.base.destroy(error);
     }
 
-    /// Whether the stream was destroyed.
+    /// Returns whether the stream was destroyed.
     #[must_use]
     pub fn destroyed(&self) -> bool {
         self.state.base.destroyed.get()
     }
 
-    /// The error that has ended the stream.
+    /// Returns the error with which the stream has failed. JavaScript: `writable.errored`.
     #[must_use]
     pub fn errored(&self) -> Option<Error> {
         self.state.base.error()
     }
 
-    /// Which stream this is.
+    /// Returns the identity of the stream.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.state.base.id

@@ -10,7 +10,7 @@ use super::writable::State;
 use super::{DRAIN, FINISH, PREFINISH};
 use crate::task::next_tick;
 
-/// A flag that is set until the end of a call, also if that panics.
+/// Sets a flag until it is dropped, also after a panic.
 struct Flag<'a>(&'a Cell<bool>);
 
 impl<'a> Flag<'a> {
@@ -26,7 +26,7 @@ impl Drop for Flag<'_> {
     }
 }
 
-/// A function that is being called.
+/// A function of the user while it is called.
 struct Lent<'a, H> {
     hook: Option<H>,
     place: &'a RefCell<Option<H>>,
@@ -46,7 +46,7 @@ impl<T: 'static> State<T> {
         self.me.upgrade().expect("it is being used")
     }
 
-    /// Calls `f` by a tick.
+    /// Runs `f` on the next tick, and keeps the stream alive until then.
     fn tick(&self, f: impl FnOnce(&Self) + 'static) {
         let (me, held) = (self.me(), self.base.hold());
         next_tick(move || {
@@ -57,7 +57,7 @@ impl<T: 'static> State<T> {
 
     // Writing.
 
-    /// Writes a chunk, or keeps it. Says whether there is room for more.
+    /// Writes or buffers a chunk. Returns whether there is room for more.
     pub(super) fn write(&self, chunk: T, callback: Option<Callback>) -> Result<bool, Error> {
         let refused = if self.ending.get() {
             let text = "write after end";
@@ -92,7 +92,7 @@ impl<T: 'static> State<T> {
         Ok(room && !self.base.destroyed.get() && !self.base.is_errored())
     }
 
-    /// Hands one chunk to the sink.
+    /// Passes one chunk to the `write` function.
     fn call_write(&self, chunk: T, size: usize, callback: Option<Callback>) {
         let done = self.begin_write(size, callback);
         if self.base.destroyed.get() {
@@ -104,7 +104,7 @@ impl<T: 'static> State<T> {
         self.go_on();
     }
 
-    /// Hands all chunks that wait to the sink.
+    /// Passes all waiting chunks to the `write_all` function.
     fn call_write_all(&self, chunks: Vec<T>, size: usize, callbacks: Vec<Callback>) {
         let callback: Option<Callback> = (!callbacks.is_empty()).then(|| {
             let each: Callback = Box::new(move |result: Result<(), Error>| {
@@ -120,7 +120,8 @@ impl<T: 'static> State<T> {
         self.go_on();
     }
 
-    /// Calls a function that writes, taken out of its place. It comes back, also after a panic, unless the stream has closed.
+    /// Calls a function of the user, taken out of its cell because it may call back into the
+    /// stream. It is put back, also after a panic, unless the stream has closed.
     fn with_hook<H>(&self, place: &RefCell<Option<H>>, call: impl FnOnce(&mut H)) {
         let Some(hook) = place.take() else { return };
         let _in_write = Flag::set(&self.in_write);
@@ -134,7 +135,8 @@ impl<T: 'static> State<T> {
         }
     }
 
-    /// After the call of a function that writes: what it has written itself, and what it was done with.
+    /// Continues after a call of a write function: first the chunks that it has written itself,
+    /// then the completion that it reported.
     fn go_on(&self) {
         let done_inside = self.done_inside.take();
         if let Some(callback) = done_inside {
@@ -155,7 +157,7 @@ impl<T: 'static> State<T> {
         })
     }
 
-    /// The sink is done with what it was given, perhaps inside the call.
+    /// Handles the completion of a write, perhaps inside the write function.
     fn end_write(&self, result: Result<(), Error>) {
         let (sync, callback) = (self.sync.get(), self.writing_callback.take());
         self.writing.set(false);
@@ -187,7 +189,7 @@ impl<T: 'static> State<T> {
 
     fn after_sync_write(&self, callback: Option<Callback>) {
         let drains = self.need_drain.get() && self.length.get() == 0;
-        // In object mode Node takes a tick for each write, also for one without a callback.
+        // In object mode Node takes a tick for each write, also for a write without a callback.
         let by_tick = callback.is_some()
             || (!self.after_write_pending.get() && (drains || self.mode.is_objects()));
         if by_tick {
@@ -236,7 +238,7 @@ impl<T: 'static> State<T> {
         self.base.error_or_destroy(error, false);
     }
 
-    /// Tells all who wait that nothing will be written.
+    /// Fails the callbacks of all waiting writes.
     fn fail_buffer(&self) {
         if self.writing.get() {
             return;
@@ -254,7 +256,7 @@ impl<T: 'static> State<T> {
         self.call_finished(&Err(error));
     }
 
-    /// Hands what waits to the sink, one after the other while it is done at once.
+    /// Passes waiting chunks to the sink, one after the other, while the writes complete at once.
     fn work_off(&self) {
         let may = !self.base.destroyed.get()
             && !self.working_off.get()
@@ -341,7 +343,7 @@ impl<T: 'static> State<T> {
             && self.length.get() == 0
     }
 
-    /// Ends the stream by a tick, if nothing is left to write and to call.
+    /// Ends the stream on a tick, if no write and no callback is outstanding.
     fn finish_maybe(&self) {
         if !self.may_finish() {
             return;
