@@ -221,11 +221,11 @@ impl Future for Exited {
             self.waiting = None;
             return Poll::Ready(end.result());
         }
-        if self.state.is_closed() {
-            return Poll::Ready(Err(cancelled()));
-        }
         if self.handle.is_closed() {
             return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));
+        }
+        if self.state.is_closed() {
+            return Poll::Ready(Err(cancelled()));
         }
         self.waiting = Some(self.state.wait(self.waiting, cx.waker()));
         Poll::Pending

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::Location;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::super::abort::AbortController;
 use super::super::callbacks::{call_user, in_callbacks};
@@ -68,8 +68,8 @@ struct Inner {
     generation: Cell<u64>,
     /// How its sockets are made.
     options: Cell<SocketOptions>,
-    /// What listens.
-    listener: RefCell<Option<Rc<dyn Listener>>>,
+    /// The listening socket. The task that accepts owns it, so that it closes with the loop.
+    listener: RefCell<Option<Weak<dyn Listener>>>,
     /// It does not keep the loop alive.
     is_unreferenced: Cell<bool>,
 }
@@ -196,7 +196,7 @@ impl Server {
         drop(before);
         let listener: Rc<dyn Listener> = Rc::from(listener);
         listener.set_referenced(!self.inner.is_unreferenced.get());
-        self.inner.listener.replace(Some(listener.clone()));
+        self.inner.listener.replace(Some(Rc::downgrade(&listener)));
         in_callbacks(async move {
             let closed = signal.clone();
             let accepting = signal.guard(async move {
@@ -275,7 +275,8 @@ impl Server {
 
     fn set_referenced(&self, is_referenced: bool) {
         self.inner.is_unreferenced.set(!is_referenced);
-        if let Some(listener) = &*self.inner.listener.borrow() {
+        let listener = self.inner.listener.borrow().clone();
+        if let Some(listener) = listener.and_then(|listener| listener.upgrade()) {
             listener.set_referenced(is_referenced);
         }
     }
