@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::Error;
-use crate::event_loop::asyncs::{AsyncState, Sent};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::executor::spawn::Shared;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::asyncs::{AsyncState, Sent};
+use crate::executor::shared::Shared;
+use crate::keeper::Keeper;
+use crate::site::Site;
 
 /// Runs a callback in the poll phase after one of its [senders](AsyncHandle::sender) has sent, from
 /// any thread or signal handler.
@@ -61,7 +62,7 @@ impl AsyncHandle {
         if handle.is_closed() {
             return Err(Error::LOOP_CLOSED);
         }
-        let core = handle.open(Kind::Async, site);
+        let core = handle.open(Keeper::Async, site);
         let loop_core = handle.core();
         let state = Rc::new_cyclic(|weak: &std::rc::Weak<AsyncState>| {
             let weak = weak.clone();

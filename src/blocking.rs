@@ -10,7 +10,7 @@ mod job;
 mod models;
 mod queued;
 #[cfg(feature = "fs")]
-pub(crate) mod steps;
+pub(crate) mod step_job;
 
 use std::fmt;
 use std::future::Future;
@@ -23,11 +23,11 @@ use std::task::{Context, Poll};
 use self::job::{Awaited, Home, Job};
 pub use self::queued::QueuedWork;
 use crate::error::Error;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::jobs::{JobKey, Purpose};
-use crate::event_loop::remote::Remote;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::remote::Remote;
+use crate::event_loop::phases::jobs::{JobKey, Purpose};
 use crate::executor::join::JoinHandle;
-use crate::executor::spawn::Arrival;
+use crate::executor::message::Arrival;
 use crate::pool::Class;
 
 /// Runs a closure that blocks or computes for long on the thread pool.

@@ -45,75 +45,43 @@
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`budget.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
-//!   that the loop goes on (`contain.rs`).
-//! - **Layer above**: the extension that implements Node's API; the loop keeps its state
-//!   (`upper.rs`).
+//!   that the loop goes on (`uncaught.rs`).
+//! - **Extension**: the layer above that implements Node's API; the loop keeps its state
+//!   (`extension.rs`).
 //! - **Site**: the line of the program that created a handle, task or job; reports name it.
 //! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
 
-pub(crate) mod any_handle;
-pub(crate) mod asyncs;
+pub(crate) mod api;
 pub(crate) mod budget;
-pub(crate) mod builder;
-pub(crate) mod callback;
-#[cfg(all(unix, feature = "process"))]
-pub(crate) mod children;
-#[cfg(not(all(unix, feature = "process")))]
-#[path = "event_loop/no_children.rs"]
-mod children;
 pub(crate) mod clock;
-pub(crate) mod closing;
-pub(crate) mod contain;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
-mod fork;
-pub(crate) mod handle;
-pub(crate) mod handles;
-pub(crate) mod heap;
-pub(crate) mod hooks;
-pub(crate) mod jobs;
-pub(crate) mod late;
-pub(crate) mod liveness;
-pub(crate) mod phase_call;
-mod poll;
-pub(crate) mod polls;
-pub(crate) mod queue;
-pub(crate) mod remote;
-pub(crate) mod report;
-pub(crate) mod root;
-pub(crate) mod shutdown;
-#[cfg(all(unix, feature = "signal"))]
-pub(crate) mod signals;
-#[cfg(not(all(unix, feature = "signal")))]
-#[path = "event_loop/no_signals.rs"]
-mod signals;
-pub(crate) mod sources;
-pub(crate) mod timers;
 #[cfg(feature = "node")]
-pub(crate) mod upper;
-pub(crate) mod wait_list;
-#[cfg(feature = "fs")]
-pub(crate) mod watches;
-#[cfg(not(feature = "fs"))]
-#[path = "event_loop/no_watches.rs"]
-mod watches;
+pub(crate) mod extension;
+mod fork;
+pub(crate) mod liveness;
+pub(crate) mod phases;
+mod poll;
+pub(crate) mod shutdown;
+pub(crate) mod uncaught;
 
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use self::builder::Builder;
+use self::api::builder::Builder;
+use self::api::handle::{OnClose, Stage};
+use self::api::loop_handle::LoopHandle;
+use self::api::remote::Remote;
 use self::clock::nanoseconds;
 use self::core::{Core, HookedPhase};
-use self::handle::LoopHandle;
-use self::handles::{OnClose, Stage};
-use self::hooks::Hooks;
-use self::queue::PhaseQueue;
-use self::remote::Remote;
-use self::timers::Payload;
-use crate::kinds::{Kind, Phase};
+use self::phases::hooks::Hooks;
+use self::phases::queue::PhaseQueue;
+use self::phases::timers::{Payload, TimerState};
+use crate::keeper::Keeper;
 use crate::sys::poller::BackendFd;
+use crate::turn::Phase;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.
@@ -334,7 +302,8 @@ impl Core {
         self.clock.update();
         let runs = self.is_alive() && !self.stop.get();
         // The first turn runs what the panic left.
-        self.has_rest.set(self.has_rest.get() && !runs);
+        self.was_interrupted
+            .set(self.was_interrupted.get() && !runs);
         runs
     }
 
@@ -357,8 +326,8 @@ impl Core {
     fn has_work_now(&self) -> bool {
         self.stop.get()
             || !self.liveness.any()
-            || self.liveness.count(Kind::Queued) > 0
-            || self.liveness.count(Kind::Closing) > 0
+            || self.liveness.count(Keeper::Queued) > 0
+            || self.liveness.count(Keeper::Closing) > 0
             || !self.idle.hooks.is_empty()
             || !self.lane.is_empty()
             || self.shared.inbox.is_pending()
@@ -401,7 +370,7 @@ impl Core {
 
     #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
-        if self.containment.is_on() {
+        if self.panic_policy.is_contained() {
             return self.run_queue_contained(phase, queue);
         }
         queue.begin_pass();
@@ -424,13 +393,13 @@ impl Core {
     #[inline(never)]
     fn run_closing_pass(&self) {
         for _ in 0..self.closing.begin_pass() {
-            self.liveness.remove(Kind::Closing);
+            self.liveness.remove(Keeper::Closing);
         }
         while let Some(header) = self.closing.next() {
             if header.is_still_due() {
                 // Caught signals of this handle are still to pass through the poll phase; the close
                 // completes after them (R115).
-                self.liveness.add(Kind::Closing);
+                self.liveness.add(Keeper::Closing);
                 self.closing.push(header);
                 continue;
             }
@@ -491,7 +460,7 @@ impl Core {
         match payload {
             Payload::Sleep { .. } => {
                 if referenced {
-                    self.count(Kind::Sleep, armed);
+                    self.count(Keeper::Sleep, armed);
                 }
             }
             Payload::Timer(timer) => self.set_active(&timer.header, armed),
@@ -500,11 +469,11 @@ impl Core {
 
     /// Arms a timer handle for the cached time plus `timeout`.
     // Rule R50.
-    pub(crate) fn arm_timer(&self, timer: &Rc<timers::TimerState>, timeout: u64) {
+    pub(crate) fn arm_timer(&self, timer: &Rc<TimerState>, timeout: u64) {
         self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
     }
 
-    pub(crate) fn arm_timer_at(&self, timer: &Rc<timers::TimerState>, due: u64) {
+    pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
         timer.due.set(due);
         let key = self.timers.insert(due, Payload::Timer(timer.clone()), true);
         timer.armed.set(Some(key));
@@ -512,7 +481,7 @@ impl Core {
     }
 
     /// Removes a timer handle from the heap or the ready list.
-    pub(crate) fn disarm_timer(&self, timer: &timers::TimerState) {
+    pub(crate) fn disarm_timer(&self, timer: &TimerState) {
         if let Some(key) = timer.armed.take() {
             drop(self.timers.remove(key));
             self.set_active(&timer.header, false);

@@ -14,8 +14,9 @@
 pub(crate) mod inbox;
 pub(crate) mod join;
 pub(crate) mod lane;
+pub(crate) mod message;
 pub(crate) mod registry;
-pub(crate) mod spawn;
+pub(crate) mod shared;
 pub(crate) mod yield_now;
 
 pub(crate) use registry::Info;

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use futures::io::{AsyncRead, AsyncWrite};
 use hyper::rt::{self, ReadBufCursor};
 
-use crate::sys::home::HomeBound;
+use crate::raw::thread_bound::ThreadBound;
 use crate::task;
 use crate::time;
 
@@ -173,13 +173,13 @@ impl rt::Timer for HyperTimer {
 }
 
 struct HyperSleep {
-    sleep: HomeBound<time::Sleep>,
+    sleep: ThreadBound<time::Sleep>,
 }
 
 impl HyperSleep {
     fn new(sleep: time::Sleep) -> Self {
         Self {
-            sleep: HomeBound::new(sleep),
+            sleep: ThreadBound::new(sleep),
         }
     }
 }

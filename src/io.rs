@@ -23,14 +23,14 @@
 
 #[cfg(any(unix, feature = "net"))]
 pub(crate) mod bytes;
-#[cfg(unix)]
-pub(crate) mod channel;
 mod copy;
 #[cfg(unix)]
 mod pipe;
 mod poll_handle;
 #[cfg(unix)]
 mod pooled;
+#[cfg(unix)]
+pub(crate) mod shared_fd;
 mod source;
 mod split;
 #[cfg(unix)]

@@ -112,8 +112,11 @@
 
 // What the layers may know of each other is checked by `tests/layers.rs`; each line knows those before it.
 mod error;
-mod kinds;
+mod keeper;
 mod raw;
+mod site;
+mod turn;
+
 mod sys;
 
 mod executor;
@@ -159,18 +162,18 @@ pub use blocking::{QueuedWork, spawn_blocking, spawn_blocking_as};
 pub use error::Error;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use error::{OsError, os_error};
-pub use event_loop::any_handle::AnyHandle;
-pub use event_loop::builder::Builder;
-pub use event_loop::handle::LoopHandle;
-pub use event_loop::handles::{Close, Handle, HandleInfo};
-pub use event_loop::phase_call::Immediate;
-pub use event_loop::remote::{Remote, RemoteJoinHandle};
-pub use event_loop::report::Report;
-pub use event_loop::root::{block_on, run};
+pub use event_loop::api::any_handle::AnyHandle;
+pub use event_loop::api::block_on::{block_on, run};
+pub use event_loop::api::builder::Builder;
+pub use event_loop::api::handle::{Close, Handle, HandleInfo};
+pub use event_loop::api::loop_handle::LoopHandle;
+pub use event_loop::api::phase_call::Immediate;
+pub use event_loop::api::remote::{Remote, RemoteJoinHandle};
+pub use event_loop::api::report::Report;
 pub use event_loop::shutdown::Busy;
 pub use event_loop::{EventLoop, RunMode};
-pub use executor::spawn::UnhandledPanic;
-pub use kinds::Kind;
+pub use executor::shared::UnhandledPanic;
+pub use keeper::Keeper;
 pub use sys::poller::BackendFd;
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 

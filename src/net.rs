@@ -36,27 +36,15 @@
 //! ```
 
 mod address;
-mod batch;
 mod idna;
-mod listener;
-mod options;
 #[macro_use]
-mod stream;
-mod tcp_socket;
+mod tcp;
 mod udp;
 #[cfg(unix)]
 mod unix;
-#[cfg(unix)]
-mod unix_datagram;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
-pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut};
-pub use listener::{Incoming, TcpListener};
-pub use options::Keepalive;
-pub use stream::TcpStream;
-pub use tcp_socket::TcpSocket;
-pub use udp::{UdpOptions, UdpSocket};
+pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
+pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};
 #[cfg(unix)]
-pub use unix::{PeerCredentials, SocketName, UnixListener, UnixStream};
-#[cfg(unix)]
-pub use unix_datagram::UnixDatagram;
+pub use unix::{PeerCredentials, SocketName, UnixDatagram, UnixListener, UnixStream};

@@ -51,24 +51,23 @@ pub mod timers;
 pub mod worker_threads;
 
 mod abort;
-mod callbacks;
+mod callback_futures;
 mod combinators;
+mod context;
 mod delay;
 mod error;
 #[cfg(unix)]
 mod ipc;
-mod lists;
 pub mod process;
 mod promise;
 mod reason;
 mod rejections;
 mod report;
 mod run;
-mod state;
 mod thenable;
 
 pub use self::abort::{AbortController, AbortListener, AbortSignal, Cancelled, Guard};
-pub use self::callbacks::in_callbacks;
+pub use self::callback_futures::in_callbacks;
 pub use self::combinators::{AggregateError, Promises, all, all_settled, any, race};
 pub use self::delay::Delay;
 pub use self::error::Error;
@@ -81,7 +80,7 @@ pub use self::timers::{
     Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, promises::sleep,
     set_interval, set_timeout, set_timeout_mut,
 };
-pub use crate::event_loop::phase_call::Immediate;
+pub use crate::event_loop::api::phase_call::Immediate;
 pub use crate::task::{next_tick, queue_microtask, set_immediate};
 
 /// Takes an immediate back, also out of the running check phase (N62). Without effect on one that has run.

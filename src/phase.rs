@@ -19,10 +19,10 @@ pub use awaited::{
 };
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 
-pub use crate::event_loop::phase_call::PhaseCall;
-pub use crate::kinds::Phase;
+pub use crate::event_loop::api::phase_call::PhaseCall;
+pub use crate::turn::Phase;
 
 /// Calls `callback` once, in the next pass of a phase of the running loop; see
 /// [`LoopHandle::call_in`].

@@ -25,7 +25,7 @@ pub(crate) use on::{Probe, Span};
 /// Both sides offer the same items; a difference fails to compile in either configuration.
 const _: () = {
     use crate::executor::Info;
-    use crate::kinds::Phase;
+    use crate::turn::Phase;
     fn _parity(probe: &Probe) {
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);

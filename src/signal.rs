@@ -71,7 +71,7 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 
 /// Waits for the next SIGINT, which a terminal sends for ctrl-c.
 ///

@@ -10,13 +10,13 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::join_set::JoinSet;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::phase_call::Immediate;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::phase_call::Immediate;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 pub use crate::executor::registry::{Id, Info};
 pub use crate::executor::yield_now::{YieldNow, yield_now};
-use crate::kinds::Phase;
 pub use crate::phase::yield_now_immediate;
+use crate::turn::Phase;
 
 /// Spawns a task on the running loop.
 ///

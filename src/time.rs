@@ -29,7 +29,7 @@ pub use timer::Timer;
 #[cfg(feature = "test-util")]
 pub use virtual_clock::{advance, is_paused, pause, resume};
 
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 
 /// Reads the clock of the running loop: the monotonic clock of the OS, unless a test has paused it.
 ///

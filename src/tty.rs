@@ -32,10 +32,10 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::io::StdioKind;
 use crate::io::bytes::{impl_async_read, impl_async_write};
-use crate::io::channel::Channel;
+use crate::io::shared_fd::SharedFd;
 use crate::signal::{SignalKind, Signals};
 use crate::sys::terminal::{self, Change};
 
@@ -57,7 +57,7 @@ pub use crate::sys::terminal::Mode;
 ///
 /// As for [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout).
 pub struct Tty {
-    source: Channel,
+    source: SharedFd,
     state: RefCell<State>,
 }
 
@@ -102,7 +102,7 @@ impl Tty {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(Self {
-            source: Channel::unshared(descriptor, kind)?,
+            source: SharedFd::unshared(descriptor, kind)?,
             state: RefCell::default(),
         })
     }

@@ -13,7 +13,7 @@ use std::thread;
 
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::time::Timer;
-use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Keeper, LoopHandle, RunMode};
 use util::{finish, paused, turn};
 
 #[test]
@@ -21,7 +21,7 @@ fn r117_active_from_the_start_until_closed() {
     let (mut event_loop, handle, trace) = paused();
     let sent = AsyncHandle::new(&handle, trace.on("called")).unwrap();
     assert!(sent.is_active() && sent.has_ref());
-    assert_eq!(handle.keepers(), [(Kind::Async, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Async, 1)]);
     sent.sender().send().unwrap();
     assert!(turn(&mut event_loop), "still active");
     drop(sent.close());

@@ -24,7 +24,7 @@ use phaseloop::phase::{Check, Prepare};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
-    Builder, EventLoop, JoinHandle, Kind, LoopHandle, spawn, spawn_blocking, spawn_blocking_as,
+    Builder, EventLoop, JoinHandle, Keeper, LoopHandle, spawn, spawn_blocking, spawn_blocking_as,
 };
 use util::{Trace, ZERO, finish, in_child, ms, panic_of, turn};
 
@@ -556,7 +556,7 @@ fn r279_a_job_keeps_the_loop_alive_though_nobody_awaits_it() {
         gate.wait()
     });
     assert!(turn(&mut event_loop));
-    assert_eq!(handle.keepers(), [(Kind::Work, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 1)]);
     gate.open();
     finish(&mut event_loop);
     assert_eq!(ended.try_recv(), Ok(()));
@@ -716,7 +716,7 @@ fn ten_thousand_queued_and_all_aborted() {
         (0..10_000).map(job).collect()
     });
     drop(sender);
-    assert_eq!(handle.keepers(), [(Kind::Work, 10_001)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 10_001)]);
     jobs.iter().chain([&held]).for_each(JoinHandle::abort);
     finish(&mut event_loop);
     assert_eq!(handle.keepers(), []);

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::{Timer, sleep};
-use phaseloop::{AsyncHandle, Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{AsyncHandle, Handle, Keeper, LoopHandle, RunMode};
 use util::{Trace, ZERO, finish, ms, panic_of, paused, turn, udp_pair};
 
 #[test]
@@ -130,7 +130,7 @@ fn r106_a_closing_handle_keeps_the_loop_alive_and_awake() {
     timer.unref();
     timer.close().then(trace.call("closed"));
     assert!(handle.is_alive());
-    assert_eq!(handle.keepers(), [(Kind::Closing, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Closing, 1)]);
     let later = Timer::new(&handle);
     later.start(ms(100), ZERO, |_| ()).unwrap();
     let start = handle.now();
@@ -223,7 +223,7 @@ fn r109_closing_twice_is_the_same_as_once() {
     let timer = Timer::new(&handle);
     timer.close().then(trace.call("first"));
     timer.close().then(trace.call("second"));
-    assert_eq!(handle.keepers(), [(Kind::Closing, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Closing, 1)]);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "first second");
     assert!(timer.is_closing(), "also afterwards");

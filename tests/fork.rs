@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use phaseloop::io::{PollEvents, PollHandle, Source};
 use phaseloop::time::Timer;
-use phaseloop::{AsyncHandle, EventLoop, Kind, LoopHandle, RunMode};
+use phaseloop::{AsyncHandle, EventLoop, Keeper, LoopHandle, RunMode};
 use util::{ZERO, in_child, ms};
 
 /// Runs `body` in a process of its own with one thread of interest: that of the test.
@@ -213,7 +213,7 @@ fn r327_futures_that_wait_for_a_source_go_on_in_the_child() {
                 read.await.unwrap()
             });
             event_loop.run(RunMode::NoWait).unwrap();
-            assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+            assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
             fork(|| {
                 handle.reinit_after_fork().unwrap();
                 theirs.write_all(b"abc").unwrap();
@@ -346,7 +346,7 @@ fn r329_work_that_was_under_way_is_lost_and_keeps_no_loop_alive() {
                 assert_eq!(calls.get(), 0);
             })
             .join();
-            assert_eq!(handle.keepers(), [(Kind::Work, 1)]);
+            assert_eq!(handle.keepers(), [(Keeper::Work, 1)]);
             drop(open);
             finish(&mut event_loop);
             assert_eq!(calls.get(), 1);

@@ -22,7 +22,7 @@ use futures::{
 use phaseloop::fs::{File, OpenOptions};
 use phaseloop::pool::Pool;
 use phaseloop::task::yield_now;
-use phaseloop::{Kind, RunMode, block_on, spawn};
+use phaseloop::{Keeper, RunMode, block_on, spawn};
 use util::files::{Directory, Hold, poll_and_drop, with_threads};
 use util::finish;
 use util::wakers::on_clone;
@@ -704,7 +704,12 @@ fn accepted_writes_keep_the_loop_alive_until_they_are_done() {
     });
     let handle = event_loop.handle();
     assert!(event_loop.run(RunMode::NoWait).unwrap());
-    assert!(handle.keepers().iter().any(|&(kind, _)| kind == Kind::Work));
+    assert!(
+        handle
+            .keepers()
+            .iter()
+            .any(|&(kind, _)| kind == Keeper::Work)
+    );
     assert_eq!(fs::read(&path).unwrap(), b"");
     drop(hold);
     finish(&mut event_loop);

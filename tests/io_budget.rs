@@ -377,7 +377,7 @@ fn a_read_that_is_given_up_while_it_is_put_off_leaves_nothing() {
         assert!(stream.readable().now_or_never().is_some());
         drop(stream);
         phaseloop::phase::check().await;
-        assert_eq!(handle.keepers(), [(phaseloop::Kind::Root, 1)]);
+        assert_eq!(handle.keepers(), [(phaseloop::Keeper::MainFuture, 1)]);
     });
 }
 

@@ -15,7 +15,7 @@ use phaseloop::phase::{self, Check, Idle, Prepare};
 use phaseloop::task::{yield_now, yield_now_immediate};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
-    AsyncHandle, Handle, Immediate, Kind, LoopHandle, next_tick, queue_microtask, set_immediate,
+    AsyncHandle, Handle, Immediate, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
     spawn,
 };
 use util::{Trace, ZERO, finish, ms, paused, turn};
@@ -424,7 +424,7 @@ fn n064_an_immediate_keeps_the_loop_alive_and_awake() {
         .unwrap();
     timer.unref();
     drop(handle.set_immediate(trace.call("immediate")));
-    assert_eq!(handle.keepers(), [(Kind::Queued, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Queued, 1)]);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "immediate", "the timer was not waited for");
 }
@@ -457,7 +457,7 @@ fn an_awaited_phase_that_is_given_up_is_taken_out() {
             Poll::Ready(())
         });
         polled.await;
-        assert_eq!(LoopHandle::current().keepers(), [(Kind::Queued, 1)]);
+        assert_eq!(LoopHandle::current().keepers(), [(Keeper::Queued, 1)]);
         drop(given_up);
         assert_eq!(LoopHandle::current().keepers(), []);
         log.log("given-up");

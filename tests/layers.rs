@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "kinds", "raw", "sys"],
+    &["error", "keeper", "raw", "site", "turn"],
+    &["sys"],
     &["executor", "pool"],
     &["probe"],
     &["event_loop"],
@@ -131,8 +132,8 @@ fn the_checks_see_what_they_should() {
         ["time", "io"]
     );
     assert_eq!(
-        paths("use crate::{kinds::Kind, task::{Id, Info}, error};"),
-        ["kinds", "task", "error"]
+        paths("use crate::{keeper::Keeper, task::{Id, Info}, error};"),
+        ["keeper", "task", "error"]
     );
     assert_eq!(paths("use std::rc::Rc;"), Vec::<String>::new());
     let text = "//! crate::time\nuse a; // crate::io\n/// [`x`](crate::task::x)\nb();\n";

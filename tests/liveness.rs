@@ -14,7 +14,7 @@ use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare, check};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
-    AsyncHandle, Builder, EventLoop, Handle, Kind, LoopHandle, RunMode, UnhandledPanic, block_on,
+    AsyncHandle, Builder, EventLoop, Handle, Keeper, LoopHandle, RunMode, UnhandledPanic, block_on,
 };
 use util::{ZERO, finish, ms, paused, turn, udp_pair};
 
@@ -22,14 +22,14 @@ use util::{ZERO, finish, ms, paused, turn, udp_pair};
 #[test]
 fn r001_what_makes_a_loop_alive() {
     let (mut event_loop, handle, _) = paused();
-    let keepers = |expected: &[(Kind, usize)]| {
+    let keepers = |expected: &[(Keeper, usize)]| {
         assert_eq!(handle.keepers(), expected);
         assert_eq!(handle.is_alive(), !expected.is_empty());
     };
     keepers(&[]);
     let timer = Timer::new(&handle);
     timer.start(ms(1), ZERO, |_| ()).unwrap();
-    keepers(&[(Kind::Timer, 1)]);
+    keepers(&[(Keeper::Timer, 1)]);
     timer.stop();
     keepers(&[]);
 
@@ -41,17 +41,17 @@ fn r001_what_makes_a_loop_alive() {
     idle.start(|_| ()).unwrap();
     prepare.start(|_| ()).unwrap();
     hook.start(|_| ()).unwrap();
-    keepers(&[(Kind::Idle, 1), (Kind::Prepare, 1), (Kind::Check, 1)]);
+    keepers(&[(Keeper::Idle, 1), (Keeper::Prepare, 1), (Keeper::Check, 1)]);
     drop((idle, prepare, hook));
 
     let (first, second) = (handle.set_immediate(|| ()), handle.set_immediate(|| ()));
-    keepers(&[(Kind::Queued, 2)]);
+    keepers(&[(Keeper::Queued, 2)]);
     assert!(first.clear() && second.clear());
 
     let sent = AsyncHandle::new(&handle, |_| ()).unwrap();
-    keepers(&[(Kind::Async, 1)]);
+    keepers(&[(Keeper::Async, 1)]);
     drop(sent.close());
-    keepers(&[(Kind::Closing, 1)]);
+    keepers(&[(Keeper::Closing, 1)]);
     finish(&mut event_loop);
     keepers(&[]);
 
@@ -61,7 +61,7 @@ fn r001_what_makes_a_loop_alive() {
     let reading = handle.spawn(async move { source.readable().await });
     let sleeping = handle.spawn(async { sleep(ms(1)).await });
     turn(&mut event_loop);
-    keepers(&[(Kind::Sleep, 1), (Kind::Io, 1)]);
+    keepers(&[(Keeper::Sleep, 1), (Keeper::Io, 1)]);
     reading.abort();
     sleeping.abort();
     turn(&mut event_loop);
@@ -70,7 +70,7 @@ fn r001_what_makes_a_loop_alive() {
     let (release, wait) = std::sync::mpsc::channel();
     let work = event_loop.enter(|| phaseloop::spawn_blocking(move || wait.recv().unwrap()));
     turn(&mut event_loop);
-    keepers(&[(Kind::Work, 1)]);
+    keepers(&[(Keeper::Work, 1)]);
     release.send(()).unwrap();
     finish(&mut event_loop);
     assert!(work.is_finished());
@@ -183,7 +183,7 @@ fn r007_r008_handles_are_listed_in_the_order_of_creation() {
     drop(idle);
     // Takes the place that the idle hook has left, but not in the list.
     let hook = Check::new(&handle);
-    assert_eq!(kinds(), [Kind::Timer, Kind::Async, Kind::Check]);
+    assert_eq!(kinds(), [Keeper::Timer, Keeper::Async, Keeper::Check]);
     let [first, second, third] = &*handle.handles() else {
         panic!("three are open");
     };

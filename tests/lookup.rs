@@ -16,7 +16,7 @@ use phaseloop::net::{TcpListener, TcpStream, UdpSocket, lookup_addr, lookup_host
 use phaseloop::phase::check;
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::sleep;
-use phaseloop::{Builder, EventLoop, Kind, spawn, spawn_blocking_as};
+use phaseloop::{Builder, EventLoop, Keeper, spawn, spawn_blocking_as};
 use tcp_util::{kind, run, run_on};
 use util::{Trace, ms};
 
@@ -186,7 +186,7 @@ fn a_lookup_is_given_up_by_dropping_it() {
             check().await;
         }
         let keepers = handle.keepers();
-        assert!(keepers.contains(&(Kind::Work, 3)), "{keepers:?}");
+        assert!(keepers.contains(&(Keeper::Work, 3)), "{keepers:?}");
         for task in [
             lookup.abort_handle().unwrap(),
             reverse.abort_handle().unwrap(),
@@ -198,10 +198,10 @@ fn a_lookup_is_given_up_by_dropping_it() {
         let works = handle
             .keepers()
             .into_iter()
-            .filter(|(kind, _)| *kind == Kind::Work);
+            .filter(|(kind, _)| *kind == Keeper::Work);
         assert_eq!(
             Vec::from_iter(works),
-            [(Kind::Work, 1)],
+            [(Keeper::Work, 1)],
             "only the job that runs"
         );
         drop(release);

@@ -11,7 +11,7 @@ use phaseloop::node::{
     self, Timeout, clear_timeout, clear_timeout_by_id, next_tick, process, set_immediate,
     set_interval, set_timeout, set_timeout_mut, throw,
 };
-use phaseloop::{EventLoop, Kind};
+use phaseloop::{EventLoop, Keeper};
 use util::{Trace, busy, finish, ms, panic_of, paused};
 
 /// Runs a program on the paused clock; returns how long it took by that clock.
@@ -154,7 +154,7 @@ fn timers_ticks_microtasks_and_immediates_take_one_closure() {
 fn n051_unreferenced_timers_do_not_keep_the_loop_alive_and_keepers_count_one_for_all() {
     let (mut event_loop, handle, _) = paused();
     let timers: Vec<_> = event_loop.enter(|| (1..4).map(|n| set_timeout(n, || ())).collect());
-    assert_eq!(handle.keepers(), [(Kind::Timer, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Timer, 1)]);
     timers[0].unref();
     timers[1].unref().unref();
     assert!(timers[2].has_ref() && !timers[1].has_ref());

@@ -5,7 +5,7 @@
 
 mod util;
 
-use phaseloop::Kind;
+use phaseloop::Keeper;
 use phaseloop::phase::{Check, Idle, pending};
 use phaseloop::time::Timer;
 use util::{ZERO, finish, ms, paused, turn};
@@ -74,7 +74,7 @@ fn r085_what_is_left_keeps_the_loop_alive_and_awake() {
     let start = handle.now();
     for _ in 0..3 {
         assert!(event_loop.run(phaseloop::RunMode::Once).unwrap());
-        assert_eq!(handle.keepers(), [(Kind::Timer, 1), (Kind::Queued, 1)]);
+        assert_eq!(handle.keepers(), [(Keeper::Timer, 1), (Keeper::Queued, 1)]);
         assert_eq!(handle.next_timeout(), Some(ZERO));
     }
     assert_eq!(handle.now(), start);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::Timer;
-use phaseloop::{AsyncHandle, EventLoop, Kind, RunMode};
+use phaseloop::{AsyncHandle, EventLoop, Keeper, RunMode};
 use util::{ZERO, finish, panic_of, paused, turn};
 
 const PHASES: [Phase; 7] = [
@@ -29,7 +29,7 @@ fn each_phase_runs_its_closures_once_and_in_the_order_of_the_turn() {
             handle.call_in(phase, move || log.log(format_args!("{phase}-{name}")));
         }
     }
-    assert_eq!(handle.keepers(), [(Kind::Queued, 14)]);
+    assert_eq!(handle.keepers(), [(Keeper::Queued, 14)]);
     assert_eq!(handle.next_timeout(), Some(ZERO));
     event_loop.run(RunMode::Once).unwrap();
     let expected = PHASES.map(|phase| format!("{phase}-a {phase}-b"));

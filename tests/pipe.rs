@@ -11,7 +11,7 @@ use std::rc::Rc;
 use futures::future::join;
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::{PipeReader, PipeWriter, pipe};
-use phaseloop::{Handle, Kind, block_on, queue_microtask, spawn};
+use phaseloop::{Handle, Keeper, block_on, queue_microtask, spawn};
 use rustix::fs::OFlags;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
@@ -231,7 +231,7 @@ fn a_waiting_reader_is_woken_in_the_poll_phase_and_keeps_the_loop_alive() {
     };
     assert!(turn(&mut event_loop));
     assert!(reader.is_active());
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
     reader.unref();
     assert!(!turn(&mut event_loop), "unref'd");
     reader.ref_();

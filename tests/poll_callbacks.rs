@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use phaseloop::io::{PollEvents, PollHandle, Source};
 use phaseloop::phase::{Check, Prepare};
-use phaseloop::{Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{Handle, Keeper, LoopHandle, RunMode};
 use rustix::event::epoll;
 use util::{Trace, finish, panic_of, paused, turn};
 
@@ -86,7 +86,7 @@ fn the_handle_keeps_the_loop_alive_while_it_is_started() {
         poll.stop();
     };
     poll.start(READABLE, callback).unwrap();
-    assert_eq!(handle.keepers(), [(Kind::Poll, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Poll, 1)]);
     theirs.write_all(b"x").unwrap();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "READABLE");

@@ -17,7 +17,7 @@ use phaseloop::process::{self, Child, Command, Stdio};
 use phaseloop::signal::{Signal, SignalKind};
 use phaseloop::time::{Timer, sleep, timeout};
 use phaseloop::{
-    EventLoop, Handle, Kind, LoopHandle, OsError, RunMode, block_on, phase, run, spawn,
+    EventLoop, Handle, Keeper, LoopHandle, OsError, RunMode, block_on, phase, run, spawn,
 };
 use util::wakers::on_clone;
 use util::{Trace, ZERO, finish, in_child, ms, panic_of};
@@ -461,7 +461,7 @@ fn r256_other_peoples_children_are_left_alone() {
 fn r258_libuv_spawn_auto_unref() {
     let (mut event_loop, handle, _, child) = on_loop(|| Command::new("true").spawn().unwrap());
     assert!(child.is_active() && child.has_ref());
-    assert_eq!(handle.keepers(), [(Kind::Child, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Child, 1)]);
     // Nobody waits for it; its end is seen, and the loop ends.
     finish(&mut event_loop);
     assert!(!child.is_active() && !exists(child.id()));

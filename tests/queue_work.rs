@@ -12,7 +12,7 @@ use std::thread;
 
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::pool::{Class, PoolBuilder};
-use phaseloop::{Builder, EventLoop, Handle, Kind, LoopHandle, QueuedWork, RunMode};
+use phaseloop::{Builder, EventLoop, Handle, Keeper, LoopHandle, QueuedWork, RunMode};
 use util::{Trace, ZERO, finish, panic_of, turn};
 
 fn with_one_thread() -> (EventLoop, LoopHandle, Trace) {
@@ -67,7 +67,7 @@ fn libuv_threadpool_queue_work_simple_with_a_callback() {
         LoopHandle::current().next_tick(move || inner.log("tick"));
     };
     handle.queue_work(|| thread::current().id(), after).unwrap();
-    assert_eq!(handle.keepers(), [(Kind::Work, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 1)]);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "prepare after tick check");
 }
@@ -102,14 +102,14 @@ fn r280_r281_libuv_threadpool_cancel_single_the_callback_comes_later_and_the_wor
     assert!(gone.recv().is_err(), "the closure was dropped");
     assert!(c.cancel() && a.cancel() && b.cancel());
     assert_eq!(trace.take(), "", "not inside the call");
-    assert_eq!(handle.keepers(), [(Kind::Work, 5)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 5)]);
     turn(&mut event_loop);
     assert_eq!(
         trace.take(),
         "d-cancelled c-cancelled a-cancelled b-cancelled",
         "in the order of the calls, ahead of what runs"
     );
-    assert_eq!(handle.keepers(), [(Kind::Work, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 1)]);
     drop(open);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "held");

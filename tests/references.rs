@@ -10,7 +10,7 @@ use phaseloop::io::{AsSource, Source};
 use phaseloop::phase::{Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::task::yield_now_immediate;
 use phaseloop::time::{Timer, sleep};
-use phaseloop::{AsyncHandle, Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{AsyncHandle, Handle, Keeper, LoopHandle, RunMode};
 use util::{ZERO, finish, ms, paused, turn, udp_pair};
 
 /// Unrefs and refs a handle that is active, and nothing else on its loop is.
@@ -54,14 +54,14 @@ fn r322_the_flag_may_change_before_the_start_while_active_and_while_closing() {
     timer.ref_();
     assert!(!handle.is_alive(), "not active");
     timer.start(ms(1), ms(1), |_| ()).unwrap();
-    assert_eq!(handle.keepers(), [(Kind::Timer, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Timer, 1)]);
     timer.unref();
     timer.stop();
     timer.ref_();
     drop(timer.close());
     timer.unref();
     timer.ref_();
-    assert_eq!(handle.keepers(), [(Kind::Closing, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Closing, 1)]);
     finish(&mut event_loop);
     assert_eq!(handle.keepers(), []);
 }
@@ -121,7 +121,7 @@ fn r324_what_is_unrefd_works_while_the_loop_runs() {
 fn r325_queued_entries_always_count() {
     let (mut event_loop, handle, trace) = paused();
     let immediate = handle.set_immediate(trace.call("immediate"));
-    assert_eq!(handle.keepers(), [(Kind::Queued, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Queued, 1)]);
     assert!(immediate.clear() && !immediate.clear());
     assert_eq!(handle.keepers(), []);
     drop(handle.spawn(yield_now_immediate()));
@@ -171,7 +171,7 @@ fn r326_a_source_is_active_while_somebody_waits() {
     });
     turn(&mut event_loop);
     assert!(source.is_active());
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)], "once for both");
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)], "once for both");
     theirs.send(b"x").unwrap();
     turn(&mut event_loop);
     assert!(source.is_active(), "one of them still waits");
@@ -248,7 +248,7 @@ fn unrefd_source_does_not_hold<T: AsSource + 'static>(make: impl Fn() -> T) {
     });
     // The timeout is what keeps it alive, not the source.
     turn(&mut event_loop);
-    assert_eq!(handle.keepers(), [(Kind::Sleep, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Sleep, 1)]);
     finish(&mut event_loop);
     assert!(task.is_finished());
     assert_eq!(trace.take(), "closed");

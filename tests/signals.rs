@@ -18,7 +18,7 @@ use phaseloop::io::Source;
 use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
 use phaseloop::time::Timer;
 use phaseloop::{
-    AsyncHandle, EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, phase, run, spawn,
+    AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, phase, run, spawn,
 };
 use util::{Trace, ZERO, busy, finish, in_child, ms, panic_of, paused, turn};
 
@@ -246,7 +246,7 @@ fn r115_a_close_waits_for_the_poll_phase_that_passes_over_what_was_caught() {
     prepare.unref();
     turn(&mut event_loop);
     assert_eq!(trace.take(), "prepare check");
-    assert_eq!(handle.keepers(), [(Kind::Closing, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Closing, 1)]);
     assert_eq!(handle.next_timeout(), Some(ZERO));
     finish(&mut event_loop);
     assert_eq!(trace.take(), "prepare closed");
@@ -698,7 +698,7 @@ fn n101_a_listener_keeps_the_loop_alive_unless_unrefd() {
     let _alone = alone();
     let (mut event_loop, handle, trace) = paused();
     let signal = listen(&handle, USR1, &trace, "signal");
-    assert_eq!(handle.keepers(), [(Kind::Signal, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Signal, 1)]);
     signal.unref();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "");
@@ -714,7 +714,7 @@ fn n101_a_listener_keeps_the_loop_alive_unless_unrefd() {
     signal.stop();
     assert!(!handle.is_alive());
     let signals = Signals::new_on(&handle, [USR1, USR2]).unwrap();
-    assert_eq!(handle.keepers(), [(Kind::Signal, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Signal, 1)]);
     signals.unref();
     assert!(!handle.is_alive() && signals.is_active());
     drop(signals);

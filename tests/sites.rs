@@ -20,7 +20,7 @@ use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
 use phaseloop::time::{Timer, interval, sleep, sleep_until, timeout};
 use phaseloop::tty::Tty;
 use phaseloop::{
-    AsyncHandle, EventLoop, Handle, Kind, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
+    AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
     spawn_blocking,
 };
 use util::files::Directory;
@@ -129,7 +129,7 @@ fn terminals_have_the_line_of_their_constructor() {
         let tty = made!(Tty::from_fd(&terminal).unwrap());
         let line = line!() + 1;
         let resizes = tty.resizes().unwrap();
-        assert_eq!(lines_of(Kind::Signal), [line]);
+        assert_eq!(lines_of(Keeper::Signal), [line]);
         drop(resizes);
     });
 }
@@ -157,19 +157,19 @@ fn children_and_their_pipes_have_the_line_of_their_start() {
 
         let line = line!() + 1;
         let status = Command::new("true").status();
-        assert_eq!(lines_of(Kind::Child), [line]);
+        assert_eq!(lines_of(Keeper::Child), [line]);
         status.await.unwrap();
         let line = line!() + 1;
         let output = Command::new("true").output();
-        assert_eq!(lines_of(Kind::Child), [line]);
-        assert_eq!(lines_of(Kind::Io), [line, line]);
+        assert_eq!(lines_of(Keeper::Child), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line, line]);
         output.await.unwrap();
     });
 }
 
 /// The lines in this file that made the handles of a kind; no other file did.
 #[track_caller]
-fn lines_of(kind: Kind) -> Vec<u32> {
+fn lines_of(kind: Keeper) -> Vec<u32> {
     let handles = LoopHandle::current().handles();
     let of_kind = handles.iter().filter(|info| info.kind == kind);
     let line = |site: &Location<'_>| {
@@ -190,12 +190,12 @@ fn listeners_have_the_line_of_their_constructor() {
         let line = line!() + 1;
         let mut waiting = Box::pin(ctrl_c());
         assert_eq!(
-            lines_of(Kind::Signal),
+            lines_of(Keeper::Signal),
             [0; 0],
             "nothing before the first poll"
         );
         assert!((&mut waiting).now_or_never().is_none());
-        assert_eq!(lines_of(Kind::Signal), [line]);
+        assert_eq!(lines_of(Keeper::Signal), [line]);
 
         let path = directory.path("");
         made!(fs::watch(&path).unwrap());
@@ -229,66 +229,66 @@ fn what_is_made_through_node_has_the_line_of_the_program() {
         let line = line!() + 2;
         let server = node::net::create_server(|_| ());
         server.listen(("127.0.0.1", 0));
-        assert_eq!(lines_of(Kind::Io), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line]);
         let client = line!() + 1;
         let socket = node::net::connect(server.address().unwrap());
-        while lines_of(Kind::Io).len() < 3 {
+        while lines_of(Keeper::Io).len() < 3 {
             phase::check().await;
         }
         assert_eq!(
-            lines_of(Kind::Io),
+            lines_of(Keeper::Io),
             [line, client, line],
             "the last is accepted"
         );
         socket.destroy(None);
         server.close();
-        while !lines_of(Kind::Io).is_empty() {
+        while !lines_of(Keeper::Io).is_empty() {
             phase::check().await;
         }
 
         let local = node::net::create_server(|_| ());
         let line = line!() + 1;
         local.listen_with(node::net::Address::Path(directory.path("local")), || ());
-        assert_eq!(lines_of(Kind::Io), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line]);
         local.close();
 
         let datagrams = node::dgram::Socket::new();
         let line = line!() + 1;
         datagrams.bind("127.0.0.1:0".parse().unwrap());
         phase::check().await;
-        assert_eq!(lines_of(Kind::Io), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line]);
         datagrams.close();
 
         let line = line!() + 1;
         let child = node::child_process::spawn("true", [] as [&str; 0]);
-        assert_eq!(lines_of(Kind::Child), [line]);
-        assert_eq!(lines_of(Kind::Io), [line; 3]);
+        assert_eq!(lines_of(Keeper::Child), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line; 3]);
         drop(child);
 
         let line = line!() + 1;
         let child = node::child_process::exec("true", |_, _, _| ());
-        assert!(lines_of(Kind::Child).contains(&line));
+        assert!(lines_of(Keeper::Child).contains(&line));
         drop(child);
         let line = line!() + 1;
         let listener = node::process::on_signal(SignalKind::USR2, |_| ()).unwrap();
-        assert_eq!(lines_of(Kind::Signal), [line]);
+        assert_eq!(lines_of(Keeper::Signal), [line]);
         listener.remove();
 
         let line = line!() + 1;
         let channel = MessageChannel::<()>::new();
-        assert_eq!(lines_of(Kind::Async), [line; 2]);
+        assert_eq!(lines_of(Keeper::Async), [line; 2]);
         channel.port1.close();
         phase::check().await;
         phase::check().await;
 
         let line = line!() + 1;
         let worker = Worker::<(), u32>::new(move |port| async move {
-            assert_eq!(lines_of(Kind::Async), [line]);
+            assert_eq!(lines_of(Keeper::Async), [line]);
             port.post_message(7);
             port.close();
         });
         let worker = worker.unwrap();
-        assert_eq!(lines_of(Kind::Async), [line; 2]);
+        assert_eq!(lines_of(Keeper::Async), [line; 2]);
         worker.on_message(|n| assert_eq!(*n, 7));
         worker.on(node::worker_threads::EXIT, |code| assert_eq!(*code, 0));
     });

@@ -16,7 +16,7 @@ use phaseloop::time::{
     MissedTicks, Timer, advance, interval, interval_at, now, sleep, sleep_until, timeout,
     timeout_at,
 };
-use phaseloop::{EventLoop, Kind, LoopHandle, block_on, spawn};
+use phaseloop::{EventLoop, Keeper, LoopHandle, block_on, spawn};
 use util::{Trace, ZERO, busy, finish, ms, paused, turn};
 
 /// Runs `main` on a paused loop, with a trace.
@@ -121,7 +121,7 @@ fn beyond_the_range_of_the_clock_is_for_ever() {
     handle.next_tick(|| ());
     turn(&mut event_loop);
     assert_eq!(handle.next_timeout(), None, "there is no such deadline");
-    assert_eq!(handle.keepers(), [(Kind::Sleep, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Sleep, 1)]);
     drop(task);
 }
 
@@ -148,13 +148,13 @@ fn a_dropped_sleep_is_out_of_the_heap() {
         let handle = LoopHandle::current();
         let mut one = sleep(ms(10));
         assert!(
-            !handle.keepers().contains(&(Kind::Sleep, 1)),
+            !handle.keepers().contains(&(Keeper::Sleep, 1)),
             "not before its first poll"
         );
         assert!(poll!(&mut one).is_pending());
-        assert!(handle.keepers().contains(&(Kind::Sleep, 1)));
+        assert!(handle.keepers().contains(&(Keeper::Sleep, 1)));
         drop(one);
-        assert_eq!(handle.keepers(), [(Kind::Root, 1)]);
+        assert_eq!(handle.keepers(), [(Keeper::MainFuture, 1)]);
     });
     assert!(!handle.is_alive());
 }
@@ -269,7 +269,7 @@ fn a_timeout_drops_nothing_by_itself() {
         let mut future = sleep(ms(20));
         assert!(timeout(ms(10), &mut future).await.is_err());
         future.await;
-        assert_eq!(LoopHandle::current().keepers(), [(Kind::Root, 1)]);
+        assert_eq!(LoopHandle::current().keepers(), [(Keeper::MainFuture, 1)]);
     });
 }
 

@@ -23,7 +23,7 @@ use futures::{AsyncRead, AsyncWrite, FutureExt};
 use phaseloop::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UnixStream};
 use phaseloop::phase::{Check, Prepare, check};
 use phaseloop::time::{Timer, sleep, timeout};
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode, spawn};
+use phaseloop::{EventLoop, Handle, Keeper, LoopHandle, RunMode, spawn};
 use rustix::event::PollFlags;
 use tcp_util::{
     closed_port, expect_success, fill, half_std_pair, has_ipv6, kind, listener, pair, run, run_on,
@@ -444,7 +444,7 @@ fn r156_a_write_holds_the_loop_although_the_stream_is_unrefd() {
     let writer = stream.clone();
     let write = handle.spawn(async move { (&*writer).write_all(b"last").await });
     assert!(turn(&mut event_loop));
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
     let peer = std::thread::spawn(move || {
         theirs.read_exact(&mut vec![0; total + 4]).unwrap();
         theirs

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::time::Timer;
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{EventLoop, Handle, Keeper, LoopHandle, RunMode};
 use util::{Trace, ZERO, busy, finish, ms, paused, turn};
 
 /// A one-shot timer that logs its name.
@@ -369,7 +369,7 @@ fn r064_a_second_start_replaces_callback_timeout_and_repeat() {
     timer.start(ms(1000), ms(1000), trace.on("old")).unwrap();
     timer.start(ms(10), ZERO, trace.on_stamped("new")).unwrap();
     assert_eq!(timer.repeat(), ZERO);
-    assert_eq!(handle.keepers(), [(Kind::Timer, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Timer, 1)]);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "new@10");
 }

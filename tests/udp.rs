@@ -19,7 +19,7 @@ use futures::FutureExt;
 use phaseloop::net::{UdpOptions, UdpSocket};
 use phaseloop::phase::{Check, Idle};
 use phaseloop::time::Timer;
-use phaseloop::{Handle, Kind, LoopHandle, block_on, spawn};
+use phaseloop::{Handle, Keeper, LoopHandle, block_on, spawn};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use udp_util::{V4, V6, address, assert_errno, bind, both_protocols, nobody, receive};
@@ -353,7 +353,7 @@ fn r230_r234_active_while_somebody_waits() {
     let task = handle.spawn(async move { log.log(receive(&reader).await.0) });
     turn(&mut event_loop);
     assert!(socket.is_active() && handle.is_alive());
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
     socket.unref();
     assert!(!handle.is_alive());
     socket.ref_();

@@ -24,7 +24,7 @@ use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::net::{SocketName, UnixListener, UnixStream};
 use phaseloop::phase::{Check, Idle, Prepare};
 use phaseloop::time::Timer;
-use phaseloop::{Handle, Kind, LoopHandle, block_on, spawn};
+use phaseloop::{Handle, Keeper, LoopHandle, block_on, spawn};
 use rustix::io::{FdFlags, fcntl_getfd};
 use util::files::Directory;
 use util::{ZERO, finish, in_child, paused, turn};
@@ -553,7 +553,7 @@ fn a_stream_keeps_the_loop_alive_while_somebody_waits() {
     let (reader, log) = (a.clone(), trace.clone());
     let task = handle.spawn(async move { log.log(read_to_end(&reader).await) });
     turn(&mut event_loop);
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
     a.unref();
     assert!(!handle.is_alive(), "a read of an unref'd stream");
     a.ref_();

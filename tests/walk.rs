@@ -13,11 +13,11 @@ use std::rc::Rc;
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare};
 use phaseloop::time::Timer;
-use phaseloop::{AnyHandle, AsyncHandle, Handle, Kind, LoopHandle, RunMode};
+use phaseloop::{AnyHandle, AsyncHandle, Handle, Keeper, LoopHandle, RunMode};
 use util::{ZERO, finish, ms, paused, turn};
 
 /// The kinds that a walk visits.
-fn kinds(handle: &LoopHandle) -> Vec<Kind> {
+fn kinds(handle: &LoopHandle) -> Vec<Keeper> {
     let mut kinds = Vec::new();
     handle.walk(|each| kinds.push(each.kind()));
     kinds
@@ -42,14 +42,14 @@ fn r007_all_handles_are_visited_in_the_order_of_creation_started_or_not() {
     let sent = AsyncHandle::new(&handle, |_| ()).unwrap();
     let (timer, check) = (Timer::new(&handle), Check::new(&handle));
     let (source, _peer) = source(&handle);
-    let all = [Kind::Async, Kind::Timer, Kind::Check, Kind::Io];
+    let all = [Keeper::Async, Keeper::Timer, Keeper::Check, Keeper::Io];
     assert_eq!(kinds(&handle), all);
     drop(timer.close());
     assert_eq!(kinds(&handle), all, "closing ones are");
     turn(&mut event_loop);
-    assert_eq!(kinds(&handle), [Kind::Async, Kind::Check, Kind::Io]);
+    assert_eq!(kinds(&handle), [Keeper::Async, Keeper::Check, Keeper::Io]);
     drop(check);
-    assert_eq!(kinds(&handle), [Kind::Async, Kind::Io]);
+    assert_eq!(kinds(&handle), [Keeper::Async, Keeper::Io]);
     drop((sent, source));
     assert_eq!(kinds(&handle), []);
 }
@@ -92,7 +92,7 @@ fn r008_handles_made_or_dropped_in_the_walk_are_not_visited_by_it() {
     // Unlike libuv's, the new ones come last.
     assert_eq!(
         kinds(&handle),
-        [Kind::Timer, Kind::Timer, Kind::Idle, Kind::Idle]
+        [Keeper::Timer, Keeper::Timer, Keeper::Idle, Keeper::Idle]
     );
     drop((first, third));
 }
@@ -204,7 +204,7 @@ fn r110_a_source_is_closed_while_futures_wait_and_they_end_before_the_close_is_r
         }
     }));
     turn(&mut event_loop);
-    assert_eq!(handle.keepers(), [(Kind::Io, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Io, 1)]);
     view.close().then(trace.call("closed"));
     assert_eq!(trace.take(), "", "not inside the call");
     finish(&mut event_loop);

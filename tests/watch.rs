@@ -22,7 +22,7 @@ use futures::{FutureExt, StreamExt};
 use phaseloop::fs::{WatchEvent, WatchKind, Watcher, watch};
 use phaseloop::phase::Check;
 use phaseloop::task::AbortHandle;
-use phaseloop::{EventLoop, Handle, Kind, LoopHandle, OsError, queue_microtask};
+use phaseloop::{EventLoop, Handle, Keeper, LoopHandle, OsError, queue_microtask};
 use util::{Trace, finish, in_child, ms, panic_of, paused, turn};
 use watch_util::Dir;
 
@@ -417,7 +417,7 @@ fn libuv_fs_event_ref() {
     let (mut event_loop, handle, _) = paused();
     let watcher = Watcher::new_on(&handle, dir.path()).unwrap();
     assert!(watcher.is_active() && watcher.has_ref());
-    assert_eq!(handle.keepers(), [(Kind::Watch, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Watch, 1)]);
     assert!(turn(&mut event_loop), "it keeps the loop alive");
     watcher.unref();
     finish(&mut event_loop);

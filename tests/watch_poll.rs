@@ -19,7 +19,7 @@ use futures::{FutureExt, StreamExt};
 use phaseloop::fs::{PollEvent, PollWatcher, watch_poll};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::sleep;
-use phaseloop::{Builder, EventLoop, Handle, Kind, LoopHandle, OsError, spawn_blocking_as};
+use phaseloop::{Builder, EventLoop, Handle, Keeper, LoopHandle, OsError, spawn_blocking_as};
 use util::{Trace, ZERO, busy, finish, ms, panic_of, turn};
 use watch_util::Dir;
 
@@ -285,14 +285,14 @@ fn libuv_fs_poll_getpath() {
 fn libuv_fs_poll_ref() {
     let (mut event_loop, handle, ..) = one_thread();
     let mut watcher = PollWatcher::new_on(&handle, "/", PERIOD).unwrap();
-    assert_eq!(handle.keepers(), [(Kind::Work, 1), (Kind::Watch, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Work, 1), (Keeper::Watch, 1)]);
     watcher.unref();
     // The look that is under way keeps the loop alive, and is the last.
     finish(&mut event_loop);
     event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
     assert!(!handle.is_alive(), "neither does the wait for the next");
     watcher.ref_();
-    assert_eq!(handle.keepers(), [(Kind::Watch, 1)]);
+    assert_eq!(handle.keepers(), [(Keeper::Watch, 1)]);
     drop(watcher);
     finish(&mut event_loop);
 }

@@ -14,10 +14,10 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use crate::executor::spawn::Arrival;
+use crate::executor::message::Arrival;
 use crate::pool::Run;
-use crate::sys::sync::{Mutex, MutexGuard};
-use crate::sys::unwind::quietly;
+use crate::raw::sync::{Mutex, MutexGuard};
+use crate::raw::unwind::quietly;
 
 /// Where jobs report their end.
 pub(super) trait Home: Send + Sync + 'static {

@@ -14,7 +14,7 @@ use loom::sync::{Condvar, Mutex};
 
 use super::job::{Awaited, Home, Job};
 use crate::executor::inbox::{Inbox, Notify};
-use crate::executor::spawn::Arrival;
+use crate::executor::message::Arrival;
 use crate::pool::{Class, Pool, PoolBuilder};
 
 /// The kernel's wait: a flag that a notification sets and the end of a wait clears.

@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 use super::core::{Core, NO_TASK};
 use super::current;
-use super::queue::Entry;
-use super::sources::{Direction, SourceState};
-use crate::kinds::Kind;
-use crate::sys::call::Call;
+use super::phases::queue::Entry;
+use super::phases::sources::{Direction, SourceState};
+use crate::keeper::Keeper;
+use crate::raw::call::Call;
 
 /// The number of operations that one poll may do.
 const OPERATIONS_PER_POLL: i32 = 128;
@@ -82,7 +82,7 @@ impl Core {
         if put_off.is_empty() {
             // The entry keeps the loop from sleeping, not from ending: a referenced wait for the
             // source keeps it alive.
-            self.liveness.add_unref(Kind::Queued);
+            self.liveness.add_unref(Keeper::Queued);
             let resume = || current::with(|core| core.map_or((), Self::resume));
             self.poll_queue.push(Entry::Unref(Call::new(resume)));
         }
@@ -93,7 +93,7 @@ impl Core {
     /// Marks the deferred sources as ready again. One callback serves all of them, so that a task
     /// that waits for several is polled once.
     fn resume(&self) {
-        self.liveness.remove_unref(Kind::Queued);
+        self.liveness.remove_unref(Keeper::Queued);
         for (source, direction) in self.put_off.sources.take() {
             if !source.is_gone() {
                 source.add_ready(direction.ready());

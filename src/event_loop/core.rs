@@ -9,32 +9,34 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::asyncs::Asyncs;
+use super::api::block_on::Main;
+use super::api::builder::Options;
+use super::api::handle::{Handles, Header, Stage};
 use super::budget::PutOff;
-use super::builder::Options;
 use super::clock::Clock;
-use super::closing::Closing;
-use super::contain::Containment;
-use super::handles::{Handles, Header, Stage};
-use super::hooks::Hooks;
-use super::jobs::Jobs;
-use super::late::Late;
 use super::liveness::Liveness;
-use super::polls::Polls;
-use super::queue::{Entry, PhaseQueue, QueueKey};
-use super::root::Main;
-use super::sources::Sources;
-use super::timers::Timers;
+use super::phases::after_io::AfterIo;
+use super::phases::asyncs::Asyncs;
+use super::phases::closing::Closing;
+use super::phases::hooks::Hooks;
+use super::phases::jobs::Jobs;
+use super::phases::polls::Polls;
+use super::phases::queue::{Entry, PhaseQueue, QueueKey};
+use super::phases::sources::Sources;
+use super::phases::timers::Timers;
+use super::uncaught::PanicPolicy;
 use crate::executor::join::JoinHandle;
 use crate::executor::lane::Lane;
+use crate::executor::message::Message;
 use crate::executor::registry::{Info, Registry};
-use crate::executor::spawn::{Local, Message, Output, Runnable, Shared};
-use crate::kinds::{Kind, Phase};
+use crate::executor::shared::{Local, Output, Runnable, Shared};
+use crate::keeper::Keeper;
 use crate::pool::Pool;
 use crate::probe::Probe;
+use crate::raw::scoped::ScopedCall;
 use crate::raw::task;
 use crate::sys::poller::{Events, Poller};
-use crate::sys::scoped::ScopedCall;
+use crate::turn::Phase;
 
 /// Not a slot of the registry: there are never so many tasks.
 pub(super) const NO_TASK: u32 = u32::MAX;
@@ -50,7 +52,7 @@ pub(crate) struct Core {
     // Tasks.
     pub(crate) lane: Lane<Runnable>,
     pub(crate) tasks: Rc<Registry>,
-    pub(crate) root: ScopedCall,
+    pub(crate) main_future: ScopedCall,
     /// The site and the waker of the main future, while there is one.
     pub(super) main: Cell<Option<Main>>,
     /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN`].
@@ -78,7 +80,7 @@ pub(crate) struct Core {
     pub(super) put_off: PutOff,
     pub(crate) asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
-    pub(crate) late: Late,
+    pub(crate) after_io: AfterIo,
 
     // The loop itself.
     pub(crate) handles: Handles,
@@ -86,15 +88,15 @@ pub(crate) struct Core {
     pub(super) jobs: Jobs,
     pub(crate) probe: Probe,
     pub(super) options: Options,
-    pub(crate) containment: Containment,
+    pub(crate) panic_policy: PanicPolicy,
     /// The state that the layer above keeps for this loop.
     #[cfg(feature = "node")]
-    pub(super) upper: super::upper::UpperSlot,
+    pub(super) extension: super::extension::ExtensionSlot,
     pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
     pub(crate) was_stopped: Cell<bool>,
     /// Whether a panic interrupted a phase. Cleared when the next run begins.
-    pub(super) has_rest: Cell<bool>,
+    pub(super) was_interrupted: Cell<bool>,
     pub(super) closed: Cell<bool>,
     pub(super) turns: Cell<u64>,
     pub(super) budget_hits: Cell<u64>,
@@ -131,7 +133,7 @@ impl Core {
             messages: RefCell::default(),
             lane: Lane::new(),
             tasks,
-            root: ScopedCall::new(),
+            main_future: ScopedCall::new(),
             main: Cell::new(None),
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
@@ -151,18 +153,18 @@ impl Core {
             polls: Polls::default(),
             put_off: PutOff::default(),
             asyncs: Asyncs::new(),
-            late: Late::default(),
+            after_io: AfterIo::default(),
             handles: Handles::new(),
             liveness: Liveness::default(),
             jobs: Jobs::default(),
             probe,
             options,
-            containment: Containment::default(),
+            panic_policy: PanicPolicy::default(),
             #[cfg(feature = "node")]
-            upper: super::upper::UpperSlot::default(),
+            extension: super::extension::ExtensionSlot::default(),
             stop: Cell::new(false),
             was_stopped: Cell::new(false),
-            has_rest: Cell::new(false),
+            was_interrupted: Cell::new(false),
             closed: Cell::new(false),
             turns: Cell::new(0),
             budget_hits: Cell::new(0),
@@ -186,9 +188,9 @@ impl Core {
         self.liveness.any() || self.has_unlisted()
     }
 
-    /// Returns whether the loop is alive for a reason that no [`Kind`] counts.
+    /// Returns whether the loop is alive for a reason that no [`Keeper`] counts.
     pub(super) fn has_unlisted(&self) -> bool {
-        !self.lane.is_empty() || self.has_messages() || self.has_rest.get()
+        !self.lane.is_empty() || self.has_messages() || self.was_interrupted.get()
     }
 
     fn has_messages(&self) -> bool {
@@ -286,7 +288,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn count(&self, kind: Kind, up: bool) {
+    pub(crate) fn count(&self, kind: Keeper, up: bool) {
         if up {
             self.liveness.add(kind);
         } else {
@@ -301,7 +303,7 @@ impl Core {
             return;
         }
         header.stage.set(Stage::Closing);
-        self.liveness.add(Kind::Closing);
+        self.liveness.add(Keeper::Closing);
         self.closing.push(header.clone());
     }
 
@@ -341,7 +343,7 @@ impl Core {
 
     #[inline]
     pub(crate) fn enqueue(&self, phase: Phase, entry: Entry) -> QueueKey {
-        self.liveness.add(Kind::Queued);
+        self.liveness.add(Keeper::Queued);
         self.queue(phase).push(entry)
     }
 
@@ -358,7 +360,7 @@ impl Core {
     #[inline]
     pub(super) fn uncount_entry(&self, entry: &Entry) {
         if entry.is_referenced() {
-            self.liveness.remove(Kind::Queued);
+            self.liveness.remove(Keeper::Queued);
         }
     }
 
@@ -370,7 +372,7 @@ impl Core {
     /// Sets whether an entry keeps the loop alive. It has no effect once the entry has run.
     pub(crate) fn set_entry_referenced(&self, phase: Phase, key: QueueKey, referenced: bool) {
         if self.queue(phase).set_referenced(key, referenced) {
-            self.count(Kind::Queued, referenced);
+            self.count(Keeper::Queued, referenced);
         }
     }
 

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::core::Core;
-use crate::executor::spawn::{Local, Message, Runnable, Shared};
+use crate::executor::message::Message;
+use crate::executor::shared::{Local, Runnable, Shared};
+use crate::raw::call::Call;
+use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
-use crate::sys::call::Call;
-use crate::sys::current::{self, Current};
 
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
@@ -97,9 +98,9 @@ impl task::Local for Local {
         }
     }
 
-    fn unseen(&self, slot: u32, payload: Payload) {
+    fn unhandled(&self, slot: u32, payload: Payload) {
         at_home(&self.shared, |core| {
-            if core.is_some_and(|core| core.containment.has_ended()) {
+            if core.is_some_and(|core| core.panic_policy.program_has_exited()) {
                 // `process::exit` unwinds through the task that called it; that is not a panic.
                 return;
             }
@@ -108,10 +109,10 @@ impl task::Local for Local {
                 .with_registry(|tasks| tasks.info(slot))
                 .flatten();
             let stop = match info.filter(|info| info.id() == self.id) {
-                Some(info) => self.shared.unseen_panic(&info, payload),
+                Some(info) => self.shared.unhandled_panic(&info, payload),
                 None => self
                     .shared
-                    .unseen_panic(&format_args!("task {}", self.id), payload),
+                    .unhandled_panic(&format_args!("task {}", self.id), payload),
             };
             if let (true, Some(core)) = (stop, core) {
                 core.stop.set(true);
@@ -127,7 +128,7 @@ impl task::Local for Local {
             };
             core.tasks.remove(slot);
             #[cfg(feature = "node")]
-            if core.containment.has_ended() {
+            if core.panic_policy.program_has_exited() {
                 core.end_lanes();
             }
         });
@@ -163,10 +164,10 @@ fn schedule_rarely(runnable: Runnable) {
 }
 
 /// Schedules the main future.
-pub(crate) fn schedule_root(shared: &Arc<Shared>) {
+pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
     at_home(shared, |core| match core {
-        Some(core) => core.push_root(),
+        Some(core) => core.push_main_future(),
         // A dropped loop polls no future.
-        None => drop(shared.inbox.push(Message::WakeRoot)),
+        None => drop(shared.inbox.push(Message::WakeMainFuture)),
     });
 }

@@ -2,7 +2,7 @@
 //!
 //! Each callback of a phase runs through `dispatch` or one of its variants, which drain the lanes
 //! after it. Only the functions here take entries out of the lanes and poll tasks. Two callers
-//! order callback and drain themselves, by calling `drain`: panic containment (`contain.rs`), and
+//! order callback and drain themselves, by calling `drain`: contained panics (`uncaught.rs`), and
 //! the layer for Node, whose shared timer runs many user timers in one callback of the loop and
 //! drains between them.
 
@@ -10,10 +10,10 @@ use std::task::Waker;
 
 use super::budget;
 use super::core::{Core, NO_TASK};
-use super::queue::Entry;
+use super::phases::queue::Entry;
 use crate::executor::lane::Microtask;
-use crate::executor::spawn::Runnable;
-use crate::kinds::Phase;
+use crate::executor::shared::Runnable;
+use crate::turn::Phase;
 
 /// The progress of a drain. A drain begins with the ticks.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Core {
 
     #[inline(always)]
     fn run_callback(&self, callback: impl FnOnce()) {
-        if self.containment.is_on() {
+        if self.panic_policy.is_contained() {
             return self.dispatch_contained(callback);
         }
         callback();
@@ -82,7 +82,7 @@ impl Core {
     /// Runs a callback that only wakes a task, then drains the lanes.
     #[inline(always)]
     fn run_wake(&self, wake: impl FnOnce()) {
-        if self.containment.is_on() {
+        if self.panic_policy.is_contained() {
             return self.dispatch_contained(wake);
         }
         wake();
@@ -116,7 +116,7 @@ impl Core {
     /// drain. What a contained panic left in the lanes waits for
     /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
     pub(super) fn run_lanes(&self) {
-        if !self.containment.is_interrupted() {
+        if !self.panic_policy.is_interrupted() {
             self.contain(|| self.drain());
         }
     }
@@ -125,7 +125,7 @@ impl Core {
     // Rule N66.
     #[inline]
     pub(super) fn run_interrupted_lanes(&self) {
-        if self.containment.is_interrupted() {
+        if self.panic_policy.is_interrupted() {
             self.contain(|| self.drain());
         }
     }
@@ -144,7 +144,7 @@ impl Core {
 
     #[inline(never)]
     fn drain_some(&self) {
-        if self.containment.is_on() {
+        if self.panic_policy.is_contained() {
             self.drain_contained();
         } else {
             self.drain_lanes(&mut Drain::default(), self.options.lane_budget);

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use super::api::loop_handle::LoopHandle;
 use super::core::Core;
-use super::handle::LoopHandle;
 
 impl LoopHandle {
     /// Makes the loop usable in a child process after `fork` without `exec`, on Linux only. It is
@@ -52,6 +52,6 @@ impl Core {
             .iter()
             .try_for_each(|source| source.register_again(&self.poller));
         result = result.and(self.register_polls_again());
-        result.and(self.reinit_late())
+        result.and(self.reinit_after_io())
     }
 }

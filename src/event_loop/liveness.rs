@@ -2,34 +2,34 @@
 
 use std::cell::Cell;
 
-use crate::kinds::Kind;
+use crate::keeper::Keeper;
 
 #[derive(Default)]
 pub(crate) struct Liveness {
     total: Cell<usize>,
-    by_kind: [Cell<usize>; Kind::COUNT],
+    by_kind: [Cell<usize>; Keeper::COUNT],
 }
 
 impl Liveness {
-    pub(crate) fn add(&self, kind: Kind) {
+    pub(crate) fn add(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() + 1);
         self.total.set(self.total.get() + 1);
     }
 
-    pub(crate) fn remove(&self, kind: Kind) {
+    pub(crate) fn remove(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() - 1);
         self.total.set(self.total.get() - 1);
     }
 
     /// Counts an unref'd item of a kind, which does not keep the loop alive.
-    pub(crate) fn add_unref(&self, kind: Kind) {
+    pub(crate) fn add_unref(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() + 1);
     }
 
-    pub(crate) fn remove_unref(&self, kind: Kind) {
+    pub(crate) fn remove_unref(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() - 1);
     }
@@ -46,19 +46,19 @@ impl Liveness {
         self.total.get() != 0
     }
 
-    pub(crate) fn count(&self, kind: Kind) -> usize {
+    pub(crate) fn count(&self, kind: Keeper) -> usize {
         self.by_kind[kind as usize].get()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Liveness};
+    use super::{Keeper, Liveness};
 
     #[test]
     fn kinds_have_a_counter_each_and_a_common_sum() {
         let liveness = Liveness::default();
-        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+        for (index, kind) in Keeper::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index, "`ALL` is in the order of declaration");
             assert!(!liveness.any());
             liveness.add(kind);

@@ -4,12 +4,13 @@
 use std::io;
 
 use super::Wait;
-use super::asyncs::Walk;
 use super::core::Core;
-use super::sources::{Direction, SourceState, Waiters};
-use crate::executor::spawn::Message;
-use crate::kinds::{Kind, Phase};
+use super::phases::asyncs::Walk;
+use super::phases::sources::{Direction, SourceState, Waiters};
+use crate::executor::message::Message;
+use crate::keeper::Keeper;
 use crate::sys::poller::{BATCH, Event, Ready};
+use crate::turn::Phase;
 
 /// The number of times that one poll phase asks the kernel again because the last batch was full.
 // Rule R89.
@@ -39,7 +40,7 @@ impl Core {
         loop {
             self.wait(timeout)?;
             self.clock.update();
-            let late = self.late.has_caught();
+            let caught = self.after_io.has_caught();
             let reported = self.events.borrow().len();
             // A wake-up counts as progress even if it has no callback (R90).
             let mut dispatched = usize::from(self.run_messages());
@@ -49,12 +50,12 @@ impl Core {
             if !self.poll_queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
-            let late = late.map_or(0, |caught| self.run_late(caught));
-            dispatched += late;
+            let after_io = caught.map_or(0, |caught| self.run_after_io(caught));
+            dispatched += after_io;
             if dispatched > 0 {
                 full_batches += 1;
                 // A batch with signals is the last one of the phase (R96).
-                if late > 0 || reported < BATCH || full_batches == FULL_BATCHES {
+                if after_io > 0 || reported < BATCH || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
                 timeout = Some(0);
@@ -124,14 +125,14 @@ impl Core {
         self.ask_kernel(Some(0))?;
         // On platforms where the wake-up of a signal is not an event, the call above has consumed
         // it.
-        let is_late = self.late.any();
-        if is_late || !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
+        let is_after_io_due = self.after_io.any();
+        if is_after_io_due || !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
             return Ok(true);
         }
         let Some(timeout) = timeout else {
             return Ok(false);
         };
-        if self.liveness.count(Kind::Work) > 0 {
+        if self.liveness.count(Keeper::Work) > 0 {
             return Ok(false);
         }
         self.clock
@@ -149,7 +150,7 @@ impl Core {
             // The event of a closed source is dropped; a new source in its slot has another key
             // (R94).
             let Some(source) = self.sources.get(key) else {
-                self.late.note_event(key);
+                self.after_io.note_event(key);
                 dispatched += self.run_poll_handle(key, &events);
                 continue;
             };
@@ -167,7 +168,7 @@ impl Core {
             // edge once, so the remaining waiters would otherwise never be woken.
             events.advance();
             // Only now: the woken task usually waits again already, and the count stays as it is.
-            if !source.reads_only() && !self.late.note_child(&source) {
+            if !source.reads_only() && !self.after_io.note_child(&source) {
                 source.count_waits(self);
             }
         }
@@ -278,7 +279,7 @@ impl Core {
     fn dispatch_message(&self, message: Message) {
         match message {
             Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),
-            Message::WakeRoot => self.dispatch(Phase::Poll, || self.push_root()),
+            Message::WakeMainFuture => self.dispatch(Phase::Poll, || self.push_main_future()),
             Message::Call(call) => self.dispatch(Phase::Poll, call),
             Message::Arrival(arrival) => self.dispatch(Phase::Poll, || arrival.arrive()),
         }

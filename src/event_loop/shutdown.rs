@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use super::EventLoop;
+use super::api::handle::OnClose;
 use super::core::Core;
 use super::current;
-use super::handles::OnClose;
-use super::queue::Entry;
-use super::timers::Payload;
-use crate::executor::spawn::{Message, Runnable};
-use crate::sys::unwind::quietly;
+use super::phases::queue::Entry;
+use super::phases::timers::Payload;
+use crate::executor::message::Message;
+use crate::executor::shared::Runnable;
+use crate::raw::unwind::quietly;
 
 impl Core {
     /// Calls `body` as a run of this loop on this thread.
@@ -32,7 +33,7 @@ impl Core {
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
     /// it.
     pub(super) fn end_run(&self) {
-        if let Some(payload) = self.shared.take_unseen() {
+        if let Some(payload) = self.shared.take_unhandled() {
             std::panic::resume_unwind(payload);
         }
     }
@@ -49,8 +50,8 @@ impl Core {
         }
 
         #[cfg(feature = "node")]
-        if let Some(upper) = self.upper.get() {
-            upper.shut_down();
+        if let Some(extension) = self.extension.get() {
+            extension.shut_down();
         }
         // Waiters may be tasks of other loops of this thread. They are woken at the end, to find
         // this loop dropped.
@@ -65,7 +66,7 @@ impl Core {
             drop(phase.hooks.drain());
         }
         drop(self.asyncs.drain());
-        self.late.shut_down();
+        self.after_io.shut_down();
         self.handles.shut_down();
         self.polls.drain();
         for source in self.sources.drain() {
@@ -164,18 +165,18 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let core = self.core;
         if std::thread::panicking() {
-            core.containment.resume();
+            core.panic_policy.resume();
             // The rest of an interrupted phase runs with the next run. The queues keep their own
             // rest.
             core.timers
                 .put_back_ready(|payload, referenced| core.count_timer(payload, referenced, true));
-            let has_rest = !core.events.borrow().is_empty()
+            let was_interrupted = !core.events.borrow().is_empty()
                 || !core.messages.borrow().is_empty()
                 || core.asyncs.any_sent()
-                || core.late.has_rest()
-                || core.closing.has_rest();
-            if has_rest {
-                core.has_rest.set(true);
+                || core.after_io.was_interrupted()
+                || core.closing.was_interrupted();
+            if was_interrupted {
+                core.was_interrupted.set(true);
                 core.shared.inbox.signal();
             }
         }

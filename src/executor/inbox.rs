@@ -15,7 +15,7 @@
 
 use std::sync::PoisonError;
 
-use crate::sys::sync::{AtomicU8, Mutex, Ordering};
+use crate::raw::sync::{AtomicU8, Mutex, Ordering};
 
 /// What ends the wait of a parked loop.
 pub(crate) trait Notify {

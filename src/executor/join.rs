@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::registry::Id;
-use super::spawn::{Output, Shared};
+use super::shared::{Output, Shared};
 use crate::raw::task::Payload;
 
 /// Awaits the output of a spawned task.

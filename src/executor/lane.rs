@@ -7,8 +7,8 @@
 //!
 //! Pure data: the caller takes an entry out and runs it, and no borrow is held meanwhile.
 
+use crate::raw::call::Call;
 use crate::raw::ring::Ring;
-use crate::sys::call::Call;
 
 /// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for
 /// for ever.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use slab::Slab;
 
-use super::spawn::Entry;
+use super::shared::Entry;
 
 /// Names a task among all tasks its loop ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

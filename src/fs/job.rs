@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::blocking::Work;
-use crate::blocking::steps::{self, Steps};
+use crate::blocking::step_job::{self, Steps};
 use crate::error::OsError;
 use crate::error::os::About;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::jobs::Purpose;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::jobs::Purpose;
 use crate::pool::Class;
 
 /// Hands an operation to the pool.
@@ -36,7 +36,7 @@ pub(super) fn submit<T: Send + 'static>(
 pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
-    steps::start(&handle, purpose, steps)
+    step_job::start(&handle, purpose, steps)
 }
 
 /// Runs an operation as one job of the pool.

@@ -18,10 +18,10 @@ use std::task::{Context, Poll};
 use futures::Stream;
 
 use crate::error::{Error as Refusal, OsError};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::watches::Watch;
-use crate::kinds::Kind;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::watches::Watch;
+use crate::keeper::Keeper;
 use crate::sys::watch::Notice;
 pub use crate::sys::watch::WatchKind;
 
@@ -132,7 +132,7 @@ impl Watcher {
             return Err(io::Error::other(Refusal::LOOP_CLOSED));
         }
         let path = path.as_ref().to_owned();
-        let core = handle.open(Kind::Watch, Location::caller());
+        let core = handle.open(Keeper::Watch, Location::caller());
         // If starting fails, dropping the watcher removes its handle again.
         let watcher = Self {
             watch: Watch::new(core.header.clone()),
@@ -140,7 +140,7 @@ impl Watcher {
             path,
         };
         let loop_core = handle.core();
-        let watches = &loop_core.late.parts().watches;
+        let watches = &loop_core.after_io.parts().watches;
         watches
             .start(&loop_core.poller, &watcher.watch, &watcher.path)
             .map_err(|error| OsError::wrap(error, "watch", watcher.path.clone()))?;

@@ -21,13 +21,14 @@ use futures::Stream;
 
 use crate::blocking::Work;
 use crate::error::OsError;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, Owner, sealed};
-use crate::event_loop::jobs::Purpose;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::phases::jobs::Purpose;
+use crate::keeper::Keeper;
 use crate::pool::Class;
+use crate::site::Site;
 use crate::sys;
 use crate::time::Sleep;
 
@@ -165,7 +166,7 @@ impl PollWatcher {
         let now = handle.core().clock.read();
         let site = Location::caller();
         let state = State::Looking(now, look(handle, &path, site)?);
-        let core = handle.open(Kind::Watch, site);
+        let core = handle.open(Keeper::Watch, site);
         handle.core().set_active(&core.header, true);
         let receiver = Rc::<Receiver>::default();
         let owner = Rc::downgrade(&receiver);

@@ -4,9 +4,9 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll, ready};
 
 use super::source::Source;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::sources::Direction;
-use crate::kinds::Site;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::sources::Direction;
+use crate::site::Site;
 use crate::sys::poller::{AsSource, Ready};
 
 /// Implements `futures`' [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for references to it.

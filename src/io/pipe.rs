@@ -8,9 +8,9 @@ use std::panic::Location;
 
 use super::bytes::{impl_async_read, impl_async_write};
 use super::source::{Readiness, Source};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::kinds::Site;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::site::Site;
 use crate::sys::descriptor;
 use crate::sys::poller::Ready;
 

@@ -11,11 +11,11 @@ use std::io;
 use std::panic::Location;
 use std::rc::Rc;
 
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::polls::PollState;
-use crate::kinds::Kind;
+use crate::event_loop::phases::polls::PollState;
+use crate::keeper::Keeper;
 use crate::sys::poller::{AsSource, PollEvents};
 
 /// Calls back in the poll phase as long as a descriptor or socket is ready: libuv's `uv_poll_t`,
@@ -78,7 +78,7 @@ impl<T: AsSource + 'static> PollHandle<T> {
             return Err(io::Error::other(crate::error::Error::LOOP_CLOSED));
         }
         handle.core().poller.check(&source)?;
-        let core = handle.open(Kind::Poll, Location::caller());
+        let core = handle.open(Keeper::Poll, Location::caller());
         let state = PollState::new(core.header.clone(), &source);
         Ok(Self {
             core,

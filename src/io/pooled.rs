@@ -18,12 +18,13 @@ use std::task::{Context, Poll, ready};
 
 use super::source::Source;
 use crate::blocking::Work;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, HandleCore, Stage, sealed};
-use crate::event_loop::jobs::Purpose;
-use crate::event_loop::sources::Direction;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::api::handle::{Close, HandleCore, Stage, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::jobs::Purpose;
+use crate::event_loop::phases::sources::Direction;
+use crate::keeper::Keeper;
 use crate::pool::Class;
+use crate::site::Site;
 use crate::sys::errno::cancelled;
 use crate::sys::stdio::{self, Wanted};
 
@@ -116,7 +117,7 @@ impl Pooled {
         let handle = match watched.flatten() {
             Some(source) => PooledHandle::Watched(source),
             None => PooledHandle::Unwatched(Unwatched {
-                core: handle.open(Kind::Io, site),
+                core: handle.open(Keeper::Io, site),
             }),
         };
         Ok(Self {
@@ -271,8 +272,8 @@ impl AsFd for Pooled {
 mod tests {
     use super::{Leftover, Pooled};
     use crate::event_loop::EventLoop;
-    use crate::event_loop::handle::LoopHandle;
-    use crate::event_loop::root::block_on;
+    use crate::event_loop::api::block_on::block_on;
+    use crate::event_loop::api::loop_handle::LoopHandle;
     use crate::sys::descriptor;
     use futures::FutureExt;
     use std::future::poll_fn;

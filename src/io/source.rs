@@ -14,12 +14,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use crate::error::Error;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::budget;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, Owner, sealed};
-use crate::event_loop::sources::{Direction, SourceState};
-use crate::event_loop::wait_list::WaitKey;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::phases::sources::{Direction, SourceState};
+use crate::event_loop::phases::wait_list::WaitKey;
+use crate::keeper::Keeper;
+use crate::site::Site;
 use crate::sys::errno::cancelled;
 use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
@@ -95,7 +96,7 @@ impl<T: AsSource> Source<T> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let core = handle.open(Kind::Io, site);
+        let core = handle.open(Keeper::Io, site);
         let loop_core = handle.core();
         let state = loop_core.sources.insert(core.header.clone());
         match Registration::new(loop_core.poller.clone(), source, state.key) {

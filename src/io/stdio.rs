@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
 use super::bytes::{impl_async_read, impl_async_write};
-use super::channel::Channel;
 use super::pooled::Leftover;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use super::shared_fd::SharedFd;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::sys::stdio::StdioKind;
 
 /// Bytes of standard input that a job has read for a reader that was dropped.
@@ -52,7 +52,7 @@ pub fn stdin() -> io::Result<Stdin> {
     let stdin = io::stdin();
     let kind = StdioKind::of(&stdin);
     Ok(Stdin {
-        source: Channel::new(stdin.as_fd(), kind, leftover_of_stdin())?,
+        source: SharedFd::new(stdin.as_fd(), kind, leftover_of_stdin())?,
         kind,
     })
 }
@@ -84,7 +84,7 @@ pub fn stdout() -> io::Result<Stdout> {
     let stdout = io::stdout();
     let kind = StdioKind::of(&stdout);
     Ok(Stdout {
-        source: Channel::unshared(stdout.as_fd(), kind)?,
+        source: SharedFd::unshared(stdout.as_fd(), kind)?,
         kind,
     })
 }
@@ -104,7 +104,7 @@ pub fn stderr() -> io::Result<Stderr> {
     let stderr = io::stderr();
     let kind = StdioKind::of(&stderr);
     Ok(Stderr {
-        source: Channel::unshared(stderr.as_fd(), kind)?,
+        source: SharedFd::unshared(stderr.as_fd(), kind)?,
         kind,
     })
 }
@@ -135,7 +135,7 @@ pub fn stderr() -> io::Result<Stderr> {
 /// Dropping a read loses no data. A read that runs on the pool goes on, and the next reader, of any
 /// handle, gets its bytes. Until it ends it keeps the loop alive, unref'd or not.
 pub struct Stdin {
-    source: Channel,
+    source: SharedFd,
     kind: StdioKind,
 }
 
@@ -166,13 +166,13 @@ impl_async_read!(Stdin);
 /// the bytes may be written. If the handle writes the same bytes next, that write counts as the one
 /// in flight, and they are not written twice.
 pub struct Stdout {
-    source: Channel,
+    source: SharedFd,
     kind: StdioKind,
 }
 
 /// Standard error, returned by [`stderr`]. It works as [`Stdout`] does, on descriptor 2.
 pub struct Stderr {
-    source: Channel,
+    source: SharedFd,
     kind: StdioKind,
 }
 

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use super::idna;
 use crate::blocking::Work;
 use crate::error::OsError;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::jobs::Purpose;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::jobs::Purpose;
 use crate::pool::Class;
 use crate::sys;
 

@@ -19,7 +19,7 @@ use super::delay::Delay;
 use super::error::Error;
 use super::promise;
 use super::timers::{Timeout, set_timeout};
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::raw::nesting::drop_flat;
 
 /// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.

@@ -15,7 +15,7 @@ pub use self::exec::{
     ExecError, ExecOptions, ExecOutput, exec, exec_file, exec_file_with, exec_with, promises,
 };
 pub use self::fork::{fork, fork_command};
-use super::callbacks::in_callbacks;
+use super::callback_futures::in_callbacks;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
 use super::ipc::Ipc;

@@ -13,15 +13,15 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::abort::AbortController;
-use super::callbacks::{in_callbacks, is_ready, run_as_callback};
+use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
-use crate::kinds::Site;
 use crate::net::{UdpOptions, UdpSocket};
 use crate::phase;
+use crate::site::Site;
 use crate::task::next_tick;
 
 /// A datagram has come.

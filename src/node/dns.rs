@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::callbacks::in_callbacks;
+use super::callback_futures::in_callbacks;
 use super::error::Error;
 use crate::net::lookup_host;
 use crate::task::next_tick;

@@ -47,7 +47,7 @@ use self::listeners::{Calls, Listener, Listeners, Slot};
 use super::error::Error;
 use super::process;
 use super::reason::Reason;
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::raw::nesting::drop_flat;
 
 /// Emitted with an event's name before a listener is added to it.

@@ -36,7 +36,7 @@ pub use self::streams::{
 };
 #[cfg(unix)]
 pub use self::unix::{Access, access, chmod, chown, fchmod, symlink};
-use super::callbacks::in_callbacks;
+use super::callback_futures::in_callbacks;
 use super::error::Error;
 use super::promise::{Deferred, Promise};
 use super::string_decoder::Encoding;

@@ -25,14 +25,14 @@ pub use self::signals::{on_signal, once_signal};
 #[cfg(unix)]
 pub use self::stdio::{stderr, stdin, stdout};
 pub use self::warning::Warning;
+use super::context::Node;
 use super::reason::Reason;
 use super::report;
-use super::state::Node;
 use crate::event_loop::core::Core;
-use crate::event_loop::queue::Entry;
-use crate::kinds::Phase;
+use crate::event_loop::phases::queue::Entry;
+use crate::raw::call::Call;
 use crate::raw::task::Payload;
-use crate::sys::call::Call;
+use crate::turn::Phase;
 
 /// What the program has asked to be told.
 #[derive(Default)]
@@ -177,7 +177,7 @@ pub fn exit(code: i32) -> ! {
     node.emit_exit(code);
     if let Some(core) = node.core() {
         core.stop.set(true);
-        core.containment.end();
+        core.panic_policy.end();
     }
     resume_unwind(Box::new(ExitRequest))
 }
@@ -240,7 +240,7 @@ impl Node {
                 }
                 _ => resume_unwind(payload),
             };
-            core.containment.set_handler(Some(Rc::new(handler)));
+            core.panic_policy.set_handler(Some(Rc::new(handler)));
         }
     }
 
@@ -298,7 +298,7 @@ impl Node {
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);
         self.process.is_listener_at_fault.set(false);
-        core.containment.begin();
+        core.panic_policy.begin();
         self.contain_panics();
     }
 
@@ -306,9 +306,9 @@ impl Node {
     pub(super) fn end(&self, core: &Core) {
         self.process.is_program.set(false);
         self.process.has_parent.set(false);
-        core.containment.begin();
+        core.panic_policy.begin();
         if self.process.uncaught.is_empty() {
-            core.containment.set_handler(None);
+            core.panic_policy.set_handler(None);
         }
         // Tasks stay: they belong to the loop, which may run again.
         drop(core.lane.take_calls());

@@ -11,15 +11,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 pub use self::awaited::Awaited;
+use super::context::Node;
 use super::error::Error;
 use super::process::ExitRequest;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::report;
-use super::state::Node;
 use super::thenable::PromiseLike;
+use crate::raw::call::Call;
 use crate::raw::nesting::drop_flat;
-use crate::sys::call::Call;
 
 /// A value that arrives later, or the reason why it does not. Clones are the same promise.
 ///
@@ -540,7 +540,7 @@ where
             end(&deferred, result.and_then(convert));
         };
         drop(core.spawn_eager(function, Location::caller()));
-        if core.containment.has_ended() {
+        if core.panic_policy.program_has_exited() {
             // The function has ended the program; its task has kept that to itself.
             resume_unwind(Box::new(ExitRequest));
         }

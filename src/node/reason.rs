@@ -11,7 +11,7 @@ use super::error::{Error as NodeError, code_of};
 use super::report;
 use crate::executor::join::panic_message;
 use crate::raw::task::Payload;
-use crate::sys::home::HomeBound;
+use crate::raw::thread_bound::ThreadBound;
 
 /// Why a promise was rejected, or what nobody has caught: an error, or the payload of a panic. Cheap to clone.
 ///
@@ -135,7 +135,7 @@ impl fmt::Debug for Reason {
 
 /// What [`throw`] unwinds with: the reason itself for its own thread, the text for others.
 pub(super) struct Thrown {
-    reason: HomeBound<Reason>,
+    reason: ThreadBound<Reason>,
     text: String,
 }
 
@@ -146,7 +146,7 @@ impl Thrown {
         let text = reason.to_string();
         assert!(report::is_looked_at(), "{text}");
         resume_unwind(Box::new(Self {
-            reason: HomeBound::new(reason),
+            reason: ThreadBound::new(reason),
             text,
         }))
     }

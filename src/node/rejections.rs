@@ -6,10 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::context::Node;
 use super::process::Origin;
 use super::reason::Reason;
-use super::state::Node;
-use crate::sys::call::Call;
+use crate::raw::call::Call;
 
 #[derive(Default)]
 pub(super) struct Rejections {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::panic;
 use std::sync::Once;
 
-use super::state::Node;
+use super::context::Node;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 

@@ -12,16 +12,16 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
+use super::context::Node;
 use super::process::{ExitRequest, Origin};
 use super::reason::Thrown;
-use super::state::Node;
+use crate::event_loop::api::block_on::{describe_pending, with_main_future};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::event_loop::root::{describe_pending, with_root};
 use crate::event_loop::{EventLoop, RunMode};
-use crate::kinds::Site;
 use crate::raw::task::Payload;
-use crate::sys::unwind::discard;
+use crate::raw::unwind::discard;
+use crate::site::Site;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
@@ -104,10 +104,10 @@ fn run_at<F: Future>(
     let node = Node::of(&core);
     node.begin(&core, has_parent);
     let mut exit_code = 0;
-    let (output, ended) = with_root(&core, main, site, |is_done| {
+    let (output, ended) = with_main_future(&core, main, site, |is_done| {
         catch_unwind(AssertUnwindSafe(|| {
             live(&core, &node);
-            if !core.containment.has_ended() {
+            if !core.panic_policy.program_has_exited() {
                 let by_itself = if is_done() { 0 } else { UNSETTLED_MAIN };
                 exit_code = node.process.exit_code().unwrap_or(by_itself);
                 core.running(|| node.emit_natural_exit(&core, exit_code));
@@ -123,7 +123,7 @@ fn run_at<F: Future>(
             uncaught = Some(payload);
         }
     }
-    if core.containment.has_ended() {
+    if core.panic_policy.program_has_exited() {
         exit_code = node.process.exit_code().unwrap_or(0);
     }
     node.end(&core);
@@ -139,11 +139,11 @@ fn run_at<F: Future>(
 /// The main program, then the loop, until it is not to be revived.
 fn live(core: &Rc<Core>, node: &Node) {
     core.running(|| {
-        core.contain(|| core.root.call());
+        core.contain(|| core.main_future.call());
         // Also if it has panicked (N77).
         core.contain(|| core.drain());
     });
-    while !core.containment.has_ended() {
+    while !core.panic_policy.program_has_exited() {
         if let Err(error) = core.run(RunMode::Default) {
             panic!("the event queue of the loop failed: {error}");
         }
@@ -168,7 +168,7 @@ fn fail(core: &Rc<Core>, node: &Node) -> i32 {
     }
     // Whatever was set before; the listeners of the end may set another.
     node.process.set_exit_code(UNCAUGHT);
-    core.containment.begin();
+    core.panic_policy.begin();
     let told = catch_unwind(AssertUnwindSafe(|| {
         core.running(|| node.emit_exit(UNCAUGHT));
     }));

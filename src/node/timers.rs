@@ -1,9 +1,10 @@
 //! `set_timeout` and `set_interval`.
 //!
 //! All timers of a loop share one timer of the loop. When it fires, a *pass* calls those that are due, list by list, and
-//! drains the lanes between them: `timers/pass.rs` is the algorithm, `lists.rs` what it works on.
+//! drains the lanes between them: `timers/pass.rs` is the algorithm, `timers/lists.rs` what it works on.
 
 mod listing;
+mod lists;
 mod pass;
 pub mod promises;
 
@@ -14,15 +15,15 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::str::FromStr;
 
+use self::lists::ItemKey;
 pub(super) use self::pass::TimerLists;
 use self::pass::live_now;
+use super::context::Node;
 use super::delay::Delay;
-use super::lists::ItemKey;
 use super::process;
-use super::state::Node;
-use crate::event_loop::handle::LoopHandle;
-use crate::kinds::Site;
-use crate::sys::call::Call;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::raw::call::Call;
+use crate::site::Site;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
 ///

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::blocking::Work;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::jobs::Purpose;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::jobs::Purpose;
 use crate::pool::Class;
 use crate::sys;
 

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::queue::{Entry, QueueKey};
-use crate::kinds::Phase;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::turn::Phase;
 
 /// Waits for the next check phase. A turn of the loop passes meanwhile, so that timers and I/O can
 /// run.

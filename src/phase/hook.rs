@@ -11,11 +11,12 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use crate::error::Error;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::hooks::{HookState, Hooks};
-use crate::kinds::{Kind, Phase};
+use crate::event_loop::phases::hooks::{HookState, Hooks};
+use crate::keeper::Keeper;
+use crate::turn::Phase;
 
 /// Runs once a turn before the prepare hooks. The loop does not wait in the poll phase while an
 /// idle hook is started.
@@ -33,14 +34,15 @@ pub type Check = Hook<CheckHooks>;
 pub trait HookPhase: private::Marker {}
 
 mod private {
-    use crate::kinds::{Kind, Phase};
+    use crate::keeper::Keeper;
+    use crate::turn::Phase;
 
     #[expect(
         unnameable_types,
         reason = "keeps `HookPhase` from being implemented elsewhere"
     )]
     pub trait Marker: 'static {
-        const KIND: Kind;
+        const KIND: Keeper;
         const PHASE: Phase;
     }
 }
@@ -55,7 +57,7 @@ macro_rules! hook_phase {
         impl HookPhase for $marker {}
 
         impl private::Marker for $marker {
-            const KIND: Kind = Kind::$name;
+            const KIND: Keeper = Keeper::$name;
             const PHASE: Phase = Phase::$name;
         }
     };

@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::queue::{Job, Queue};
 use super::{Class, PoolBuilder, PoolStats, Run};
+use crate::raw::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::raw::unwind::quietly;
 use crate::sys;
 use crate::sys::fork;
-use crate::sys::sync::{Condvar, Mutex, MutexGuard, thread};
-use crate::sys::unwind::quietly;
 
 /// State shared between the pool's users and its threads.
 ///

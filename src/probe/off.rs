@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::executor::Info;
-use crate::kinds::Phase;
+use crate::turn::Phase;
 
 /// Nothing.
 pub(crate) struct Probe;

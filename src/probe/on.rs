@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::executor::Info;
-use crate::kinds::Phase;
+use crate::turn::Phase;
 
 /// Something the loop did.
 ///

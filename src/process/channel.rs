@@ -10,10 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::panic::Location;
 
 use self::frames::{Incoming, LONGEST, Outgoing, header};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
-use crate::kinds::Site;
+use crate::site::Site;
 use crate::sys::process::inherited::{self, Inherited};
 
 /// The variable that tells a child of its channel: the number of the descriptor, and which socket it has to be.

@@ -12,9 +12,9 @@ use futures::io::AsyncRead;
 
 use super::channel::Channel;
 use crate::error::Error;
-use crate::event_loop::children::{ChildState, End};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::children::{ChildState, End};
 use crate::io::{PipeReader, PipeWriter};
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;

@@ -14,11 +14,12 @@ use super::channel::{self, Channel};
 use super::child::Child;
 use crate::error::OsError;
 use crate::error::os::About;
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
-use crate::kinds::{Kind, Site};
+use crate::keeper::Keeper;
+use crate::site::Site;
 use crate::sys::process::{
-    Ids, Plan, Process, enter_fault, has_inheritable_signals, inherited, is_limit,
+    Ids, PreExec, Process, enter_fault, has_inheritable_signals, inherited, is_limit,
     is_worth_another_try,
 };
 
@@ -57,7 +58,7 @@ pub struct Command {
     has_stdout: bool,
     has_stderr: bool,
     /// There as soon as something is asked for that the standard library does not do.
-    plan: Option<Plan>,
+    pre_exec: Option<PreExec>,
 }
 
 impl Command {
@@ -233,7 +234,7 @@ impl Command {
             Ok((started?, channel))
         });
         let (mut started, channel) = started.map_err(|error| cannot_start(error, &self.std))?;
-        let core = handle.open(Kind::Child, site);
+        let core = handle.open(Keeper::Child, site);
         let state = handle
             .core()
             .add_child(core.header.clone(), Process::of(&started));
@@ -252,15 +253,15 @@ impl Command {
             && !reset_signals
             && self.ids == Ids::default()
             && self.descriptors.is_empty();
-        if is_plain && self.plan.is_none() {
+        if is_plain && self.pre_exec.is_none() {
             return self.std.spawn();
         }
-        let plan = match &self.plan {
+        let plan = match &self.pre_exec {
             Some(plan) => plan,
             None => {
-                let plan = self.plan.insert(Plan::default());
-                plan.attach(&mut self.std);
-                plan
+                let pre_exec = self.pre_exec.insert(PreExec::default());
+                pre_exec.attach(&mut self.std);
+                pre_exec
             }
         };
         let mut attempts = 0;
@@ -443,7 +444,7 @@ impl From<process::Command> for Command {
             has_stdin: false,
             has_stdout: false,
             has_stderr: false,
-            plan: None,
+            pre_exec: None,
         }
     }
 }

@@ -12,7 +12,7 @@
 //! open, in the task's metadata ([`Meta`]) and in a wrapper around the future ([`Tracked`]):
 //!
 //! - A panic of a poll is the task's output. A panic that no handle will deliver is
-//!   [reported](Local::unseen).
+//!   [reported](Local::unhandled).
 //! - `async_task` aborts the process when the drop of a future or an output, or the wake of an
 //!   awaiter panics. Here each of them runs under `catch_unwind` before `async_task` comes to it.
 //! - The awaiter is kept in the metadata, without synchronization: the handle stays on the owner
@@ -51,7 +51,7 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     /// which runs or drops it, or be forgotten.
     fn schedule(runnable: Runnable<Self>);
     /// Called, on the owner thread, with a panic that no handle will deliver.
-    fn unseen(&self, slot: u32, payload: Payload);
+    fn unhandled(&self, slot: u32, payload: Payload);
     /// The future is gone. Called once, on the owner thread; must not panic.
     fn ended(&self, slot: u32);
     /// Has `work` done on this thread, the owner's, once the poll that is under way has returned.
@@ -97,7 +97,7 @@ enum State {
 impl<L: Local> Meta<L> {
     /// Reports a panic. A panic of the report itself is dropped.
     fn report(&self, payload: Payload) {
-        quietly(|| self.local.unseen(self.slot, payload));
+        quietly(|| self.local.unhandled(self.slot, payload));
     }
 
     /// Drops an output; its panic, or that of the drop, is reported.
@@ -201,7 +201,7 @@ impl<L: Local> Runnable<L> {
     }
 
     /// Polls the future once. Does not unwind: what panics is the task's output, or
-    /// [reported](Local::unseen).
+    /// [reported](Local::unhandled).
     #[inline(always)]
     pub(crate) fn run(self) {
         self.0.run();

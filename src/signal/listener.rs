@@ -13,10 +13,10 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::SignalKind;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::signals::Listener;
-use crate::kinds::Kind;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::phases::signals::Listener;
+use crate::keeper::Keeper;
 
 /// Runs a callback for each caught signal; [the module](super) describes the order.
 ///
@@ -47,7 +47,7 @@ impl Signal {
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
-        let core = handle.open(Kind::Signal, Location::caller());
+        let core = handle.open(Keeper::Signal, Location::caller());
         let state = Listener::new(core.header.clone());
         let owner = Rc::downgrade(&state);
         state.header.belongs_to(owner);
@@ -96,7 +96,7 @@ impl Signal {
     ) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
         let core = self.core.handle.core();
-        let signals = &core.late.parts().signals;
+        let signals = &core.after_io.parts().signals;
         let started = signals.start(&core.poller, &self.state, kind.as_raw(), once);
         started.map_err(|error| kind.explain(error))?;
         // The reference is weak, since the handle owns the callback.
@@ -117,7 +117,7 @@ impl Signal {
     /// Stopping a stopped handle does nothing.
     pub fn stop(&self) {
         let core = self.core.handle.core();
-        core.late.parts().signals.stop(&self.state);
+        core.after_io.parts().signals.stop(&self.state);
         core.set_active(&self.core.header, false);
     }
 

@@ -14,11 +14,12 @@ use futures::Stream;
 
 use super::SignalKind;
 use crate::error::Error;
+use crate::event_loop::api::handle::{Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Handle, HandleCore, Owner, sealed};
-use crate::event_loop::signals::Listener;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::phases::signals::Listener;
+use crate::keeper::Keeper;
+use crate::site::Site;
 
 /// A stream of signals, in the order in which they were caught.
 ///
@@ -63,7 +64,7 @@ impl Owner for Queue {
     fn shut(&self, core: &Core) {
         self.is_closed.set(true);
         for listener in self.listeners.take() {
-            core.late.parts().signals.stop(&listener);
+            core.after_io.parts().signals.stop(&listener);
         }
     }
 
@@ -111,7 +112,7 @@ impl Signals {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
-        let core = handle.open(Kind::Signal, site);
+        let core = handle.open(Keeper::Signal, site);
         let queue = Rc::<Queue>::default();
         let owner = Rc::downgrade(&queue);
         core.header.belongs_to(owner);
@@ -134,7 +135,7 @@ impl Signals {
             }
         }));
         debug_assert!(none.is_none());
-        let signals = &core.late.parts().signals;
+        let signals = &core.after_io.parts().signals;
         let started = signals.start(&core.poller, &listener, kind.as_raw(), false);
         started.map_err(|error| kind.explain(error))?;
         core.set_active(&self.core.header, true);

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use slab::Slab;
 
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 
 /// A set of tasks whose outputs are returned in the order of completion.

@@ -12,11 +12,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::heap::TimerKey;
-use crate::event_loop::timers::Payload;
-use crate::kinds::{Kind, Site};
+use crate::event_loop::phases::timers::Payload;
+use crate::event_loop::phases::timers::heap::TimerKey;
+use crate::keeper::Keeper;
+use crate::site::Site;
 
 /// Waits for `duration`, counted from this call.
 ///
@@ -132,7 +133,7 @@ impl Sleep {
         if let State::Armed(key) = self.state {
             let core = self.handle.core();
             if core.timers.set_referenced(key, false) {
-                core.liveness.remove(Kind::Sleep);
+                core.liveness.remove(Keeper::Sleep);
             }
         }
         self.referenced = false;
@@ -146,7 +147,7 @@ impl Sleep {
         let core = self.handle.core();
         if let Some(removed) = core.timers.remove(key) {
             if self.referenced && removed.was_in_heap {
-                core.liveness.remove(Kind::Sleep);
+                core.liveness.remove(Keeper::Sleep);
             }
             // The waker is dropped last, since its drop may run user code.
             drop(removed.payload);
@@ -167,7 +168,7 @@ impl Future for Sleep {
                 };
                 let key = core.timers.insert(self.deadline, payload, self.referenced);
                 if self.referenced {
-                    core.liveness.add(Kind::Sleep);
+                    core.liveness.add(Keeper::Sleep);
                 }
                 self.state = State::Armed(key);
                 Poll::Pending

@@ -13,12 +13,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::{Close, Handle, HandleCore, sealed};
-use crate::event_loop::timers::TimerState;
-use crate::kinds::Kind;
+use crate::event_loop::phases::timers::TimerState;
+use crate::keeper::Keeper;
 
 /// Runs a callback in the timers phase, once or repeatedly, by the loop's cached time.
 ///
@@ -58,7 +58,7 @@ impl Timer {
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
-        let core = handle.open(Kind::Timer, Location::caller());
+        let core = handle.open(Keeper::Timer, Location::caller());
         Self {
             state: TimerState::new(core.header.clone()),
             core,

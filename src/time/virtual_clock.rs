@@ -5,9 +5,9 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::sleep::sleep_at;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
-use crate::event_loop::handle::LoopHandle;
-use crate::kinds::Site;
+use crate::site::Site;
 
 /// Pauses the clock of the running loop.
 ///

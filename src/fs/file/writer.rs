@@ -13,12 +13,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::blocking::steps::Steps;
+use crate::blocking::step_job::Steps;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::fs::job;
+use crate::raw::unwind::quietly;
 use crate::sys;
-use crate::sys::unwind::quietly;
 
 /// The most bytes that are accepted and not yet taken by a job.
 const MOST_PENDING: usize = 1 << 20;

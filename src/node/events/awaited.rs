@@ -13,7 +13,7 @@ use futures::Stream;
 use super::super::abort::{AbortListener, AbortSignal};
 use super::super::error::Error;
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
-use crate::event_loop::handle::LoopHandle;
+use crate::event_loop::api::loop_handle::LoopHandle;
 
 /// Waits for the next emission of `event` by an [`EventEmitter`], or by anything that has one: a socket, a stream, a server,
 /// a child process.

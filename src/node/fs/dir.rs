@@ -17,7 +17,7 @@ use super::options::{MkdirOptions, ReaddirOptions, RmOptions};
 use super::promise_of;
 use crate::error::{OsError, os_error};
 use crate::fs::{self, job};
-use crate::node::callbacks::in_callbacks;
+use crate::node::callback_futures::in_callbacks;
 use crate::node::error::Error;
 use crate::node::promise::Promise;
 use crate::sys::{self, errno};

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::super::callbacks::in_callbacks;
+use super::super::callback_futures::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, WeakEmitter};
 use super::super::reason::throw;

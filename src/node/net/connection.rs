@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::super::stream::write_chunks;
-use crate::event_loop::handles::{Close, Handle};
-use crate::kinds::Site;
+use crate::event_loop::api::handle::{Close, Handle};
 use crate::net::{TcpListener, TcpStream};
+use crate::site::Site;
 
 /// A connected stream.
 pub(super) trait Connection {
@@ -77,7 +77,7 @@ macro_rules! connection_of_stream {
         }
 
         fn is_readable(&self) -> bool {
-            $crate::node::callbacks::is_ready(self.readable())
+            $crate::node::callback_futures::is_ready(self.readable())
         }
 
         fn set_referenced(&self, is_referenced: bool) {
@@ -88,7 +88,7 @@ macro_rules! connection_of_stream {
             self.shutdown(std::net::Shutdown::Write)
         }
 
-        fn close(self: Box<Self>) -> $crate::event_loop::handles::Close {
+        fn close(self: Box<Self>) -> $crate::event_loop::api::handle::Close {
             self.close_now()
         }
     };

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::connection::{Accept, Connection, Listener, set_referenced};
 use super::socket::{Socket, SocketOptions};
-use crate::kinds::Site;
 use crate::net::{UnixListener, UnixStream};
+use crate::site::Site;
 
 pub(super) async fn connect(path: &Path, site: Site) -> io::Result<Box<dyn Connection>> {
     Ok(Box::new(UnixStream::connect_at(path, site).await?))

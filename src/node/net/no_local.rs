@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::connection::{Connection, Listener};
-use crate::kinds::Site;
+use crate::site::Site;
 
 pub(super) async fn connect(_path: &Path, _site: Site) -> io::Result<Box<dyn Connection>> {
     Err(io::ErrorKind::Unsupported.into())

@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::rc::{Rc, Weak};
 
 use super::super::abort::AbortController;
-use super::super::callbacks::{call_user, in_callbacks};
+use super::super::callback_futures::{call_user, in_callbacks};
 use super::super::dns;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter};
@@ -17,9 +17,9 @@ use super::address::Address;
 use super::connection::Listener;
 use super::local;
 use super::socket::{Socket, SocketOptions};
-use crate::event_loop::handle::LoopHandle;
-use crate::kinds::Site;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::TcpSocket;
+use crate::site::Site;
 use crate::task::next_tick;
 
 /// The server listens.

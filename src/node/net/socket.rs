@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::options::SocketOptions;
-use super::super::callbacks::{call_user, in_callbacks};
+use super::super::callback_futures::{call_user, in_callbacks};
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
@@ -24,9 +24,9 @@ use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
-use crate::kinds::Site;
 use crate::net::{TcpStream, lookup_host};
 use crate::phase;
+use crate::site::Site;
 
 /// The socket is connected.
 pub const CONNECT: Event<()> = Event::new("connect");

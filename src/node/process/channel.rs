@@ -5,10 +5,10 @@ use std::env;
 use std::rc::{Rc, Weak};
 
 use super::Listener;
+use crate::node::context::Node;
 use crate::node::error::Error;
 use crate::node::events::{Event, EventEmitter};
 use crate::node::ipc::{self, DISCONNECT, Ipc, Json, MESSAGE};
-use crate::node::state::Node;
 use crate::sys::process::node_channel;
 
 /// The channel, from its first use on: of one loop of the process only.

@@ -5,8 +5,8 @@ use std::rc::{Rc, Weak};
 
 use super::warning::Warning;
 use super::{Listener, Listeners, Origin, ProcessState};
+use crate::node::context::Node;
 use crate::node::reason::Reason;
-use crate::node::state::Node;
 
 impl Node {
     /// Adds a listener that is taken off right before it is called.

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::{Listener, Listeners};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::Handle as _;
+use crate::event_loop::api::handle::Handle as _;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::node::context::Node;
 use crate::node::error::Error;
-use crate::node::state::Node;
 use crate::signal::{Signal, SignalKind};
 
 /// The signals of one loop that somebody listens to, each with one handle.

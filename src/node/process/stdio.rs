@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::io::{self, Write};
 
+use crate::node::context::Node;
 use crate::node::error::Error;
-use crate::node::state::Node;
 use crate::node::stream::{Readable, Writable};
 
 /// The standard streams of one loop, each made when it is first asked for.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::super::state::Node;
+use super::super::context::Node;
 use crate::task::next_tick;
 
 /// Something that a program should know of, and that does not stop it.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use futures::io::{AsyncRead, AsyncWrite};
 
-use super::super::callbacks::in_callbacks;
+use super::super::callback_futures::in_callbacks;
 use super::super::error::Error;
 use super::super::promise::call;
 use super::base::{Done, destroyed};

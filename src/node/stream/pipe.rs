@@ -5,9 +5,9 @@ use std::rc::{Rc, Weak};
 
 use slab::Slab;
 
+use super::super::context::Node;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter as _, ListenerId};
-use super::super::state::Node;
 use super::base::StreamId;
 use super::readable::Readable;
 use super::writable::Writable;

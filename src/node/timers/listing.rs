@@ -1,9 +1,9 @@
 //! The timers of this module in a report of their loop.
 
 use super::pass::{MILLISECOND, TimerLists, now};
+use crate::event_loop::api::report::{Due, Waiting};
 use crate::event_loop::core::Core;
-use crate::event_loop::report::{Due, Waiting};
-use crate::kinds::Kind;
+use crate::keeper::Keeper;
 
 impl TimerLists {
     pub(in crate::node) fn report(&self, core: &Core, found: &mut Vec<Waiting>) {
@@ -16,7 +16,7 @@ impl TimerLists {
                 state: if is_referenced { "" } else { "unref'd" }.to_owned(),
                 due: Some(Due(left)),
                 keeps_alive: is_referenced,
-                ..Waiting::new(Kind::Timer, Some(state.site.get()))
+                ..Waiting::new(Keeper::Timer, Some(state.site.get()))
             });
         }
     }

@@ -4,13 +4,15 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-use super::super::lists::{ListKey, Lists};
-use super::super::state::Node;
+use super::super::context::Node;
+use super::lists::{ListKey, Lists};
 use super::{Callback, ItemKey, Repeated, Timeout, TimeoutState};
+use crate::event_loop::api::handle::Header;
 use crate::event_loop::core::Core;
-use crate::event_loop::handles::Header;
-use crate::event_loop::timers::TimerState;
-use crate::kinds::{Kind, Phase, Site};
+use crate::event_loop::phases::timers::TimerState;
+use crate::keeper::Keeper;
+use crate::site::Site;
+use crate::turn::Phase;
 
 /// Nanoseconds in a millisecond, the unit of these timers.
 pub(super) const MILLISECOND: u64 = 1_000_000;
@@ -89,7 +91,7 @@ impl TimerLists {
     /// The one timer of the loop behind all of these.
     pub(super) fn loop_timer(&self, node: &Rc<Node>, site: Site) -> &Rc<TimerState> {
         self.loop_timer.get_or_init(|| {
-            let state = TimerState::new(Header::unlisted(Kind::Timer, site));
+            let state = TimerState::new(Header::unlisted(Keeper::Timer, site));
             state.drains.set(true);
             let node = Rc::downgrade(node);
             let replaced = state.callback.set(Box::new(move || {
@@ -177,7 +179,7 @@ impl TimerLists {
         loop {
             let now = live_now(&core);
             let next = loop {
-                if core.containment.has_ended() {
+                if core.panic_policy.program_has_exited() {
                     return;
                 }
                 // After a panic the pass starts again, with the same time (N71).

@@ -18,8 +18,8 @@ use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::promise::{Deferred, Promise};
 use super::{Callback, Timeout};
-use crate::kinds::Site;
-use crate::sys::call::Call;
+use crate::raw::call::Call;
+use crate::site::Site;
 use crate::task;
 
 /// What the functions of this module may be told besides.

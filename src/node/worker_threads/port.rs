@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::async_handle::{AsyncHandle, AsyncSender};
-use crate::event_loop::handle::LoopHandle;
-use crate::event_loop::handles::Handle as _;
-use crate::kinds::Site;
+use crate::event_loop::api::handle::Handle as _;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::site::Site;
 
 /// How many messages one visit to a port delivers at least, if they come.
 const MESSAGES_PER_VISIT: usize = 1000;

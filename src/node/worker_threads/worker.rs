@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::super::callbacks::in_callbacks;
+use super::super::callback_futures::in_callbacks;
 use super::super::error::Error;
 use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::super::promise::{Deferred, Promise};
@@ -18,10 +18,10 @@ use super::super::reason::Reason;
 use super::super::run;
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::event_loop::EventLoop;
-use crate::event_loop::remote::Remote;
-use crate::kinds::Site;
+use crate::event_loop::api::remote::Remote;
 use crate::phase;
-use crate::sys::unwind::quietly;
+use crate::raw::unwind::quietly;
+use crate::site::Site;
 
 /// The worker's program is about to begin.
 pub const ONLINE: Event<()> = Event::new("online");

@@ -21,9 +21,9 @@ use super::{Entry, Local, Meta, Output, Payload, Runnable, spawn_local};
 struct World {
     queue: Mutex<Vec<Runnable<Task>>>,
     /// The texts of the panics that no handle delivered.
-    unseen: Mutex<Vec<String>>,
+    unhandled: Mutex<Vec<String>>,
     /// Whether a report panics too.
-    unseen_panics: AtomicBool,
+    unhandled_panics: AtomicBool,
     spawned: AtomicUsize,
     /// How many futures are gone.
     ended: AtomicUsize,
@@ -45,11 +45,11 @@ impl Local for Task {
         world.queue.lock().unwrap().push(runnable);
     }
 
-    fn unseen(&self, _: u32, payload: Payload) {
+    fn unhandled(&self, _: u32, payload: Payload) {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.unwrap_or("something").to_owned();
-        self.0.unseen.lock().unwrap().push(text);
-        if self.0.unseen_panics.load(Ordering::Relaxed) {
+        self.0.unhandled.lock().unwrap().push(text);
+        if self.0.unhandled_panics.load(Ordering::Relaxed) {
             panic_any("a report");
         }
     }
@@ -117,12 +117,12 @@ impl World {
 
     /// Every task is gone to the last byte, and these panics were reported.
     #[track_caller]
-    fn ends_with(&self, unseen: &[&str]) {
+    fn ends_with(&self, unhandled: &[&str]) {
         assert_eq!(self.queued(), 0, "a runnable is left");
         let spawned = self.spawned.load(Ordering::Relaxed);
         assert_eq!(self.ended(), spawned, "a future is left, or ended twice");
         assert_eq!(self.freed(), spawned, "a task was not freed, or twice");
-        assert_eq!(*self.unseen.lock().unwrap(), unseen);
+        assert_eq!(*self.unhandled.lock().unwrap(), unhandled);
     }
 }
 

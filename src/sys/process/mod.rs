@@ -6,7 +6,7 @@
 pub(crate) mod inherited;
 #[cfg(feature = "node")]
 pub(crate) mod node_channel;
-mod plan;
+mod pre_exec;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ use std::process::ExitStatus;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-pub(crate) use plan::{Ids, Plan, has_inheritable_signals, is_limit, is_worth_another_try};
+pub(crate) use pre_exec::{Ids, PreExec, has_inheritable_signals, is_limit, is_worth_another_try};
 
 /// A child that was started and has not been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

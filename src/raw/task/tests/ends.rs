@@ -134,7 +134,7 @@ fn the_last_one_to_await_is_woken_at_the_end() {
 #[test]
 fn a_handle_dropped_by_the_wake_of_its_awaiter_drops_the_output_later() {
     let world = World::new();
-    for (fragile, unseen) in [(false, 0), (true, 1)] {
+    for (fragile, unhandled) in [(false, 0), (true, 1)] {
         let (guard, drops) = guard();
         let held = fragile.then(|| PanicsWhenDropped("output"));
         let (_, mut output) = world.spawn(ready((guard, held)));
@@ -146,7 +146,7 @@ fn a_handle_dropped_by_the_wake_of_its_awaiter_drops_the_output_later() {
         PLOT.set(Some(Box::new(move || drop(output))));
         world.run();
         assert_eq!(drops.get(), 1);
-        assert_eq!(world.unseen.lock().unwrap().len(), unseen);
+        assert_eq!(world.unhandled.lock().unwrap().len(), unhandled);
     }
     world.ends_with(&["output"]);
 }

@@ -20,7 +20,7 @@ fn panic_of(f: impl FnOnce()) -> &'static str {
 }
 
 #[test]
-fn a_panic_of_the_poll_is_the_output_or_unseen() {
+fn a_panic_of_the_poll_is_the_output_or_unhandled() {
     let world = World::new();
     let boom = || async { panic_any("poll") };
     let (_, mut output) = world.spawn(boom());
@@ -29,10 +29,14 @@ fn a_panic_of_the_poll_is_the_output_or_unseen() {
     drop(output);
     drop(world.spawn(boom()));
     world.run();
-    assert_eq!(world.unseen.lock().unwrap().len(), 1, "at once");
+    assert_eq!(world.unhandled.lock().unwrap().len(), 1, "at once");
     let (_, output) = world.spawn(boom());
     world.run();
-    assert_eq!(world.unseen.lock().unwrap().len(), 1, "the handle has it");
+    assert_eq!(
+        world.unhandled.lock().unwrap().len(),
+        1,
+        "the handle has it"
+    );
     drop(output);
     world.ends_with(&["poll", "poll"]);
 }
@@ -85,7 +89,7 @@ fn of_several_panics_the_first_counts_and_all_are_survived() {
 }
 
 #[test]
-fn a_panic_of_a_cancelled_futures_drop_is_unseen() {
+fn a_panic_of_a_cancelled_futures_drop_is_unhandled() {
     let world = World::new();
     let (entry, mut output) = world.spawn(fragile(Some(1)));
     entry.abort();
@@ -98,7 +102,7 @@ fn a_panic_of_a_cancelled_futures_drop_is_unseen() {
 }
 
 #[test]
-fn a_panic_of_the_outputs_drop_is_unseen() {
+fn a_panic_of_the_outputs_drop_is_unhandled() {
     let world = World::new();
     drop(world.spawn(ready(PanicsWhenDropped("output"))));
     world.run();
@@ -111,7 +115,7 @@ fn a_panic_of_the_outputs_drop_is_unseen() {
 #[test]
 fn a_report_that_panics_changes_nothing() {
     let world = World::new();
-    world.unseen_panics.store(true, Ordering::Relaxed);
+    world.unhandled_panics.store(true, Ordering::Relaxed);
     drop(world.spawn(ready(PanicsWhenDropped("output"))));
     world.run();
     let (entry, mut output) = world.spawn(fragile(Some(1)));
@@ -121,7 +125,7 @@ fn a_report_that_panics_changes_nothing() {
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     drop((entry, output));
     // Now the report panics as it drops what it was given.
-    world.unseen_panics.store(false, Ordering::Relaxed);
+    world.unhandled_panics.store(false, Ordering::Relaxed);
     drop(world.spawn(async { panic_any(PanicsWhenDropped("payload")) }));
     world.run();
     world.ends_with(&["output", "future", "something"]);
@@ -146,7 +150,7 @@ impl Drop for Waiter {
 }
 
 #[test]
-fn an_awaiter_that_panics_when_woken_is_unseen() {
+fn an_awaiter_that_panics_when_woken_is_unhandled() {
     let world = World::new();
     for cancelled in [false, true] {
         let (entry, mut output) = world.spawn(async { 1 });

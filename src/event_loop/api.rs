@@ -1,0 +1,11 @@
+//! What users hold of a loop: its options, its handle, handles on it, reports, and the calls that run
+//! it.
+
+pub(crate) mod any_handle;
+pub(crate) mod block_on;
+pub(crate) mod builder;
+pub(crate) mod handle;
+pub(crate) mod loop_handle;
+pub(crate) mod phase_call;
+pub(crate) mod remote;
+pub(crate) mod report;

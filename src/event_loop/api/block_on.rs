@@ -1,0 +1,315 @@
+//! The main future: `block_on` and `run`.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::error::Error;
+use crate::event_loop::core::{Core, MAIN};
+use crate::event_loop::{EventLoop, RunMode, budget, current};
+use crate::executor::registry::Info;
+use crate::executor::shared::Shared;
+use crate::keeper::Keeper;
+use crate::raw::call::Call;
+use crate::site::Site;
+
+/// Wakes the main future.
+struct MainWaker {
+    shared: Arc<Shared>,
+    /// Whether the main future is queued in the lane or the inbox.
+    queued: AtomicBool,
+}
+
+impl Wake for MainWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            current::schedule_main_future(&self.shared);
+        }
+    }
+}
+
+impl EventLoop {
+    /// Runs the loop until `future` completes, and returns its output.
+    ///
+    /// The future is polled in the microtask lane like a task, but it may borrow from the caller.
+    /// When it completes, the rest of the current turn runs without waiting. Other tasks stay on
+    /// the loop and continue with the next run.
+    ///
+    /// The loop waits as long as the future is pending, even if nothing is left on the loop, since
+    /// another thread may hold the waker. [`run_until_done`](Self::run_until_done) returns an error
+    /// in that case. [`stop`](crate::LoopHandle::stop) does not end `block_on`.
+    ///
+    /// # Panics
+    ///
+    /// If a loop already runs on this thread, or if waiting for events fails. A panic of the future
+    /// or of a callback propagates.
+    #[track_caller]
+    pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
+        current::refuse_inside_a_run();
+        let core = &self.core;
+        let (output, ()) = with_main_future(core, future, Location::caller(), |is_done| {
+            core.push_main_future();
+            let _alive = MainCounted::new(core);
+            while !is_done() {
+                if let Err(error) = core.run(RunMode::Default) {
+                    panic!("waiting for events failed: {error}");
+                }
+            }
+        });
+        output.expect("the loop ends only when the future has completed")
+    }
+
+    /// Runs the loop until nothing keeps it alive, as a Node program does, and returns the output
+    /// of `main`.
+    ///
+    /// Unlike [`block_on`](Self::block_on) it waits for timers, I/O and tasks that `main` has left
+    /// behind, and it ends when the loop is not alive.
+    ///
+    /// # Errors
+    ///
+    /// If the loop ran dry while `main` was pending ([`is_ran_dry`](Error::is_ran_dry)), or was
+    /// stopped before `main` completed ([`is_stopped`](Error::is_stopped)). The text names the
+    /// tasks that were still pending.
+    ///
+    /// # Panics
+    ///
+    /// The conditions of [`block_on`](Self::block_on) apply.
+    #[track_caller]
+    pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
+        current::refuse_inside_a_run();
+        let (core, site) = (&self.core, Location::caller());
+        let (output, ()) = with_main_future(core, main, site, |_| {
+            core.push_main_future();
+            if let Err(error) = core.run(RunMode::Default) {
+                panic!("waiting for events failed: {error}");
+            }
+        });
+        output.ok_or_else(|| {
+            let pending = describe_pending(site, &core.tasks.list());
+            if core.was_stopped.get() {
+                Error::stopped(pending)
+            } else {
+                Error::ran_dry(pending)
+            }
+        })
+    }
+}
+
+/// Makes `future` the main future while `run` runs the loop. `run` queues its first poll.
+pub(crate) fn with_main_future<F: Future, R>(
+    core: &Rc<Core>,
+    future: F,
+    site: Site,
+    run: impl FnOnce(&dyn Fn() -> bool) -> R,
+) -> (Option<F::Output>, R) {
+    let mut future = pin!(future);
+    let main = Arc::new(MainWaker {
+        shared: core.shared.clone(),
+        queued: AtomicBool::new(true),
+    });
+    let waker = Waker::from(main.clone());
+    let mut output = None;
+    let is_done = std::cell::Cell::new(false);
+    let mut poll_main = || {
+        main.queued.store(false, Ordering::Release);
+        if is_done.get() {
+            return;
+        }
+        // Set before the poll: a future that panicked must not be polled again.
+        is_done.set(true);
+        let polled = Polled::new(core);
+        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
+        drop(polled);
+        match poll {
+            Poll::Pending => is_done.set(false),
+            Poll::Ready(value) => {
+                output = Some(value);
+                if core.liveness.count(Keeper::MainFuture) > 0 {
+                    core.stop.set(true);
+                }
+            }
+        }
+    };
+    let known = Known::new(core, site, &waker);
+    let result = core
+        .main_future
+        .with(&mut poll_main, || run(&|| is_done.get()));
+    drop(known);
+    (output, result)
+}
+
+/// The site and the waker of the main future.
+#[derive(Clone, Copy)]
+pub(crate) struct Main {
+    /// The line that called `block_on` or `run`.
+    pub(crate) site: Site,
+    /// The data pointer of its wakers.
+    pub(crate) waker: *const (),
+}
+
+/// Marks a future as the main future; the drop restores the previous one.
+struct Known<'a> {
+    core: &'a Core,
+    before: Option<Main>,
+}
+
+impl<'a> Known<'a> {
+    fn new(core: &'a Core, site: Site, waker: &Waker) -> Self {
+        let waker = waker.data();
+        let before = core.main.replace(Some(Main { site, waker }));
+        Self { core, before }
+    }
+}
+
+impl Drop for Known<'_> {
+    fn drop(&mut self) {
+        self.core.main.set(self.before);
+    }
+}
+
+/// Marks the main future as being polled; the drop restores the previous mark.
+struct Polled<'a> {
+    core: &'a Core,
+    before: u32,
+}
+
+impl<'a> Polled<'a> {
+    fn new(core: &'a Core) -> Self {
+        let before = core.polled.replace(MAIN);
+        budget::begin_poll();
+        Self { core, before }
+    }
+}
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.core.polled.set(self.before);
+    }
+}
+
+/// Describes what was pending when a run ended: the main future with its line, and the oldest
+/// tasks.
+pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
+    const MOST: usize = 8;
+    let mut text = format!("the main future ({main})");
+    for task in tasks.iter().take(MOST) {
+        text += &format!(", {task}");
+    }
+    if tasks.len() > MOST {
+        text += &format!(" and {} more tasks", tasks.len() - MOST);
+    }
+    text.into()
+}
+
+impl Core {
+    /// Queues a poll of the main future.
+    pub(in crate::event_loop) fn push_main_future(&self) {
+        fn poll_main() {
+            current::with(|core| {
+                if let Some(core) = core {
+                    core.main_future.call();
+                }
+            });
+        }
+        self.lane.push_call(Call::new(poll_main));
+    }
+}
+
+/// Counts the main future of `block_on` as a keeper of the loop.
+struct MainCounted<'a>(&'a Core);
+
+impl<'a> MainCounted<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.liveness.add(Keeper::MainFuture);
+        Self(core)
+    }
+}
+
+impl Drop for MainCounted<'_> {
+    fn drop(&mut self) {
+        self.0.liveness.remove(Keeper::MainFuture);
+    }
+}
+
+/// Runs `future` to completion on a new loop, and returns its output.
+///
+/// Tasks that are still pending are dropped with the loop; [`run`] waits for them. See
+/// [`EventLoop::block_on`].
+///
+/// # Panics
+///
+/// If the loop cannot be created ([`EventLoop::new`] returns that OS error instead), or if a loop
+/// already runs on this thread. A panic of the future propagates.
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+///
+/// let answer = phaseloop::block_on(async {
+///     let shared = Rc::new(41);
+///     let copy = shared.clone();
+///     phaseloop::spawn(async move { *copy + 1 }).await.unwrap()
+/// });
+/// assert_eq!(answer, 42);
+/// ```
+#[track_caller]
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    new_loop().block_on(future)
+}
+
+/// Runs `main` and everything it starts on a new loop, until nothing keeps the loop alive.
+///
+/// See [`EventLoop::run_until_done`].
+///
+/// # Errors
+///
+/// If the loop ran dry while `main` was pending, or was stopped before `main` completed.
+///
+/// # Panics
+///
+/// The conditions of [`block_on`] apply.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::Cell, rc::Rc, time::Duration};
+/// use phaseloop::{spawn, time::sleep};
+///
+/// let late = Rc::new(Cell::new(false));
+/// let mark = late.clone();
+/// phaseloop::run(async move {
+///     // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
+///     spawn(async move {
+///         sleep(Duration::from_millis(1)).await;
+///         mark.set(true);
+///     }).detach();
+/// })?;
+/// assert!(late.get());
+///
+/// let stuck = phaseloop::run(std::future::pending::<()>());
+/// assert!(stuck.unwrap_err().is_ran_dry());
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
+#[track_caller]
+pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {
+    new_loop().run_until_done(main)
+}
+
+#[track_caller]
+fn new_loop() -> EventLoop {
+    match EventLoop::new() {
+        Ok(event_loop) => event_loop,
+        Err(error) => panic!(
+            "cannot create an event loop: {error} (`EventLoop::new` returns this error instead of panicking)"
+        ),
+    }
+}

@@ -1,0 +1,116 @@
+//! The options of a loop.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use crate::event_loop::EventLoop;
+use crate::event_loop::core::Core;
+use crate::executor::shared::UnhandledPanic;
+use crate::pool::Pool;
+use crate::probe::Probe;
+
+pub(crate) struct Options {
+    pub(in crate::event_loop) unhandled_panic: UnhandledPanic,
+    /// The number of lane entries that one drain may run.
+    pub(in crate::event_loop) lane_budget: u64,
+    /// `None` for the global pool.
+    pub(in crate::event_loop) pool: Option<Pool>,
+}
+
+/// Creates an [`EventLoop`] with options.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = phaseloop::Builder::new()
+///     .lane_budget(10_000.try_into().unwrap())
+///     .build()?;
+/// assert_eq!(event_loop.block_on(async { 1 }), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    options: Options,
+    probe: Probe,
+    paused: bool,
+}
+
+impl Builder {
+    /// Creates a builder with the options of [`EventLoop::new`].
+    pub fn new() -> Self {
+        Self {
+            options: Options {
+                unhandled_panic: UnhandledPanic::default(),
+                lane_budget: u64::MAX,
+                pool: None,
+            },
+            probe: Probe::silent(),
+            paused: false,
+        }
+    }
+
+    /// Ends each drain of the lanes after this many ticks and microtasks. The rest runs after the
+    /// next callback, or at the start of the next turn.
+    ///
+    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With a
+    /// budget the order is Node's only while drains stay within it.
+    /// [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits) counts the drains that did not.
+    pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
+        self.options.lane_budget = entries.get();
+        self
+    }
+
+    /// Runs the loop's blocking work on `pool` instead of the global pool.
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.options.pool = Some(pool);
+        self
+    }
+
+    /// Sets what the loop does with a panic of a task that is not awaited.
+    pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
+        self.options.unhandled_panic = policy;
+        self
+    }
+
+    /// Reports everything the loop does to `observer`.
+    #[cfg(feature = "probe")]
+    pub fn observer(mut self, observer: impl crate::probe::Observer + 'static) -> Self {
+        self.probe = Probe::new(std::rc::Rc::new(observer));
+        self
+    }
+
+    /// Starts with a [paused](crate::time::pause) clock.
+    #[cfg(feature = "test-util")]
+    pub fn start_paused(mut self, paused: bool) -> Self {
+        self.paused = paused;
+        self
+    }
+
+    /// Creates the loop.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
+    /// descriptors left.
+    pub fn build(self) -> io::Result<EventLoop> {
+        let core = Core::new(self.options, self.probe, self.paused)?;
+        Ok(EventLoop::from_core(core))
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("lane_budget", &self.options.lane_budget)
+            .field("unhandled_panic", &self.options.unhandled_panic)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,254 @@
+//! The loop as its owner thread sees it.
+
+use std::future::Future;
+use std::panic::Location;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::handle::{HandleCore, HandleInfo};
+use super::remote::Remote;
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::executor::Info;
+use crate::executor::join::JoinHandle;
+use crate::keeper::Keeper;
+use crate::raw::call::Call;
+use crate::site::Site;
+
+/// A handle to a loop for its owner thread; cheap to clone.
+///
+/// The handle may outlive the loop. Then `spawn` returns a cancelled task, closures are dropped
+/// without a call, and starting a handle returns an error.
+#[derive(Clone)]
+pub struct LoopHandle {
+    core: Rc<Core>,
+}
+
+impl LoopHandle {
+    pub(crate) fn from_core(core: Rc<Core>) -> Self {
+        Self { core }
+    }
+
+    pub(crate) fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    /// Returns the current loop of this thread.
+    ///
+    /// # Panics
+    ///
+    /// If no loop runs on this thread. [`try_current`](Self::try_current) returns `None` instead.
+    #[must_use]
+    #[track_caller]
+    pub fn current() -> Self {
+        match Self::try_current() {
+            Some(handle) => handle,
+            None => no_loop(),
+        }
+    }
+
+    /// The loop that runs on this thread, for a future that is polled now; `what` is the line that
+    /// has made it, or else the name of the function.
+    ///
+    /// # Panics
+    ///
+    /// When there is none, with that.
+    pub(crate) fn current_for(what: impl std::fmt::Display) -> Self {
+        Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {what})"))
+    }
+
+    /// Returns the current loop of this thread, if there is one.
+    #[must_use]
+    pub fn try_current() -> Option<Self> {
+        current::get().map(Self::from_core)
+    }
+
+    // Tasks and lanes.
+
+    /// Spawns a task on the loop; see [`spawn`](crate::spawn).
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.core.spawn(future, Location::caller(), None)
+    }
+
+    /// Spawns a task on the current loop. It borrows the loop, which saves a clone of its `Rc`.
+    ///
+    /// # Panics
+    ///
+    /// If no loop runs on this thread.
+    #[track_caller]
+    pub(crate) fn spawn_current<F>(future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let mut future = Some(future);
+        let task = current::with(|core| {
+            let core = core?;
+            Some(core.spawn(future.take()?, site, None))
+        });
+        match task {
+            Some(task) => task,
+            None => no_loop(),
+        }
+    }
+
+    /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
+    pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
+        if !self.core.is_closed() {
+            self.core.lane.push_tick(Call::new(tick));
+        }
+    }
+
+    /// Queues the closure on the current loop. It borrows the loop, which saves a clone of its
+    /// `Rc`.
+    ///
+    /// # Panics
+    ///
+    /// If no loop runs on this thread.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
+        let tick = Call::new(tick);
+        let is_queued = current::with(|core| core.map(|core| core.lane.push_tick(tick)));
+        if is_queued.is_none() {
+            no_loop();
+        }
+    }
+
+    /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
+    pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
+        if !self.core.is_closed() {
+            self.core.lane.push_call(Call::new(microtask));
+        }
+    }
+
+    /// Queues the closure on the current loop. It borrows the loop, which saves a clone of its
+    /// `Rc`.
+    ///
+    /// # Panics
+    ///
+    /// If no loop runs on this thread.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
+        let call = Call::new(microtask);
+        let is_queued = current::with(|core| core.map(|core| core.lane.push_call(call)));
+        if is_queued.is_none() {
+            no_loop();
+        }
+    }
+
+    // The loop.
+
+    /// Ends the running [`run`](crate::EventLoop::run) after the current turn, which does not wait.
+    /// If no run is in progress, the next run returns at once. [`Remote::stop`] stops the loop from
+    /// another thread.
+    pub fn stop(&self) {
+        self.core.stop.set(true);
+    }
+
+    /// Returns whether the loop is alive: a handle or operation is active and referenced, something
+    /// is queued, or another thread has woken a task or sent a closure. A send to an
+    /// [`AsyncHandle`](crate::AsyncHandle) does not count; the handle itself does.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.core.is_alive()
+    }
+
+    /// Returns whether the loop has been dropped.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    /// Returns the loop's cached time, which is equal for all callbacks of a phase.
+    /// [`Timer`](crate::time::Timer)s start from it.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.core.clock.instant(self.core.clock.now())
+    }
+
+    /// Refreshes [`now`](Self::now), for a callback that ran for long and starts a timer.
+    pub fn update_time(&self) {
+        self.core.clock.update();
+    }
+
+    /// Returns how long the poll phase would wait if it began now; `None` means without a limit.
+    ///
+    /// The result is zero if the loop is stopped, has work to run at once, or is not alive.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        self.core.next_timeout().map(Duration::from_nanos)
+    }
+
+    /// Returns the number of turns that the loop has made.
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.core.turns.get()
+    }
+
+    /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
+    #[must_use]
+    pub fn budget_hits(&self) -> u64 {
+        self.core.budget_hits.get()
+    }
+
+    /// Returns a handle to the loop for other threads.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.core.shared.clone())
+    }
+
+    // Why is it alive?
+
+    /// Returns what keeps the loop alive, as counts of each kind that has any.
+    /// [`report`](Self::report) adds names and source lines.
+    #[must_use]
+    pub fn keepers(&self) -> Vec<(Keeper, usize)> {
+        Keeper::ALL
+            .into_iter()
+            .map(|kind| (kind, self.core.liveness.count(kind)))
+            .filter(|&(_, count)| count > 0)
+            .collect()
+    }
+
+    /// Returns the loop's open handles, started or not, in the order of their creation.
+    #[must_use]
+    pub fn handles(&self) -> Vec<HandleInfo> {
+        self.core.handles.list()
+    }
+
+    /// Returns the tasks that have not ended, oldest first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Info> {
+        self.core.tasks.list()
+    }
+
+    pub(crate) fn open(&self, kind: Keeper, site: Site) -> HandleCore {
+        HandleCore::owner(self.clone(), self.core.handles.open(kind, site))
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_loop() -> ! {
+    panic!("{NO_LOOP}")
+}
+
+const NO_LOOP: &str = "no event loop runs on this thread: call this inside `phaseloop::block_on` or \
+                       `phaseloop::run`, inside `EventLoop::enter`, or use the methods of a \
+                       `LoopHandle`; from another thread, use a `Remote`";
+
+impl std::fmt::Debug for LoopHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopHandle")
+            .field("alive", &self.is_alive())
+            .field("keepers", &self.keepers())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,301 @@
+//! The handle to a loop for other threads.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use super::loop_handle::LoopHandle;
+use crate::error::Error;
+use crate::executor::join::{JoinError, JoinHandle};
+use crate::executor::message::{Arrival, Message};
+use crate::executor::shared::Shared;
+use crate::raw::nesting::Flat;
+
+/// A handle to a loop for any thread; cheap to clone.
+///
+/// Calls and spawns arrive in the poll phase, each as a callback of its own, in the order of
+/// sending. A sleeping loop is woken once for all sends that come before it runs.
+///
+/// # Examples
+///
+/// ```
+/// use std::{rc::Rc, thread};
+///
+/// phaseloop::block_on(async {
+///     let remote = phaseloop::LoopHandle::current().remote();
+///     let (sender, receiver) = futures::channel::oneshot::channel();
+///     let thread = thread::spawn(move || {
+///         // The future may hold an `Rc`: it is made on the loop's own thread.
+///         let task = remote.spawn(|| async {
+///             let local = Rc::new(20);
+///             phaseloop::task::yield_now().await;
+///             *local + 1
+///         });
+///         sender.send(task.unwrap().join().unwrap()).unwrap();
+///     });
+///     assert_eq!(receiver.await, Ok(21));
+///     thread.join().unwrap();
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Remote {
+    shared: Arc<Shared>,
+}
+
+impl Remote {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Spawns the future that `make` returns. `make` runs on the owner thread, as the first step of
+    /// the task, so the future need not be `Send`.
+    ///
+    /// # Errors
+    ///
+    /// If the loop was dropped; then `make` is dropped on this thread.
+    #[track_caller]
+    pub fn spawn<M, F>(&self, make: M) -> Result<RemoteJoinHandle<F::Output>, Error>
+    where
+        M: FnOnce() -> F + Send + 'static,
+        F: Future + 'static,
+        F::Output: Send + 'static,
+    {
+        let site = std::panic::Location::caller();
+        let state = Arc::new(Mutex::new(State::default()));
+        let sender = Sender {
+            state: state.clone(),
+        };
+        self.call(move || {
+            let core = LoopHandle::current().core().clone();
+            let task = core.spawn(async move { make().await }, site, None);
+            let forward = Forward { task, sender };
+            drop(core.spawn(forward, site, None));
+        })?;
+        Ok(RemoteJoinHandle { state })
+    }
+
+    /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic
+    /// of `call` is a panic of a callback: it propagates out of the run of the loop.
+    ///
+    /// # Errors
+    ///
+    /// If the loop was dropped; then `call` is dropped on this thread. A loop that is dropped later
+    /// drops the calls it has not run, without a notice.
+    pub fn call(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        self.shared
+            .inbox
+            .push(Message::Call(Box::new(call)))
+            .map_err(|_| Error::LOOP_CLOSED)
+    }
+
+    /// Delivers `arrival` on the owner thread, in the poll phase; a drain of the lanes follows.
+    /// Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
+    pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) -> bool {
+        self.shared.inbox.push(Message::Arrival(arrival)).is_ok()
+    }
+
+    /// [Stops](LoopHandle::stop) the loop after the turn in which this call arrives.
+    ///
+    /// # Errors
+    ///
+    /// If the loop was dropped.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.call(|| LoopHandle::current().stop())
+    }
+
+    /// Wakes the loop: the wait of its poll phase ends, and the turn goes on.
+    ///
+    /// # Errors
+    ///
+    /// If the loop was dropped.
+    pub fn wake(&self) -> Result<(), Error> {
+        self.call(|| ())
+    }
+
+    /// Returns whether the loop has been dropped.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.inbox.is_closed()
+    }
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// The state that the task shares with the thread that spawned it.
+struct State<T> {
+    /// The output. It may own the handle of another task, and so on, so it is dropped without deep
+    /// recursion.
+    output: Option<Flat<Result<T, JoinError>>>,
+    /// Whether the handle has returned the output.
+    is_taken: bool,
+    /// The waker of the task that awaits the output.
+    waiter: Option<Waker>,
+    aborted: bool,
+    /// The waker to call for an abort.
+    forward: Option<Waker>,
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            output: None,
+            is_taken: false,
+            waiter: None,
+            aborted: false,
+            forward: None,
+        }
+    }
+}
+
+fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The sending side, owned by the task. Its drop reports the task as cancelled if no output was
+/// sent.
+struct Sender<T: 'static> {
+    state: Arc<Mutex<State<T>>>,
+}
+
+impl<T: 'static> Sender<T> {
+    fn send(&self, output: Result<T, JoinError>) {
+        let waiter = {
+            let mut state = lock(&self.state);
+            if state.output.is_some() || state.is_taken {
+                return;
+            }
+            state.output = Some(Flat::new(output));
+            state.waiter.take()
+        };
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    }
+}
+
+impl<T: 'static> Drop for Sender<T> {
+    fn drop(&mut self) {
+        self.send(Err(JoinError::cancelled()));
+    }
+}
+
+/// The task on the loop: awaits the spawned task, sends its output, and forwards an abort to it.
+struct Forward<T: 'static> {
+    task: JoinHandle<T>,
+    sender: Sender<T>,
+}
+
+impl<T: 'static> Future for Forward<T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // Cloning or dropping a waker may run user code; neither happens under the lock.
+        let waker = cx.waker().clone();
+        let (before, aborted) = {
+            let mut state = lock(&self.sender.state);
+            (state.forward.replace(waker), state.aborted)
+        };
+        drop(before);
+        if aborted {
+            self.task.abort();
+        }
+        Pin::new(&mut self.task)
+            .poll(cx)
+            .map(|output| self.sender.send(output))
+    }
+}
+
+/// A future, for any thread, of the output of a task that was spawned through a [`Remote`].
+///
+/// Any executor can poll it; [`join`](Self::join) blocks without one. Dropping it detaches the
+/// task.
+///
+/// # Cancel safety
+///
+/// Dropping a future that polls the handle by reference loses no output.
+///
+/// # Panics
+///
+/// If it is polled again after it was ready.
+#[must_use = "dropping the handle detaches the task"]
+pub struct RemoteJoinHandle<T> {
+    state: Arc<Mutex<State<T>>>,
+}
+
+impl<T> RemoteJoinHandle<T> {
+    /// Blocks this thread until the task has completed, and returns its output.
+    ///
+    /// Calling this on the owner thread is a deadlock: the loop would wait for itself.
+    ///
+    /// # Errors
+    ///
+    /// If the task panicked, was aborted, or was dropped with its loop.
+    pub fn join(mut self) -> Result<T, JoinError> {
+        let this_thread = thread::current();
+        let waker = waker_fn::waker_fn(move || this_thread.unpark());
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            match Pin::new(&mut self).poll(&mut cx) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+
+    /// Aborts the task in the next poll phase of its loop. It has no effect once the task has
+    /// completed.
+    pub fn abort(&self) {
+        let forward = {
+            let mut state = lock(&self.state);
+            state.aborted = true;
+            state.forward.take()
+        };
+        if let Some(forward) = forward {
+            forward.wake();
+        }
+    }
+
+    /// Returns whether the task has completed and its output is available.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let state = lock(&self.state);
+        state.output.is_some() || state.is_taken
+    }
+}
+
+impl<T> Future for RemoteJoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let waker = cx.waker().clone();
+        let mut state = lock(&self.state);
+        if state.is_taken {
+            drop(state);
+            panic!("`RemoteJoinHandle` polled after completion");
+        }
+        if let Some(output) = state.output.take().and_then(Flat::into_inner) {
+            state.is_taken = true;
+            return Poll::Ready(output);
+        }
+        let before = state.waiter.replace(waker);
+        drop(state);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl<T> std::fmt::Debug for RemoteJoinHandle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteJoinHandle")
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}

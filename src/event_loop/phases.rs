@@ -1,0 +1,29 @@
+//! What waits for a phase: one structure a file. Each hands out one entry at a time and runs no user
+//! code; its phase passes the entry to `dispatch`.
+
+pub(crate) mod after_io;
+pub(crate) mod asyncs;
+pub(crate) mod callback;
+#[cfg(all(unix, feature = "process"))]
+pub(crate) mod children;
+#[cfg(not(all(unix, feature = "process")))]
+#[path = "phases/no_children.rs"]
+mod children;
+pub(crate) mod closing;
+pub(crate) mod hooks;
+pub(crate) mod jobs;
+pub(crate) mod polls;
+pub(crate) mod queue;
+#[cfg(all(unix, feature = "signal"))]
+pub(crate) mod signals;
+#[cfg(not(all(unix, feature = "signal")))]
+#[path = "phases/no_signals.rs"]
+mod signals;
+pub(crate) mod sources;
+pub(crate) mod timers;
+pub(crate) mod wait_list;
+#[cfg(feature = "fs")]
+pub(crate) mod watches;
+#[cfg(not(feature = "fs"))]
+#[path = "phases/no_watches.rs"]
+mod watches;

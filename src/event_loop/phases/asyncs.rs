@@ -1,0 +1,132 @@
+//! Async handles: flags that other threads set and the poll phase checks, in the order of creation.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::callback::CallbackSlot;
+use crate::event_loop::api::handle::{Header, Owner};
+use crate::event_loop::core::Core;
+
+/// The state that an async handle shares with the loop.
+pub(crate) struct AsyncState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) callback: CallbackSlot,
+    pub(crate) sent: Arc<Sent>,
+    /// Set by a callback that has more to do: it is called again after a drain, before the next
+    /// handles.
+    pub(crate) again: Cell<bool>,
+    place: u64,
+}
+
+/// The state that an async handle shares with its senders.
+#[derive(Default)]
+pub(crate) struct Sent {
+    /// Set by a send until the callback runs; further sends coalesce.
+    pub(crate) pending: AtomicBool,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Owner for AsyncState {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
+    }
+
+    fn shut(&self, core: &Core) {
+        core.asyncs.remove(self);
+        self.callback.clear();
+    }
+}
+
+pub(crate) struct Asyncs {
+    /// By number, in the order of creation.
+    // Rule R120.
+    list: RefCell<BTreeMap<u64, Rc<AsyncState>>>,
+    next_place: Cell<u64>,
+}
+
+impl Asyncs {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: RefCell::new(BTreeMap::new()),
+            next_place: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn make(&self, header: Rc<Header>, callback: Box<dyn FnMut()>) -> AsyncState {
+        let place = self.next_place.get();
+        self.next_place.set(place + 1);
+        AsyncState {
+            header,
+            callback: CallbackSlot::new(Some(callback)),
+            sent: Arc::default(),
+            again: Cell::new(false),
+            place,
+        }
+    }
+
+    pub(crate) fn insert(&self, state: &Rc<AsyncState>) {
+        let owner = Rc::downgrade(state);
+        state.header.belongs_to(owner);
+        self.list.borrow_mut().insert(state.place, state.clone());
+    }
+
+    pub(crate) fn remove(&self, state: &AsyncState) {
+        state.sent.closed.store(true, Ordering::Release);
+        self.list.borrow_mut().remove(&state.place);
+    }
+
+    /// Drops the sends from before a fork, which belong to the parent.
+    // Rule R328.
+    pub(in crate::event_loop) fn forget_sent(&self) {
+        for state in self.list.borrow().values() {
+            state.sent.pending.store(false, Ordering::Release);
+        }
+    }
+
+    /// Returns whether a send has not been called back.
+    pub(crate) fn any_sent(&self) -> bool {
+        let list = self.list.borrow();
+        list.values()
+            .any(|state| state.sent.pending.load(Ordering::Acquire))
+    }
+
+    /// Starts a walk over the handles that exist now. Handles created during the walk are not
+    /// visited.
+    // Rule R123.
+    pub(crate) fn walk(&self) -> Walk {
+        Walk {
+            next: 0,
+            end: self.next_place.get(),
+        }
+    }
+
+    /// Returns the next handle of the walk with a pending send, and clears its mark.
+    // Rule R119.
+    pub(crate) fn next(&self, walk: &mut Walk) -> Option<Rc<AsyncState>> {
+        let list = self.list.borrow();
+        for (place, state) in list.range(walk.next..walk.end) {
+            if state.sent.pending.swap(false, Ordering::AcqRel) {
+                walk.next = place + 1;
+                return Some(state.clone());
+            }
+        }
+        None
+    }
+
+    pub(crate) fn drain(&self) -> Vec<Rc<AsyncState>> {
+        let list = std::mem::take(&mut *self.list.borrow_mut());
+        let states: Vec<_> = list.into_values().collect();
+        for state in &states {
+            state.sent.closed.store(true, Ordering::Release);
+        }
+        states
+    }
+}
+
+pub(crate) struct Walk {
+    next: u64,
+    end: u64,
+}

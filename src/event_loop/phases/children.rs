@@ -1,0 +1,395 @@
+//! The child processes of this loop, in the order of start, until they are reaped.
+//!
+//! ```text
+//!   start ──> running ── descriptor readable or SIGCHLD ──> end of batch: reaped ──> waiters woken
+//!                └── handle dropped: stays listed, reaped like the others, no waiter
+//! ```
+//!
+//! A process descriptor (`pidfd`) becomes readable when its child exits. A child without one,
+//! because the OS has none or no descriptor is left, is checked after each SIGCHLD.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::ExitStatus;
+use std::rc::Rc;
+use std::task::Waker;
+
+use super::sources::SourceState;
+use crate::event_loop::api::handle::{Header, Owner};
+use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
+use crate::sys::poller::Registration;
+use crate::sys::process::{self, Process};
+use crate::sys::signal::SIGCHLD;
+use crate::turn::Phase;
+
+/// The state that the handle of a child shares with the loop.
+pub(crate) struct ChildState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) process: Process,
+    place: u64,
+    /// The exit status, set when the child was reaped.
+    end: Cell<Option<End>>,
+    /// Whether the waiters were woken.
+    is_announced: Cell<bool>,
+    /// The handle was dropped.
+    is_orphan: Cell<bool>,
+    /// The handle was closed: waiters do not learn of the exit.
+    is_closed: Cell<bool>,
+    watched: RefCell<Option<Watched>>,
+    waiters: RefCell<VecDeque<(u64, Waker)>>,
+    next_waiter: Cell<u64>,
+}
+
+/// How a child has exited.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    Status(ExitStatus),
+    /// The OS error of `waitpid`: other code has reaped the child.
+    Unknown(i32),
+}
+
+impl End {
+    pub(crate) fn result(self) -> io::Result<ExitStatus> {
+        match self {
+            Self::Status(status) => Ok(status),
+            Self::Unknown(error) => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// A registered process descriptor.
+struct Watched {
+    registration: Registration<OwnedFd>,
+    source: Rc<SourceState>,
+}
+
+impl ChildState {
+    /// Returns how the child has exited, once the poll phase has delivered the exit.
+    pub(crate) fn announced_end(&self) -> Option<End> {
+        self.end.get().filter(|_| self.is_announced.get())
+    }
+
+    /// Returns whether the handle was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.get()
+    }
+
+    /// Releases a dropped handle. The loop reaps the child; if the loop was dropped too, a thread
+    /// does.
+    pub(crate) fn abandon(&self, core: &Core) {
+        if self.is_orphan.replace(true) {
+            return;
+        }
+        // A loop that is being dropped hands its children to that thread itself.
+        let is_ours = !core
+            .after_io
+            .parts()
+            .children
+            .list
+            .borrow()
+            .contains_key(&self.place);
+        if core.is_closed() && is_ours && self.end.get().is_none() {
+            process::reap_in_background(vec![self.process]);
+        }
+    }
+
+    /// Sends a signal, unless the child was reaped: its process id may belong to another process
+    /// then.
+    // Rule R260.
+    pub(crate) fn signal(&self, number: i32) -> io::Result<()> {
+        if self.end.get().is_some() {
+            return Err(process::no_such_process());
+        }
+        match &*self.watched.borrow() {
+            Some(watched) => {
+                let descriptor = watched.registration.get();
+                self.process.signal_by(descriptor, number)
+            }
+            None => self.process.signal(number),
+        }
+    }
+
+    /// Returns the exit status; asks the OS if it is not known.
+    pub(crate) fn look(&self) -> Option<End> {
+        if self.end.get().is_none() {
+            match self.process.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => self.end.set(Some(End::Status(status))),
+                Err(error) => {
+                    let number = error.raw_os_error().unwrap_or(0);
+                    self.end.set(Some(End::Unknown(number)));
+                }
+            }
+        }
+        self.end.get()
+    }
+
+    /// Adds a waiter, or replaces the waker of the waiter `id`. Returns the id.
+    pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
+        let id = id.unwrap_or_else(|| {
+            let id = self.next_waiter.get();
+            self.next_waiter.set(id + 1);
+            id
+        });
+        // Cloning or dropping a waker may run user code; both happen outside the borrow.
+        let waker = waker.clone();
+        let before = {
+            let mut waiters = self.waiters.borrow_mut();
+            match waiters.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, current)) => Some(std::mem::replace(current, waker)),
+                None => {
+                    waiters.push_back((id, waker));
+                    None
+                }
+            }
+        };
+        drop(before);
+        id
+    }
+
+    pub(crate) fn stop_waiting(&self, id: u64) {
+        let mut waiters = self.waiters.borrow_mut();
+        let place = waiters.iter().position(|(known, _)| *known == id);
+        let removed = place.and_then(|place| waiters.remove(place));
+        drop(waiters);
+        drop(removed);
+    }
+}
+
+impl Owner for ChildState {
+    fn wakers(&self) -> Vec<*const ()> {
+        let waiters = self.waiters.borrow();
+        waiters.iter().map(|(_, waker)| waker.data()).collect()
+    }
+
+    /// Closes the handle. The child process continues, and the loop reaps it in the background.
+    fn shut(&self, core: &Core) {
+        self.abandon(core);
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        self.is_closed.set(true);
+        let waiters = self.waiters.take();
+        waiters.into_iter().map(|(_, waker)| waker).collect()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Children {
+    /// The children that are not reaped, in the order of start.
+    list: RefCell<BTreeMap<u64, Rc<ChildState>>>,
+    /// The places of the children with a process descriptor, by the key of its source.
+    by_source: RefCell<BTreeMap<usize, u64>>,
+    /// The places of the children without a process descriptor.
+    by_signal: RefCell<BTreeSet<u64>>,
+    next_place: Cell<u64>,
+    /// The places of the children whose descriptor has become readable.
+    reported: RefCell<BTreeSet<u64>>,
+    /// Whether the children without a descriptor are to be checked.
+    ask: Cell<bool>,
+    /// The children whose waiters are to be woken.
+    due: RefCell<VecDeque<Rc<ChildState>>>,
+}
+
+impl Children {
+    /// Returns whether there is something to collect or to deliver.
+    pub(in crate::event_loop) fn any(&self) -> bool {
+        self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
+    }
+
+    pub(in crate::event_loop) fn has_due(&self) -> bool {
+        !self.due.borrow().is_empty()
+    }
+
+    /// Requests a check of the children without a descriptor, after SIGCHLD.
+    pub(in crate::event_loop) fn ask(&self) {
+        self.ask.set(!self.by_signal.borrow().is_empty());
+    }
+
+    /// Notes that a source has become ready. Returns `true` if it is the descriptor of a child,
+    /// which has exited.
+    #[inline]
+    pub(in crate::event_loop) fn report(&self, source: &SourceState) -> bool {
+        let is_child = source.header.kind == Keeper::Child;
+        if is_child {
+            self.report_end(source);
+        }
+        is_child
+    }
+
+    fn report_end(&self, source: &SourceState) {
+        if let Some(&place) = self.by_source.borrow().get(&source.key) {
+            self.reported.borrow_mut().insert(place);
+        }
+    }
+
+    /// Requests a check of all children after a fork: they are not children of this process, and
+    /// the check finds that out. Returns whether there are any.
+    pub(in crate::event_loop) fn ask_all(&self) -> bool {
+        let list = self.list.borrow();
+        self.reported.borrow_mut().extend(list.keys());
+        !list.is_empty()
+    }
+
+    /// Returns the next waker of a waiter for an exit.
+    fn next(&self) -> Option<Waker> {
+        loop {
+            let child = self.due.borrow().front()?.clone();
+            let waiter = child.waiters.borrow_mut().pop_front();
+            match waiter {
+                Some((_, waker)) => return Some(waker),
+                None => drop(self.due.borrow_mut().pop_front()),
+            }
+        }
+    }
+
+    /// Hands running children without a handle to a thread when the loop is dropped.
+    pub(in crate::event_loop) fn drain(&self) {
+        self.by_source.take();
+        self.by_signal.take();
+        self.reported.take();
+        let due = self.due.take();
+        let list = self.list.take();
+        let orphans = list
+            .values()
+            .filter(|child| child.is_orphan.get() && child.end.get().is_none());
+        process::reap_in_background(orphans.map(|child| child.process).collect());
+        for child in list.into_values() {
+            drop(child.watched.take());
+            drop(child.waiters.take());
+        }
+        drop(due);
+    }
+}
+
+impl Core {
+    /// Adds a child that was just started.
+    pub(crate) fn add_child(&self, header: Rc<Header>, process: Process) -> Rc<ChildState> {
+        let children = &self.after_io.parts().children;
+        let place = children.next_place.get();
+        children.next_place.set(place + 1);
+        let child = Rc::new(ChildState {
+            header,
+            process,
+            place,
+            end: Cell::new(None),
+            is_announced: Cell::new(false),
+            is_orphan: Cell::new(false),
+            is_closed: Cell::new(false),
+            watched: RefCell::new(None),
+            waiters: RefCell::default(),
+            next_waiter: Cell::new(0),
+        });
+        let owner = Rc::downgrade(&child);
+        child.header.belongs_to(owner);
+        children.list.borrow_mut().insert(place, child.clone());
+        self.set_active(&child.header, true);
+        if !self.watch_by_descriptor(&child) {
+            self.watch_by_signal(&child);
+        }
+        child
+    }
+
+    fn watch_by_descriptor(&self, child: &ChildState) -> bool {
+        let Some(descriptor) = child.process.open() else {
+            return false;
+        };
+        let source = self.sources.insert(child.header.clone());
+        let registration = Registration::new(self.poller.clone(), descriptor, source.key)
+            .map_err(|(_, error)| error)
+            .and_then(|registration| registration.rearm(true, false).map(|()| registration));
+        let Ok(registration) = registration else {
+            self.sources.remove(&source);
+            return false;
+        };
+        let by_source = &self.after_io.parts().children.by_source;
+        by_source.borrow_mut().insert(source.key, child.place);
+        child.watched.replace(Some(Watched {
+            registration,
+            source,
+        }));
+        true
+    }
+
+    fn watch_by_signal(&self, child: &ChildState) {
+        let (children, signals) = (
+            &self.after_io.parts().children,
+            &self.after_io.parts().signals,
+        );
+        if children.by_signal.borrow().is_empty() {
+            // A handler for SIGCHLD can always be installed.
+            let held = signals.hold(&self.poller, SIGCHLD);
+            debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
+        }
+        children.by_signal.borrow_mut().insert(child.place);
+        // The child may have exited before the handler was installed.
+        children.ask.set(true);
+        self.poller.notifier().notify();
+    }
+
+    /// Reaps all children that have exited, in the order of start, before a waiter is woken.
+    /// Returns their number.
+    // Rule R255.
+    pub(in crate::event_loop) fn collect_children(&self) -> usize {
+        let children = &self.after_io.parts().children;
+        let mut places = children.reported.take();
+        if children.ask.replace(false) {
+            places.extend(children.by_signal.borrow().iter());
+        }
+        let mut ended = 0;
+        for place in places {
+            let Some(child) = children.list.borrow().get(&place).cloned() else {
+                continue;
+            };
+            if child.look().is_some() {
+                self.end_child(child);
+                ended += 1;
+            } else if self.unwatch(&child) {
+                // The child has not exited although its descriptor was readable. The descriptor
+                // reports once, so SIGCHLD triggers the next check.
+                self.watch_by_signal(&child);
+            }
+        }
+        ended
+    }
+
+    /// Wakes the waiters for exits and returns their number.
+    pub(in crate::event_loop) fn run_exits(&self) -> usize {
+        let mut dispatched = 0;
+        while let Some(waker) = self.after_io.parts().children.next() {
+            self.dispatch(Phase::Poll, || waker.wake());
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    fn end_child(&self, child: Rc<ChildState>) {
+        let (children, signals) = (
+            &self.after_io.parts().children,
+            &self.after_io.parts().signals,
+        );
+        self.unwatch(&child);
+        let was_by_signal = children.by_signal.borrow_mut().remove(&child.place);
+        if was_by_signal && children.by_signal.borrow().is_empty() {
+            signals.release(SIGCHLD);
+        }
+        children.list.borrow_mut().remove(&child.place);
+        self.set_active(&child.header, false);
+        child.is_announced.set(true);
+        children.due.borrow_mut().push_back(child);
+    }
+
+    /// Drops the process descriptor of a child. Returns `false` if it had none.
+    fn unwatch(&self, child: &ChildState) -> bool {
+        let Some(watched) = child.watched.take() else {
+            return false;
+        };
+        let by_source = &self.after_io.parts().children.by_source;
+        by_source.borrow_mut().remove(&watched.source.key);
+        self.sources.remove(&watched.source);
+        true
+    }
+}

@@ -1,0 +1,468 @@
+//! The I/O sources: the readiness of each direction, and its waiters.
+//!
+//! A source is registered once, edge-triggered. An event makes a direction ready; it stays ready
+//! until an attempt would block. So a busy socket costs no system calls besides its reads and
+//! writes. A key consists of a slot and a generation: an event of a closed source that is still in
+//! the batch does not reach a new source in its slot or with its descriptor (R94).
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::task::Waker;
+
+use super::wait_list::{WaitKey, WaitList};
+use crate::event_loop::api::handle::{Header, Owner};
+use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
+use crate::raw::slots::Slots;
+use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
+
+/// One half of a key is the slot, the other half the generation.
+const SLOT_BITS: u32 = usize::BITS / 2;
+const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
+
+/// The key of the descriptor that reports file changes; no source has it.
+#[cfg(feature = "fs")]
+pub(crate) const WATCHES_KEY: usize = MAX_KEY;
+
+/// What a task can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    /// Urgent (out-of-band) data.
+    Priority,
+    /// The peer has shut down its writing direction.
+    HangUp,
+}
+
+impl Direction {
+    /// Returns the readiness that ends a wait for this direction.
+    #[inline]
+    pub(crate) const fn ready(self) -> Ready {
+        match self {
+            Self::Read => Ready::READ,
+            Self::Write => Ready::WRITE,
+            Self::Priority => Ready::PRIORITY,
+            Self::HangUp => Ready::HANG_UP,
+        }
+    }
+
+    #[inline]
+    const fn ready_for_good(self) -> Ready {
+        match self {
+            Self::Read => Ready::READ_FOR_GOOD,
+            Self::Write => Ready::WRITE_FOR_GOOD,
+            Self::Priority | Self::HangUp => self.ready(),
+        }
+    }
+}
+
+/// The state that a source shares with the loop.
+pub(crate) struct SourceState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) key: usize,
+    /// The descriptor, while it is registered.
+    registered: Cell<Option<RawSource>>,
+    /// The readiness, set by events. A direction stays ready until an attempt would block.
+    ready: Cell<Ready>,
+    read: Waiters,
+    write: Waiters,
+    /// The waiters for priority and hang-up, boxed because they are rare.
+    rare: OnceCell<Box<[Waiters; 2]>>,
+    /// Whether a waiting writer keeps the loop alive although the handle is unref'd, as libuv's
+    /// write requests do.
+    // Rule R156.
+    pub(crate) writes_are_requests: Cell<bool>,
+    /// Whether such a wait is counted as a keeper.
+    request_counted: Cell<bool>,
+    /// Waits no longer count, though a waker may be left in a slot.
+    is_gone: Cell<bool>,
+}
+
+impl SourceState {
+    /// Sets the descriptor, which [`shut`](Owner::shut) deregisters from the poller.
+    pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource) {
+        self.registered.set(Some(source));
+        let owner = Rc::downgrade(self);
+        self.header.belongs_to(owner);
+    }
+
+    /// Registers the source with the poller of the child process after a fork.
+    pub(in crate::event_loop) fn register_again(&self, poller: &Poller) -> io::Result<()> {
+        let source = self.registered.get();
+        source.map_or(Ok(()), |source| poller.add_again(source, self.key))
+    }
+
+    /// Returns whether the source was deregistered.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.get()
+    }
+
+    #[inline]
+    pub(crate) fn is_ready(&self, direction: Direction) -> bool {
+        self.ready.get().intersects(direction.ready())
+    }
+
+    /// Adds the readiness of an event.
+    #[inline]
+    pub(crate) fn add_ready(&self, ready: Ready) {
+        self.ready.set(self.ready.get().with(ready));
+    }
+
+    /// Clears the readiness of a deferred direction, until [`add_ready`](Self::add_ready) restores
+    /// it.
+    pub(crate) fn put_off(&self, direction: Direction) {
+        self.ready.set(self.ready.get().without(direction.ready()));
+    }
+
+    /// Clears the readiness of a direction after an attempt that would have blocked.
+    pub(crate) fn clear_ready(&self, direction: Direction) {
+        let gone = direction.ready().with(direction.ready_for_good());
+        self.ready.set(self.ready.get().without(gone));
+    }
+
+    /// Clears the readiness of a direction after a partial transfer: the buffer is exhausted until
+    /// the next event. It does so only where EOF is an event of its own, since otherwise the next
+    /// attempt must find EOF.
+    #[cfg(any(unix, feature = "net"))]
+    #[inline]
+    pub(crate) fn clear_after_partial(&self, direction: Direction) {
+        let ready = self.ready.get();
+        if crate::sys::poller::REPORTS_END && !ready.intersects(direction.ready_for_good()) {
+            self.ready.set(ready.without(direction.ready()));
+        }
+    }
+
+    /// Returns the waiters of a direction.
+    #[inline]
+    pub(crate) fn waiters(&self, direction: Direction) -> &Waiters {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+            Direction::Priority => &self.rare()[0],
+            Direction::HangUp => &self.rare()[1],
+        }
+    }
+
+    fn rare(&self) -> &[Waiters; 2] {
+        self.rare.get_or_init(Box::default)
+    }
+
+    #[inline]
+    pub(crate) fn is_awaited(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Read => self.read.any(),
+            Direction::Write => self.write.any(),
+            Direction::Priority => self.rare.get().is_some_and(|rare| rare[0].any()),
+            Direction::HangUp => self.rare.get().is_some_and(|rare| rare[1].any()),
+        }
+    }
+
+    /// Updates liveness for a new wait, unless the source is already counted.
+    #[inline(always)]
+    pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
+        let is_request = direction == Direction::Write && self.writes_are_requests.get();
+        let counted = if is_request {
+            &self.request_counted
+        } else {
+            &self.header.active
+        };
+        if !counted.get() {
+            self.count_waits(core);
+        }
+    }
+
+    /// Fast path: only a reader is waiting and the handle is already counted active.
+    #[inline]
+    pub(crate) fn reads_only(&self) -> bool {
+        self.read.any()
+            && self.header.active.get()
+            && !self.write.any()
+            && !self.request_counted.get()
+    }
+
+    /// Updates liveness from the waiters: after a wait began, was dropped, or was woken and has had
+    /// the chance to start again.
+    #[inline(never)]
+    pub(crate) fn count_waits(&self, core: &Core) {
+        if self.is_gone.get() {
+            return;
+        }
+        let write = self.write.any();
+        let request = write && self.writes_are_requests.get();
+        let active = self.read.any()
+            || write && !request
+            || self.is_awaited(Direction::Priority)
+            || self.is_awaited(Direction::HangUp);
+        core.set_active(&self.header, active);
+        if self.request_counted.replace(request) != request {
+            core.count(Keeper::Io, request);
+        }
+    }
+
+    /// Returns whether a wait keeps the loop alive although the handle is unref'd.
+    pub(in crate::event_loop) fn has_request(&self) -> bool {
+        self.request_counted.get()
+    }
+
+    /// Returns the directions with waiters, and the data pointers of their wakers.
+    pub(in crate::event_loop) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
+        use Direction::{HangUp, Priority, Read, Write};
+        [Read, Write, Priority, HangUp]
+            .into_iter()
+            .filter(|direction| self.is_awaited(*direction))
+            .map(|direction| (direction, self.waiters(direction).wakers()))
+            .collect()
+    }
+
+    /// Stops counting the waits of a source that was closed.
+    pub(crate) fn end_waits(&self, core: &Core) {
+        self.is_gone.set(true);
+        core.set_active(&self.header, false);
+        if self.request_counted.replace(false) {
+            core.count(Keeper::Io, false);
+        }
+    }
+}
+
+impl Owner for SourceState {
+    fn shut(&self, core: &Core) {
+        core.sources.remove(self);
+        self.end_waits(core);
+        self.ready.set(Ready::default());
+        if let Some(source) = self.registered.take() {
+            core.poller.remove(source);
+        }
+    }
+
+    fn take_waiters(&self) -> Vec<Waker> {
+        let waits = self.waits().into_iter();
+        waits
+            .flat_map(|(direction, _)| self.waiters(direction).take_all())
+            .collect()
+    }
+}
+
+/// The waiters of one direction.
+#[derive(Default)]
+pub(crate) struct Waiters {
+    /// The waker of the last caller of a `poll_*` function. It stays here after it was woken: the
+    /// task will probably wait again, which then costs a comparison in place of a clone.
+    slot: Cell<Option<Waker>>,
+    /// The waiting futures, boxed: a stream that is read through `poll_*` has none.
+    futures: OnceCell<Box<RefCell<WaitList>>>,
+    /// The kinds of waiters: [`SLOT`], [`FUTURES`], both or none.
+    waiting: Cell<u8>,
+}
+
+/// The waker in the slot is waiting.
+const SLOT: u8 = 1;
+/// Futures are waiting.
+const FUTURES: u8 = 2;
+
+impl Waiters {
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.waiting.get() != 0
+    }
+
+    #[inline]
+    pub(crate) fn have_futures(&self) -> bool {
+        self.waiting.get() & FUTURES != 0
+    }
+
+    #[inline]
+    fn set_waiting(&self, who: u8, waits: bool) {
+        let others = self.waiting.get() & !who;
+        self.waiting.set(if waits { others | who } else { others });
+    }
+
+    /// Sets the waker of the `poll_*` functions.
+    #[inline(always)]
+    pub(crate) fn wait_in_slot(&self, waker: &Waker) {
+        match self.slot.take() {
+            Some(current) if current.will_wake(waker) => {
+                self.slot.set(Some(current));
+                self.set_waiting(SLOT, true);
+            }
+            before => self.change_slot(before, waker),
+        }
+    }
+
+    /// Puts another waker into the empty slot. It is a separate function since it is rare.
+    #[inline(never)]
+    fn change_slot(&self, before: Option<Waker>, waker: &Waker) {
+        self.slot.set(Some(waker.clone()));
+        self.set_waiting(SLOT, true);
+        drop(before);
+    }
+
+    /// Takes the waker of the `poll_*` functions if it is waiting; [`keep`](Self::keep) puts it
+    /// back.
+    #[inline]
+    pub(crate) fn take_slot(&self) -> Option<Waker> {
+        if self.waiting.get() & SLOT != 0 {
+            self.set_waiting(SLOT, false);
+            self.slot.take()
+        } else {
+            None
+        }
+    }
+
+    /// Puts a waker back that was woken, unless the slot has another one by now.
+    #[inline]
+    pub(crate) fn keep(&self, waker: Waker) {
+        let newer = self.slot.take();
+        match newer {
+            None => self.slot.set(Some(waker)),
+            Some(_) => {
+                self.slot.set(newer);
+                drop(waker);
+            }
+        }
+    }
+
+    /// Adds a future, or replaces the waker of the future with this key. Returns the key.
+    pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
+        let new = waker.clone();
+        let mut list = self.futures.get_or_init(Box::default).borrow_mut();
+        let renewed = match key {
+            Some(key) => list.replace(key, new).map(|before| (key, before)),
+            None => Err(new),
+        };
+        let (key, before) = match renewed {
+            Ok((key, before)) => (key, Some(before)),
+            Err(new) => (list.push(new), None),
+        };
+        self.set_waiting(FUTURES, true);
+        drop(list);
+        // Dropping a waker may run user code; it happens outside the borrow.
+        drop(before);
+        key
+    }
+
+    /// Removes a future.
+    pub(crate) fn stop_waiting(&self, key: WaitKey) {
+        let Some(futures) = self.futures.get() else {
+            return;
+        };
+        let mut list = futures.borrow_mut();
+        let removed = list.remove(key);
+        self.set_waiting(FUTURES, !list.is_empty());
+        drop(list);
+        drop(removed);
+    }
+
+    /// Returns the data pointers of the waiting wakers.
+    fn wakers(&self) -> Vec<*const ()> {
+        let slot = self.slot.take();
+        let in_slot = slot.as_ref().filter(|_| self.waiting.get() & SLOT != 0);
+        let mut wakers: Vec<_> = in_slot.map(Waker::data).into_iter().collect();
+        self.slot.set(slot);
+        if let Some(futures) = self.futures.get() {
+            wakers.extend(futures.borrow().iter().map(Waker::data));
+        }
+        wakers
+    }
+
+    /// Takes all wakers.
+    fn take_all(&self) -> Vec<Waker> {
+        let futures = std::iter::from_fn(|| self.next_before(self.limit()));
+        self.take_slot().into_iter().chain(futures).collect()
+    }
+
+    /// Wakes all waiters.
+    pub(crate) fn wake_all(&self) {
+        if let Some(waker) = self.take_slot() {
+            waker.wake_by_ref();
+            self.keep(waker);
+        }
+        let limit = self.limit();
+        while let Some(waker) = self.next_before(limit) {
+            waker.wake();
+        }
+    }
+
+    /// Returns the number of the next future. The futures with lower numbers are waiting already.
+    #[inline]
+    pub(crate) fn limit(&self) -> u64 {
+        self.futures
+            .get()
+            .map_or(0, |futures| futures.borrow().next_number())
+    }
+
+    /// Takes the next future with a number below `limit`.
+    #[inline]
+    pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
+        let mut list = self.futures.get()?.borrow_mut();
+        let waker = list.pop_before(limit);
+        self.set_waiting(FUTURES, !list.is_empty());
+        waker
+    }
+}
+
+pub(crate) struct Sources {
+    slots: Slots<SourceState>,
+    generation: Cell<usize>,
+}
+
+impl Sources {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Slots::new(),
+            generation: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn insert(&self, header: Rc<Header>) -> Rc<SourceState> {
+        let slot = self.slots.next();
+        assert!(slot < SLOT_MASK, "too many sources");
+        // The highest generations are not used: their keys belong to the poller and the watches.
+        let generation = (self.generation.get() + 1) & (SLOT_MASK >> 1);
+        self.generation.set(generation);
+        let key = generation << SLOT_BITS | slot;
+        debug_assert!(key <= MAX_KEY);
+        let state = Rc::new(SourceState {
+            header,
+            key,
+            registered: Cell::new(None),
+            ready: Cell::default(),
+            read: Waiters::default(),
+            write: Waiters::default(),
+            rare: OnceCell::new(),
+            writes_are_requests: Cell::new(false),
+            request_counted: Cell::new(false),
+            is_gone: Cell::new(false),
+        });
+        self.slots.insert(state.clone());
+        state
+    }
+
+    /// Returns the source of an event, if it is still registered.
+    #[inline]
+    pub(crate) fn get(&self, key: usize) -> Option<Rc<SourceState>> {
+        self.slots
+            .get(key & SLOT_MASK)
+            .filter(|state| state.key == key)
+    }
+
+    pub(crate) fn remove(&self, state: &SourceState) {
+        if self.get(state.key).is_some() {
+            drop(self.slots.remove(state.key & SLOT_MASK));
+        }
+    }
+
+    pub(in crate::event_loop) fn list(&self) -> Vec<Rc<SourceState>> {
+        self.slots.list()
+    }
+
+    pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {
+        self.slots
+            .take()
+            .into_iter()
+            .map(|(_, state)| state)
+            .collect()
+    }
+}

@@ -1,0 +1,176 @@
+//! The state of the timers phase: sleeps and timer handles in one heap.
+
+pub(crate) mod heap;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+use self::heap::{Removed, TimerHeap, TimerKey};
+use super::callback::CallbackSlot;
+use crate::event_loop::api::handle::{Header, Owner};
+use crate::event_loop::clock::NEVER;
+use crate::event_loop::core::Core;
+use crate::site::Site;
+
+/// The state that a timer handle shares with the loop.
+pub(crate) struct TimerState {
+    pub(crate) header: Rc<Header>,
+    pub(crate) callback: CallbackSlot,
+    /// Whether `start` was ever called.
+    pub(crate) started: Cell<bool>,
+    /// Nanoseconds between firings; zero for a one-shot.
+    pub(crate) repeat: Cell<u64>,
+    /// When the timer is due, or was last due.
+    pub(crate) due: Cell<u64>,
+    /// Set for Node's shared timer: its callback runs many user timers and drains the lanes between
+    /// them and after the last, so the loop must not.
+    pub(crate) drains: Cell<bool>,
+    /// The key of the timer in the heap or the ready list.
+    pub(crate) armed: Cell<Option<TimerKey>>,
+}
+
+impl TimerState {
+    pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
+        let state = Rc::new(Self {
+            header,
+            callback: CallbackSlot::new(None),
+            started: Cell::new(false),
+            repeat: Cell::new(0),
+            due: Cell::new(0),
+            drains: Cell::new(false),
+            armed: Cell::new(None),
+        });
+        let owner = Rc::downgrade(&state);
+        state.header.belongs_to(owner);
+        state
+    }
+}
+
+impl Owner for TimerState {
+    fn callback(&self) -> Option<&CallbackSlot> {
+        Some(&self.callback)
+    }
+
+    fn shut(&self, core: &Core) {
+        core.disarm_timer(self);
+        self.callback.clear();
+    }
+}
+
+/// An entry of the heap.
+pub(crate) enum Payload {
+    /// A sleep, with the line that created it. Its mark in the heap is set if it keeps the loop
+    /// alive.
+    Sleep {
+        waker: Waker,
+        site: Site,
+    },
+    Timer(Rc<TimerState>),
+}
+
+/// The earliest deadline, and the clock it is measured by.
+pub(crate) struct Next {
+    pub(crate) deadline: u64,
+    /// Whether the wait is measured from the real clock: for sleeps and Node's timers. Timer
+    /// handles use the cached time.
+    // Rule N31.
+    pub(crate) by_real_clock: bool,
+}
+
+pub(crate) struct Timers {
+    heap: RefCell<TimerHeap<Payload>>,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Self {
+            heap: RefCell::new(TimerHeap::new()),
+        }
+    }
+
+    /// Arms an entry. For a sleep, `referenced` is whether it keeps the loop alive.
+    pub(crate) fn insert(&self, deadline: u64, payload: Payload, referenced: bool) -> TimerKey {
+        self.heap.borrow_mut().insert(deadline, payload, referenced)
+    }
+
+    pub(crate) fn remove(&self, key: TimerKey) -> Option<Removed<Payload>> {
+        self.heap.borrow_mut().remove(key)
+    }
+
+    /// Sets the waker of a sleep. Returns `false` if the sleep has fired.
+    pub(crate) fn set_waker(&self, key: TimerKey, new: &Waker) -> bool {
+        match self.heap.borrow_mut().get_mut(key) {
+            None => return false,
+            Some(Payload::Sleep { waker, .. }) if !waker.will_wake(new) => {}
+            Some(_) => return true,
+        }
+        // Cloning or dropping a waker may run user code; both happen outside the borrow.
+        let mut new = new.clone();
+        let mut heap = self.heap.borrow_mut();
+        let Some(Payload::Sleep { waker, .. }) = heap.get_mut(key) else {
+            return false;
+        };
+        std::mem::swap(waker, &mut new);
+        drop(heap);
+        drop(new);
+        true
+    }
+
+    /// Sets whether a sleep keeps the loop alive. Returns whether that was a change.
+    pub(crate) fn set_referenced(&self, key: TimerKey, new: bool) -> bool {
+        self.heap.borrow_mut().set_mark(key, new)
+    }
+
+    /// Returns whether the entry has neither fired nor been removed.
+    pub(crate) fn is_armed(&self, key: TimerKey) -> bool {
+        self.heap.borrow_mut().get_mut(key).is_some()
+    }
+
+    /// Returns whether no entry is armed or ready.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.borrow().is_empty()
+    }
+
+    /// Returns the earliest deadline that can be reached.
+    pub(crate) fn next(&self) -> Option<Next> {
+        let heap = self.heap.borrow();
+        let (deadline, payload) = heap.first()?;
+        (deadline != NEVER).then_some(Next {
+            deadline,
+            by_real_clock: match payload {
+                Payload::Sleep { .. } => true,
+                Payload::Timer(timer) => timer.drains.get(),
+            },
+        })
+    }
+
+    /// Calls `f` with the deadline, payload and mark of each armed entry. `f` must not call back
+    /// into the heap, which is borrowed.
+    pub(in crate::event_loop) fn each(&self, mut f: impl FnMut(u64, &Payload, bool)) {
+        for (deadline, payload, referenced) in self.heap.borrow().iter() {
+            f(deadline, payload, referenced);
+        }
+    }
+
+    /// Begins a pass: moves every entry due by `now` to the ready list.
+    // Rule R53.
+    pub(crate) fn begin_pass(&self, now: u64, collected: impl FnMut(&Payload, bool)) {
+        self.heap.borrow_mut().collect_due(now, collected);
+    }
+
+    /// Returns the next ready entry.
+    pub(crate) fn pop_ready(&self) -> Option<Payload> {
+        self.heap.borrow_mut().pop_ready()
+    }
+
+    /// Ends an interrupted pass: ready entries that have not fired are armed again.
+    pub(crate) fn put_back_ready(&self, put_back: impl FnMut(&Payload, bool)) {
+        self.heap.borrow_mut().put_back_ready(put_back);
+    }
+
+    pub(crate) fn drain(&self) -> Vec<Payload> {
+        self.heap.borrow_mut().drain()
+    }
+}

@@ -1,0 +1,188 @@
+//! Contained panics: with a handler installed, the loop goes on after a panic as Node does after an
+//! uncaught exception.
+//!
+//! Without a handler a panic propagates out of the run (see [`Core::dispatch`]). Without the
+//! feature `node` the check for a handler is a constant, and costs a callback nothing.
+//!
+//! Where the loop goes on depends on what panicked (N70–N76):
+//!
+//! | thrower | goes on with | the lanes |
+//! |---|---|---|
+//! | a callback | the next one of its phase | wait for the next drain |
+//! | a tick | the next callback | the rest waits for the next drain |
+//! | a microtask | the next microtask | |
+//!
+//! The next drain follows the next callback or comes before the check phase, whichever is first
+//! (N66, N72).
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use super::core::Core;
+use super::dispatch::Drain;
+use super::phases::queue::PhaseQueue;
+use crate::raw::task::Payload;
+use crate::turn::Phase;
+
+/// Receives an uncaught panic. It may resume unwinding.
+pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
+
+#[derive(Default)]
+pub(crate) struct PanicPolicy {
+    handler: RefCell<Option<PanicHandler>>,
+    #[cfg(feature = "node")]
+    is_contained: Cell<bool>,
+    /// The program has exited: no callback runs any more.
+    #[cfg(feature = "node")]
+    program_has_exited: Cell<bool>,
+    /// A panic interrupted a drain: the rest of the lanes waits for the next one.
+    interrupted: Cell<bool>,
+}
+
+impl PanicPolicy {
+    #[cfg(feature = "node")]
+    pub(crate) fn set_handler(&self, handler: Option<PanicHandler>) {
+        self.is_contained.set(handler.is_some());
+        let before = self.handler.replace(handler);
+        drop(before);
+    }
+
+    #[inline]
+    pub(super) fn is_contained(&self) -> bool {
+        #[cfg(feature = "node")]
+        return self.is_contained.get();
+        #[cfg(not(feature = "node"))]
+        false
+    }
+
+    /// Marks the program as exited: no callback runs any more.
+    #[cfg(feature = "node")]
+    pub(crate) fn end(&self) {
+        self.program_has_exited.set(true);
+        self.is_contained.set(true);
+    }
+
+    #[cfg(feature = "node")]
+    pub(crate) fn begin(&self) {
+        self.program_has_exited.set(false);
+        self.is_contained.set(self.handler.borrow().is_some());
+        self.interrupted.set(false);
+    }
+
+    #[inline]
+    pub(crate) fn program_has_exited(&self) -> bool {
+        #[cfg(feature = "node")]
+        return self.program_has_exited.get();
+        #[cfg(not(feature = "node"))]
+        false
+    }
+
+    #[inline]
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.is_contained() && self.interrupted.get()
+    }
+
+    /// Notes that a drain begins.
+    pub(super) fn resume(&self) {
+        self.interrupted.set(false);
+    }
+
+    fn handle(&self, payload: Payload) {
+        let handler = self.handler.borrow().clone();
+        match handler {
+            Some(handler) => handler(payload),
+            None => resume_unwind(payload),
+        }
+    }
+}
+
+impl Core {
+    /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
+    /// `code` panicked or the program has exited.
+    pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
+        if !self.panic_policy.is_contained() {
+            return Some(code());
+        }
+        if self.panic_policy.program_has_exited() {
+            return None;
+        }
+        match catch_unwind(AssertUnwindSafe(code)) {
+            Ok(value) => Some(value),
+            Err(payload) => {
+                self.panic_policy.interrupted.set(true);
+                self.panic_policy.handle(payload);
+                None
+            }
+        }
+    }
+
+    /// Runs a callback, and drains the lanes if it did not panic.
+    // Rule N76.
+    #[cold]
+    pub(super) fn dispatch_contained(&self, callback: impl FnOnce()) {
+        if self.contain(callback).is_some() {
+            self.contain(|| self.drain());
+        }
+    }
+
+    /// Drains the lanes and goes on after a panic of a microtask. A panic of a tick ends the
+    /// drain and propagates.
+    // Rules N73, N72.
+    #[cold]
+    pub(super) fn drain_contained(&self) {
+        self.panic_policy.resume();
+        let mut drain = Drain::default();
+        loop {
+            let drained = catch_unwind(AssertUnwindSafe(|| {
+                self.drain_lanes(&mut drain, self.options.lane_budget)
+            }));
+            match drained {
+                Ok(()) => return,
+                Err(payload) if drain.is_in_microtasks() => self.panic_policy.handle(payload),
+                Err(payload) => resume_unwind(payload),
+            }
+        }
+    }
+
+    /// Runs a pass over a queue. If the last entry panics, another pass over the entries queued
+    /// meanwhile follows at once.
+    // Rules N74, N75.
+    #[cold]
+    pub(super) fn run_queue_contained(&self, phase: Phase, queue: &PhaseQueue) {
+        let mut again = true;
+        while again {
+            queue.begin_pass();
+            again = self.finish_pass_contained(phase, queue);
+        }
+    }
+
+    /// Runs the rest of a pass, and resumes it after a panic. Returns whether another pass follows.
+    fn finish_pass_contained(&self, phase: Phase, queue: &PhaseQueue) -> bool {
+        // Whether a panic at this point causes another pass if it ends this one.
+        let panic_goes_on = Cell::new(true);
+        while !self.panic_policy.program_has_exited() {
+            let finished = self.contain(|| {
+                while let Some(entry) = queue.next() {
+                    self.uncount_entry(&entry);
+                    let _span = self.probe.callback(phase);
+                    panic_goes_on.set(true);
+                    entry.run();
+                    if !self.lane.is_empty() {
+                        // The drain after the last entry counts as the end of the pass: its panic
+                        // causes no other pass.
+                        panic_goes_on.set(!queue.is_pass_over());
+                        self.drain();
+                    }
+                }
+            });
+            if finished.is_some() {
+                return false;
+            }
+            if queue.is_pass_over() {
+                return panic_goes_on.get() && !self.panic_policy.program_has_exited();
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,393 @@
+//! TCP listeners.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::{self, SocketAddr};
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures::Stream;
+use socket2::{Domain, Protocol, Type};
+
+use super::socket::TcpSocket;
+use super::stream::TcpStream;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::io::{AsSource, Source};
+use crate::net::address::{ToAddresses, first_of};
+use crate::phase;
+use crate::site::Site;
+use crate::sys;
+use crate::time::sleep_at;
+
+/// The default backlog: connections that may wait for [`TcpListener::accept`].
+pub(in crate::net) const BACKLOG: u32 = 1024;
+
+/// How long a listener rests after an error that the next attempt would meet again.
+const REST: Duration = Duration::from_millis(10);
+
+/// How many connections in a row may fail by themselves before the listener rests as well.
+const FAILURES_IN_A_ROW: u32 = 16;
+
+/// A TCP socket that accepts connections.
+///
+/// Each turn of the loop accepts at most one connection, as libuv does, so that a flood of
+/// connections does not starve the established ones.
+///
+/// # Out of descriptors
+///
+/// When the process or the OS has no descriptor left, [`accept`](TcpListener::accept) returns that
+/// error once. The waiting connections are accepted on a reserve descriptor and closed, so that
+/// their peers do not wait in vain. The listener stays usable: the next `accept` waits for the next
+/// connection.
+///
+/// # Errors that stay
+///
+/// Some errors are not of one connection: the system has no memory for it, a security module
+/// forbids it, the socket does not listen any more, or there is no descriptor, not even the one
+/// held back. [`accept`](TcpListener::accept) returns such an error at once. The next `accept`
+/// rests for 10 milliseconds before it tries again, so that a loop that logs the error and goes on
+/// leaves the processor to others.
+///
+/// # Examples
+///
+/// ```
+/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let address = listener.local_addr()?;
+///     phaseloop::spawn(async move {
+///         loop {
+///             match listener.accept().await {
+///                 Ok((mut stream, _)) => drop(stream.write_all(b"hello").await),
+///                 Err(error) => eprintln!("accept: {error}"),
+///             }
+///         }
+///     })
+///     .detach();
+///     let mut text = String::new();
+///     TcpStream::connect(address).await?.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub struct TcpListener {
+    source: Source<net::TcpListener>,
+    /// Not if it came with a descriptor of something else.
+    is_tcp: bool,
+    accepted: Accepted,
+}
+
+impl TcpListener {
+    /// Listens on the first address of the target that can be bound. Port 0 selects a free port.
+    /// Binding happens when the returned future is awaited.
+    ///
+    /// `SO_REUSEADDR` is set, so that the address can be bound while connections of a previous
+    /// listener are in `TIME_WAIT`. [`TcpSocket`] offers further options.
+    ///
+    /// # Errors
+    ///
+    /// The OS error of `bind` or `listen` for the last address that was tried, which the error
+    /// names, such as [`AddrInUse`](io::ErrorKind::AddrInUse),
+    /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) and
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied); [`os_error`](crate::os_error) returns
+    /// its number. [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an
+    /// address nor a name with a port.
+    ///
+    /// # Panics
+    ///
+    /// When the future is awaited and no loop runs on this thread.
+    #[track_caller]
+    pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
+        let site = Location::caller();
+        first_of("bind", target, async move |address| {
+            Self::bind_to(address, site)
+        })
+    }
+
+    fn bind_to(address: SocketAddr, site: Site) -> io::Result<Self> {
+        let socket = sys::socket::socket(
+            Domain::for_address(address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        let socket = TcpSocket::from_socket(socket);
+        socket.bind_plainly(address)?;
+        socket.listen_on(&LoopHandle::current_for(site), BACKLOG, site)
+    }
+
+    pub(in crate::net) fn register(
+        handle: &LoopHandle,
+        listener: net::TcpListener,
+        site: Site,
+    ) -> io::Result<Self> {
+        sys::socket::keep_reserve();
+        Ok(Self {
+            is_tcp: sys::socket::is_tcp(&listener),
+            source: Source::new_at(handle, listener, site)?,
+            accepted: Accepted::default(),
+        })
+    }
+
+    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering the descriptor with the poller.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Self::register(&LoopHandle::current(), listener, Location::caller())
+    }
+
+    /// Deregisters the listener and returns it. It stays in non-blocking mode.
+    #[must_use]
+    pub fn into_std(self) -> net::TcpListener {
+        self.source.into_inner()
+    }
+
+    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
+    /// [`created_at`](Handle::created_at) of the connection is the line of this call.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `accept`: of a connection that went away before it was accepted, for want of
+    /// a descriptor, or one that stays (see [`TcpListener`]). The listener goes on after each.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
+    #[track_caller]
+    pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
+        self.accept_at(Location::caller())
+    }
+
+    /// Returns whether the next accept waits because of an error that stays.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_resting(&self) -> bool {
+        self.accepted.is_resting()
+    }
+
+    /// Accepts on behalf of the caller at `site`.
+    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
+        let handle = self.event_loop();
+        let (stream, peer) =
+            accept_one(&self.source, &self.accepted, site, sys::socket::accept).await?;
+        Ok((
+            TcpStream::register(&handle, stream, self.is_tcp, site)?,
+            peer,
+        ))
+    }
+
+    /// Returns an endless stream of connections. Their [`created_at`](Handle::created_at) is the
+    /// line of this call.
+    #[track_caller]
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming {
+            listener: self,
+            site: Location::caller(),
+            accept: None,
+        }
+    }
+
+    /// Returns the address that the listener is bound to.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().local_addr()
+    }
+
+    /// Returns the time to live (TTL) of accepted connections.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(IP_TTL)`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.get_ref().ttl()
+    }
+
+    /// Sets the time to live (TTL) of accepted connections.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(IP_TTL)`.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.get_ref().set_ttl(ttl)
+    }
+
+    /// Closes the listener at once. The close completes in the closing phase; see [`Close`].
+    pub fn close(self) -> Close {
+        self.source.close()
+    }
+
+    /// Returns the socket of the standard library, for options without a method here.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::TcpListener {
+        self.source.get_ref()
+    }
+}
+
+/// What a listener remembers of its last accepts.
+#[derive(Default)]
+pub(in crate::net) struct Accepted {
+    /// The turn of the last one.
+    turn: Cell<Option<u64>>,
+    /// How many of them failed since one succeeded.
+    failures: Cell<u32>,
+    /// When the next attempt may be made, in the loop's time.
+    rest_until: Cell<Option<Instant>>,
+}
+
+#[cfg(feature = "node")]
+impl Accepted {
+    pub(in crate::net) fn is_resting(&self) -> bool {
+        self.rest_until.get().is_some()
+    }
+}
+
+/// Accepts a connection of whatever kind of listener: at most one a turn, and none while the
+/// listener rests.
+pub(in crate::net) async fn accept_one<L: AsSource, C>(
+    listener: &Source<L>,
+    last: &Accepted,
+    site: Site,
+    accept: impl Fn(&L) -> io::Result<C>,
+) -> io::Result<C> {
+    let handle = listener.event_loop();
+    let accepted = loop {
+        rest(listener, last, site).await;
+        if last.turn.get() == Some(handle.turns()) {
+            phase::poll().await;
+        }
+        listener.readable().await?;
+        // Of several who wait, the first may have had this turn's, or may have met an error that
+        // stays.
+        if last.turn.get() == Some(handle.turns()) || last.rest_until.get().is_some() {
+            continue;
+        }
+        match listener.try_with(&accept) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            accepted => break accepted,
+        }
+    };
+    last.turn.set(Some(handle.turns()));
+    match &accepted {
+        Ok(_) => {
+            last.failures.set(0);
+            // There may have been no number for it when it was to be taken back.
+            sys::socket::keep_reserve();
+        }
+        Err(error) => {
+            let failures = last.failures.get() + 1;
+            last.failures.set(failures);
+            if would_fail_again(listener, error, failures, &accept) {
+                last.rest_until.set(Some(handle.now() + REST));
+            }
+        }
+    }
+    accepted
+}
+
+/// Waits until the listener has rested. A future that is given up meanwhile leaves the rest to the
+/// next one.
+async fn rest<L: AsSource>(listener: &Source<L>, last: &Accepted, site: Site) {
+    while let Some(until) = last.rest_until.get() {
+        let now = listener.event_loop().now();
+        if until <= now {
+            last.rest_until.set(None);
+            return;
+        }
+        let sleep = sleep_at(until - now, site);
+        // A listener that does not keep the loop alive does not do so by resting.
+        if listener.has_ref() {
+            sleep.await;
+        } else {
+            sleep.unref().await;
+        }
+    }
+}
+
+/// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections
+/// away if there is no descriptor for them.
+fn would_fail_again<L: AsSource, C>(
+    listener: &Source<L>,
+    error: &io::Error,
+    failures: u32,
+    accept: impl Fn(&L) -> io::Result<C>,
+) -> bool {
+    if sys::socket::is_of_one_connection(error) {
+        return failures >= FAILURES_IN_A_ROW;
+    }
+    if !sys::socket::is_out_of_descriptors(error) {
+        return true;
+    }
+    let all_turned_away = sys::socket::with_spare(|| {
+        loop {
+            match listener.try_with(&accept) {
+                Ok(connection) => drop(connection),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    });
+    all_turned_away != Some(true)
+}
+
+impl Handle for TcpListener {}
+
+impl sealed::Sealed for TcpListener {
+    fn handle_core(&self) -> &HandleCore {
+        self.source.handle_core()
+    }
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpListener")
+            .field("local", &self.local_addr().ok())
+            .finish_non_exhaustive()
+    }
+}
+
+type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>> + 'a>>;
+
+/// The stream of connections of a [`TcpListener`], returned by [`incoming`](TcpListener::incoming).
+/// It never ends, not even after an error.
+pub struct Incoming<'a> {
+    listener: &'a TcpListener,
+    /// The line that created the stream, and so the connections.
+    site: Site,
+    accept: Option<Accept<'a>>,
+}
+
+impl Stream for Incoming<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let (listener, site) = (self.listener, self.site);
+        let accept = self
+            .accept
+            .get_or_insert_with(|| Box::pin(listener.accept_at(site)));
+        let accepted = std::task::ready!(accept.as_mut().poll(cx));
+        self.accept = None;
+        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
+    }
+}
+
+impl fmt::Debug for Incoming<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Incoming").field(self.listener).finish()
+    }
+}

@@ -1,0 +1,208 @@
+//! A TCP socket before it connects or listens.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::panic::Location;
+
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+
+use super::keepalive::{Keepalive, set_keepalive};
+use super::listener::TcpListener;
+use super::stream::TcpStream;
+use crate::error::OsError;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::site::Site;
+use crate::sys;
+
+/// A TCP socket on which options are set before it connects or listens.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::TcpSocket;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let socket = TcpSocket::new_v4()?;
+///     socket.set_reuse_port(true)?;
+///     socket.bind(([127, 0, 0, 1], 0).into())?;
+///     let listener = socket.listen(16)?;
+///     assert!(listener.local_addr()?.ip().is_loopback());
+///     Ok(())
+/// })
+/// # }
+/// ```
+pub struct TcpSocket {
+    socket: Socket,
+}
+
+impl TcpSocket {
+    /// Creates an IPv4 socket.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `socket`.
+    pub fn new_v4() -> io::Result<Self> {
+        sys::socket::socket(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
+    }
+
+    /// Creates an IPv6 socket, which also serves IPv4 unless [`set_only_v6`](Self::set_only_v6)
+    /// excludes it.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `socket`.
+    pub fn new_v6() -> io::Result<Self> {
+        sys::socket::socket(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
+    }
+
+    pub(super) fn from_socket(socket: Socket) -> Self {
+        Self { socket }
+    }
+
+    /// Binds the socket to an address, with `SO_REUSEADDR` set.
+    ///
+    /// # Errors
+    ///
+    /// [`AddrInUse`](io::ErrorKind::AddrInUse),
+    /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable),
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other
+    /// family; any other OS error of `bind`. The error names the address.
+    pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        self.bind_plainly(address)
+            .map_err(|error| OsError::wrap(error, "bind", address))
+    }
+
+    /// Binds without adding the address to an error.
+    pub(super) fn bind_plainly(&self, address: SocketAddr) -> io::Result<()> {
+        sys::socket::allow_lingering_address(&self.socket)?;
+        self.socket.bind(&SockAddr::from(address))
+    }
+
+    /// Connects when the returned future is awaited; see [`TcpStream::connect`].
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpStream::connect`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket.
+    ///
+    /// # Panics
+    ///
+    /// When the future is awaited and no loop runs on this thread.
+    #[track_caller]
+    pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
+        let site = Location::caller();
+        async move {
+            TcpStream::connect_socket(self.socket, address, site)
+                .await
+                .map_err(|error| OsError::wrap(error, "connect", address))
+        }
+    }
+
+    /// Listens with a queue for `backlog` unaccepted connections, which the kernel may limit
+    /// further. An unbound socket gets a free port on all addresses.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `listen`, such as [`AddrInUse`](io::ErrorKind::AddrInUse).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        self.listen_on(&LoopHandle::current(), backlog, Location::caller())
+    }
+
+    /// Listens on behalf of the caller at `site`.
+    pub(crate) fn listen_on(
+        self,
+        handle: &LoopHandle,
+        backlog: u32,
+        site: Site,
+    ) -> io::Result<TcpListener> {
+        self.socket
+            .listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        TcpListener::register(handle, self.socket.into(), site)
+    }
+
+    /// Sets `SO_REUSEPORT`: several sockets may listen on one address, and the kernel distributes
+    /// the connections.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt`; [`Unsupported`](io::ErrorKind::Unsupported) on platforms
+    /// without this option.
+    pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
+        sys::socket::set_reuse_port(&self.socket, reuse)
+    }
+
+    /// Sets whether an IPv6 socket excludes IPv4 (`IPV6_V6ONLY`).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) or another OS error of `setsockopt` for an
+    /// IPv4 socket.
+    pub fn set_only_v6(&self, only: bool) -> io::Result<()> {
+        self.socket.set_only_v6(only)
+    }
+
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(TCP_NODELAY)`.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.socket.set_tcp_nodelay(nodelay)
+    }
+
+    /// Sets keep-alive probes; see [`TcpStream::set_keepalive`].
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpStream::set_keepalive`].
+    pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+        set_keepalive(&SockRef::from(&self.socket), keepalive)
+    }
+
+    /// Sets the size of the kernel's receive buffer.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_RCVBUF)`.
+    pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.socket.set_recv_buffer_size(bytes)
+    }
+
+    /// Sets the size of the kernel's send buffer.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_SNDBUF)`.
+    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.socket.set_send_buffer_size(bytes)
+    }
+
+    /// Returns the address that the socket is bound to.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let address = self.socket.local_addr()?.as_socket();
+        address.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+impl fmt::Debug for TcpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpSocket")
+            .field("local", &self.local_addr().ok())
+            .finish_non_exhaustive()
+    }
+}

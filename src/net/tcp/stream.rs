@@ -1,0 +1,431 @@
+//! TCP connections.
+
+use std::fmt;
+use std::future::Future;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{self, Shutdown, SocketAddr};
+use std::panic::Location;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+
+use super::keepalive::{Keepalive, set_keepalive};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::io::{Duplex, Readiness, Source};
+use crate::net::address::{ToAddresses, first_of};
+use crate::phase;
+use crate::site::Site;
+use crate::sys;
+
+/// Implements the I/O traits of `futures` for a socket and for references to it. `poll_close` shuts
+/// down the writing direction.
+macro_rules! impl_async_stream {
+    ($stream:ty) => {
+        crate::io::bytes::impl_async_read!($stream);
+        crate::io::bytes::impl_async_write!(
+            $stream,
+            |stream| crate::net::tcp::stream::end_writing(stream),
+            |stream| crate::net::tcp::stream::end_writing(stream)
+        );
+
+        impl crate::io::Duplex for $stream {
+            fn shutdown_write(&self) -> std::io::Result<()> {
+                self.shutdown(std::net::Shutdown::Write)
+            }
+        }
+    };
+}
+
+/// Shuts down the writing direction. `NotConnected` is ignored: a peer that is gone needs no EOF.
+pub(in crate::net) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
+    match stream.shutdown_write() {
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        result => result,
+    }
+}
+
+/// A TCP connection.
+///
+/// Reads and writes go through the traits of `futures` ([`AsyncRead`](crate::io::AsyncRead),
+/// [`AsyncWrite`](crate::io::AsyncWrite)), which are implemented for `TcpStream` and `&TcpStream`,
+/// or through the `try_` methods, which never wait. One task at a time may wait to read through
+/// these traits, and one to write.
+///
+/// Closing through `AsyncWrite` shuts down the writing direction and leaves the reading direction
+/// open. Dropping the stream closes the connection.
+///
+/// # Cancel safety
+///
+/// A read or write whose future is dropped before it completes has no effect. The I/O traits do not
+/// report such a drop to the stream: until the next event the stream counts as waited for, and
+/// keeps the loop alive. [`readable`](Self::readable) with [`try_read`](Self::try_read), and
+/// [`writable`](Self::writable) with [`try_write`](Self::try_write), stop counting at once.
+pub struct TcpStream {
+    source: Source<net::TcpStream>,
+}
+
+impl TcpStream {
+    /// Connects to the first address of the target that accepts. The attempt starts when the
+    /// returned future is awaited.
+    ///
+    /// The result is delivered in the poll phase; an error that is known at once, in the pending
+    /// phase. A link-local IPv6 address without a scope uses the first interface that has a
+    /// link-local address.
+    ///
+    /// # Errors
+    ///
+    /// The OS error of `connect` for the last address that was tried, which the error names;
+    /// [`os_error`](crate::os_error) returns its number.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an address nor a
+    /// name with a port. The errors of [`lookup_host`](crate::net::lookup_host) for a name.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket.
+    ///
+    /// # Panics
+    ///
+    /// When the future is awaited and no loop runs on this thread.
+    #[track_caller]
+    pub fn connect(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
+        Self::connect_at(target, Location::caller())
+    }
+
+    /// Connects on behalf of the caller at `site`.
+    pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
+        first_of("connect", target, async move |address| {
+            let domain = Domain::for_address(address);
+            let socket = sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP))?;
+            Self::connect_socket(socket, address, site).await
+        })
+        .await
+    }
+
+    /// Connects an existing socket.
+    pub(in crate::net) async fn connect_socket(
+        socket: Socket,
+        address: SocketAddr,
+        site: Site,
+    ) -> io::Result<Self> {
+        let handle = LoopHandle::current_for(site);
+        let address = sys::socket::fill_scope(address);
+        let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
+            Ok(at_once) => at_once,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                // An error that is known at once is deferred to the pending phase, as if it had
+                // come from the peer.
+                phase::pending().await;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        // A connecting socket becomes writable with the next event, not before.
+        let source = Source::new_stream(&handle, socket.into(), at_once, site)?;
+        let stream = Self {
+            source: source.with_short_as_drained(true),
+        };
+        if !at_once {
+            stream.source.writable().await?;
+            if let Some(error) = stream.take_error()? {
+                return Err(error);
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner
+    /// says so.
+    pub(in crate::net) fn register(
+        handle: &LoopHandle,
+        stream: net::TcpStream,
+        is_tcp: bool,
+        site: Site,
+    ) -> io::Result<Self> {
+        let source = Source::new_stream(handle, stream, true, site)?;
+        Ok(Self {
+            source: source.with_short_as_drained(is_tcp),
+        })
+    }
+
+    /// Registers a connected stream of the standard library with the running loop, in non-blocking
+    /// mode.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering the descriptor with the poller.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let is_tcp = sys::socket::is_tcp(&stream);
+        Self::register(&LoopHandle::current(), stream, is_tcp, Location::caller())
+    }
+
+    /// Deregisters the stream and returns it. It stays in non-blocking mode.
+    #[must_use]
+    pub fn into_std(self) -> net::TcpStream {
+        self.source.into_inner()
+    }
+
+    /// Returns the local address.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().local_addr()
+    }
+
+    /// Returns the address of the peer.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getpeername`: [`NotConnected`](io::ErrorKind::NotConnected) once the
+    /// connection is gone.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().peer_addr()
+    }
+
+    /// Waits until the socket is readable: data, EOF or an error.
+    pub fn readable(&self) -> Readiness<'_, net::TcpStream> {
+        self.source.readable()
+    }
+
+    /// Waits until the socket is writable, or has an error.
+    pub fn writable(&self) -> Readiness<'_, net::TcpStream> {
+        self.source.writable()
+    }
+
+    /// Reads without waiting; 0 is EOF.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
+    /// `recv`.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.try_read_bytes(buffer)
+    }
+
+    /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_read`](Self::try_read).
+    pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.source.try_read_buffers(buffers)
+    }
+
+    /// Writes without waiting, and returns the number of bytes accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
+    /// of `send`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) or
+    /// [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the peer is gone.
+    pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.source.try_write_bytes(buffer)
+    }
+
+    /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_write`](Self::try_write).
+    pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.source.try_write_buffers(buffers)
+    }
+
+    /// Reads without consuming: the next read returns the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `recv`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no data.
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read_with(|stream| stream.peek(buffer)).await
+    }
+
+    /// Shuts down one direction or both.
+    ///
+    /// # Errors
+    ///
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.get_ref().shutdown(how)
+    }
+
+    /// Returns whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(TCP_NODELAY)`.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.get_ref().nodelay()
+    }
+
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(TCP_NODELAY)`.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.get_ref().set_nodelay(nodelay)
+    }
+
+    /// Sets keep-alive probes for an idle connection; `None` turns them off.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for times below a second or no retries;
+    /// otherwise any OS error of `setsockopt`.
+    pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+        set_keepalive(&self.options(), keepalive)
+    }
+
+    /// Returns whether keep-alive probes are on.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_KEEPALIVE)`.
+    pub fn keepalive(&self) -> io::Result<bool> {
+        self.options().keepalive()
+    }
+
+    /// Sets what closing does with unsent bytes. `None` lets the kernel send them in the
+    /// background. Zero discards them and resets the connection. Any other duration makes closing,
+    /// and so the loop, block until they are sent or the duration has passed.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_LINGER)`.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        self.options().set_linger(linger)
+    }
+
+    /// Returns the duration set by [`set_linger`](Self::set_linger).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_LINGER)`.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        self.options().linger()
+    }
+
+    /// Returns the time to live (TTL) of sent packets.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(IP_TTL)`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.get_ref().ttl()
+    }
+
+    /// Sets the time to live (TTL) of sent packets, 1 to 255.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(IP_TTL)`.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.get_ref().set_ttl(ttl)
+    }
+
+    /// Returns the size of the kernel's receive buffer. Linux reports twice the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_RCVBUF)`.
+    pub fn recv_buffer_size(&self) -> io::Result<usize> {
+        self.options().recv_buffer_size()
+    }
+
+    /// Sets the size of the kernel's receive buffer.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_RCVBUF)`.
+    pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.options().set_recv_buffer_size(bytes)
+    }
+
+    /// Returns the size of the kernel's send buffer. Linux reports twice the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_SNDBUF)`.
+    pub fn send_buffer_size(&self) -> io::Result<usize> {
+        self.options().send_buffer_size()
+    }
+
+    /// Sets the size of the kernel's send buffer.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_SNDBUF)`.
+    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.options().set_send_buffer_size(bytes)
+    }
+
+    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_ERROR)`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.get_ref().take_error()
+    }
+
+    /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// `close` is the method of `AsyncWriteExt` that shuts down the writing direction.
+    pub fn close_now(self) -> Close {
+        self.source.close()
+    }
+
+    /// Closes the connection with a reset: unsent data is discarded, and the peer gets an error in
+    /// place of EOF.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_LINGER)`. The connection is closed in any case.
+    pub fn reset(self) -> io::Result<Close> {
+        let prepared = self.set_linger(Some(Duration::ZERO));
+        let close = self.close_now();
+        prepared.map(|()| close)
+    }
+
+    /// Returns the socket of the standard library, for options without a method here.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::TcpStream {
+        self.source.get_ref()
+    }
+
+    fn options(&self) -> SockRef<'_> {
+        SockRef::from(self.get_ref())
+    }
+}
+
+impl_async_stream!(TcpStream);
+
+impl Handle for TcpStream {}
+
+impl sealed::Sealed for TcpStream {
+    fn handle_core(&self) -> &HandleCore {
+        self.source.handle_core()
+    }
+}
+
+impl fmt::Debug for TcpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpStream")
+            .field("local", &self.local_addr().ok())
+            .field("peer", &self.peer_addr().ok())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,209 @@
+//! Futures that run in the loop's callbacks, not in the microtask lane.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+use slab::Slab;
+
+use super::context::Node;
+use crate::event_loop::current;
+use crate::executor::message::Message;
+use crate::executor::shared::Shared;
+use crate::raw::call::Call;
+use crate::raw::task::Payload;
+
+/// Runs `future` where its wakes come from: what follows an `await` runs inside the callback of the loop that ended the
+/// wait, before the drain, as a callback of Node's does.
+///
+/// A task would be polled by a microtask of that drain: ticks queued before would precede it, and so would microtasks. The
+/// difference is that of `socket.on('data', ..)` to `for await (.. of socket)`. The first poll is at once. A wake from another
+/// thread arrives in the poll phase.
+///
+/// A panic is one of the callback (N76); the future is dropped.
+///
+/// In plain Rust: [`spawn`](crate::spawn).
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{in_callbacks, next_tick, run};
+/// use phaseloop::{phase, spawn};
+///
+/// run(async {
+///     in_callbacks(async {
+///         phase::check().await;
+///         next_tick(|| println!("second"));
+///         println!("first: still in the check phase's callback");
+///     });
+/// });
+/// ```
+#[track_caller]
+pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
+    let node = Node::current();
+    let Some(core) = node.core() else { return };
+    let key = node.callbacks.insert(Box::pin(future), &core.shared);
+    node.callbacks.poll(key);
+}
+
+/// Runs `callback` as a callback of its own, with a drain after it, inside the callback that calls this: several of what
+/// one event of the system brings. Its panic goes to the listeners of what is uncaught, or on.
+pub(super) fn run_as_callback(callback: impl FnOnce()) {
+    if let Some(core) = Node::current().core() {
+        core.dispatch_nested(callback);
+    }
+}
+
+/// Calls user code inside a future of [`in_callbacks`] that has to go on after its panic. `None`: it panicked. The panic
+/// leaves the callback when the future waits again.
+pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            let before = Node::current().callbacks.panic.replace(Some(payload));
+            debug_assert!(before.is_none(), "a future waits after a panic");
+            None
+        }
+    }
+}
+
+/// Whether a future is ready without waiting.
+pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(&mut future).poll(&mut cx).is_ready()
+}
+
+type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The futures of one loop that run in callbacks.
+#[derive(Default)]
+pub(super) struct CallbackFutures {
+    list: RefCell<Slab<Rc<CallbackFuture>>>,
+    next_id: Cell<u64>,
+    /// The panic of [`call_user`], for the callback.
+    panic: RefCell<Option<Payload>>,
+}
+
+struct CallbackFuture {
+    id: u64,
+    /// Taken out while it is polled.
+    future: RefCell<Option<BoxedFuture>>,
+    waker: Waker,
+}
+
+/// Names one of them; later ones have other names.
+#[derive(Clone, Copy)]
+struct Key {
+    slot: usize,
+    id: u64,
+}
+
+struct CallbackWaker {
+    shared: Arc<Shared>,
+    key: Key,
+}
+
+impl CallbackFutures {
+    fn insert(&self, future: BoxedFuture, shared: &Arc<Shared>) -> Key {
+        let mut list = self.list.borrow_mut();
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let entry = list.vacant_entry();
+        let key = Key {
+            slot: entry.key(),
+            id,
+        };
+        entry.insert(Rc::new(CallbackFuture {
+            id,
+            future: RefCell::new(Some(future)),
+            waker: Waker::from(Arc::new(CallbackWaker {
+                shared: shared.clone(),
+                key,
+            })),
+        }));
+        key
+    }
+
+    fn get(&self, key: Key) -> Option<Rc<CallbackFuture>> {
+        let entry = self.list.borrow().get(key.slot).cloned();
+        entry.filter(|entry| entry.id == key.id)
+    }
+
+    /// Polls it. `false`: it is being polled.
+    fn poll(&self, key: Key) -> bool {
+        let Some(entry) = self.get(key) else {
+            return true;
+        };
+        let Some(mut future) = entry.future.take() else {
+            return false;
+        };
+        let over = Over {
+            futures: self,
+            slot: key.slot,
+        };
+        // This may be inside another one, whose panic is not for here.
+        let outer = self.panic.take();
+        let mut cx = Context::from_waker(&entry.waker);
+        if future.as_mut().poll(&mut cx).is_pending() {
+            *entry.future.borrow_mut() = Some(future);
+            std::mem::forget(over);
+        }
+        let panic = self.panic.replace(outer);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+        true
+    }
+
+    pub(super) fn shut_down(&self) {
+        let list = self.list.take();
+        drop(list);
+    }
+}
+
+/// Takes a future off the list when it has returned or panicked.
+struct Over<'a> {
+    futures: &'a CallbackFutures,
+    slot: usize,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let entry = self.futures.list.borrow_mut().try_remove(self.slot);
+        drop(entry);
+    }
+}
+
+impl Wake for CallbackWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let core = current::get().filter(|core| Arc::ptr_eq(&core.shared, &self.shared));
+        let key = self.key;
+        let Some(core) = core else {
+            let call = Message::Call(Box::new(move || {
+                Node::current().callbacks.poll(key);
+            }));
+            // Refused: the loop is gone, and the future with it.
+            return drop(self.shared.inbox.push(call));
+        };
+        let node = Node::of(&core);
+        if !node.callbacks.poll(key) {
+            // It wakes itself: once more, but not now.
+            let again = move || {
+                node.callbacks.poll(key);
+            };
+            core.lane.push_call(Call::new(again));
+        }
+    }
+}

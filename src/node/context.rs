@@ -1,0 +1,87 @@
+//! What this module keeps for each loop.
+
+use std::rc::{Rc, Weak};
+
+use super::callback_futures::CallbackFutures;
+use super::process::ProcessState;
+use super::rejections::Rejections;
+use super::stream::OpenPipes;
+use super::timers::TimerLists;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::report::Waiting;
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::event_loop::extension::Extension;
+
+/// Node's side of one loop.
+pub(super) struct Node {
+    core: Weak<Core>,
+    pub(super) timers: TimerLists,
+    pub(super) process: ProcessState,
+    pub(super) callbacks: CallbackFutures,
+    pub(super) rejections: Rejections,
+    pub(super) pipes: OpenPipes,
+}
+
+/// What the loop holds; see [`Extension`].
+struct Shared(Rc<Node>);
+
+impl Node {
+    /// That of the loop which runs on this thread.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    #[track_caller]
+    #[inline]
+    pub(super) fn current() -> Rc<Self> {
+        let known = current::with(|core| Self::known(core?).cloned());
+        match known {
+            Some(node) => node,
+            None => Self::of(LoopHandle::current().core()),
+        }
+    }
+
+    /// That of a loop; made when it is first asked for.
+    pub(super) fn of(core: &Rc<Core>) -> Rc<Self> {
+        let make = |core: &Rc<Core>| {
+            Shared(Rc::new(Self {
+                core: Rc::downgrade(core),
+                timers: TimerLists::new(),
+                process: ProcessState::default(),
+                callbacks: CallbackFutures::default(),
+                rejections: Rejections::default(),
+                pipes: OpenPipes::default(),
+            }))
+        };
+        core.with_extension(make, |shared: &Shared| shared.0.clone())
+    }
+
+    /// That of a loop, if it was asked for before.
+    pub(super) fn known(core: &Core) -> Option<&Rc<Self>> {
+        let shared: &Shared = core.extension()?;
+        Some(&shared.0)
+    }
+
+    /// The loop; `None` if it is gone.
+    #[inline]
+    pub(super) fn core(&self) -> Option<Rc<Core>> {
+        self.core.upgrade().filter(|core| !core.is_closed())
+    }
+}
+
+impl Extension for Shared {
+    fn report(&self, found: &mut Vec<Waiting>) {
+        if let Some(core) = self.0.core() {
+            self.0.timers.report(&core, found);
+        }
+    }
+
+    fn shut_down(&self) {
+        self.0.timers.shut_down();
+        self.0.process.shut_down();
+        self.0.callbacks.shut_down();
+        self.0.rejections.shut_down();
+        self.0.pipes.shut_down();
+    }
+}

@@ -1,0 +1,84 @@
+//! A value that may travel between threads, but is used and dropped on its own thread only.
+#![allow(
+    unsafe_code,
+    reason = "lets a value that is not `Send` pass through interfaces that ask for it"
+)]
+
+use std::mem::ManuallyDrop;
+
+use super::thread::{self, ThreadToken};
+
+/// Holds a value for the thread that made it.
+///
+/// On any other thread it cannot be reached, and dropping it leaks it.
+pub(crate) struct ThreadBound<T> {
+    home: ThreadToken,
+    value: ManuallyDrop<T>,
+}
+
+// SAFETY: away from home the value is not touched: `get` and `get_mut` refuse, and `drop` leaves it alone. Tokens are never
+// reused.
+unsafe impl<T> Send for ThreadBound<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for ThreadBound<T> {}
+
+impl<T> ThreadBound<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            home: thread::token(),
+            value: ManuallyDrop::new(value),
+        }
+    }
+
+    /// The value, at home.
+    pub(crate) fn get(&self) -> Option<&T> {
+        (self.home == thread::token()).then_some(&*self.value)
+    }
+
+    /// The value, at home.
+    #[cfg(any(test, feature = "hyper", feature = "node"))]
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        (self.home == thread::token()).then_some(&mut *self.value)
+    }
+}
+
+impl<T> Drop for ThreadBound<T> {
+    fn drop(&mut self) {
+        if self.home == thread::token() {
+            // SAFETY: at home, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ThreadBound;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static DROPS: AtomicUsize = AtomicUsize::new(0);
+
+    /// Owns no memory: one that leaks is nothing to a leak checker.
+    struct Counted;
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            DROPS.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn away_from_home_the_value_is_neither_reached_nor_dropped() {
+        let mut bound = ThreadBound::new(Counted);
+        assert!(bound.get().is_some() && bound.get_mut().is_some());
+        std::thread::spawn(move || {
+            assert!(bound.get().is_none() && bound.get_mut().is_none());
+            drop(bound);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(DROPS.load(Ordering::Relaxed), 0, "leaked");
+        drop(ThreadBound::new(Counted));
+        assert_eq!(DROPS.load(Ordering::Relaxed), 1, "dropped at home");
+    }
+}
