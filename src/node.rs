@@ -1,40 +1,48 @@
 //! Node's names, with Node's order.
 //!
-//! For those who port a Node program and need everything to happen in the order it had: timers in lists by duration,
-//! immediates, ticks, promises with the tick counts of JavaScript's, and the events at the end of a program. It works
-//! on any loop of this crate; [`run`] gives a program its beginning and its end as well.
+//! This module is for ports of Node programs that depend on Node's order of callbacks. It has
+//! timers in lists by duration, immediates, ticks, promises with the tick counts of JavaScript, and
+//! the events at the end of a program. It works on any loop of this crate; [`run`] adds the start
+//! and the end of a Node program.
 //!
-//! [`guide`] shows eighteen pieces of Node programs beside their ports, and the order of everything on one page.
+//! [`guide`] shows eighteen pieces of Node programs beside their ports, and the order of all
+//! callbacks on one page.
 //!
-//! Who starts afresh in Rust needs none of it: tasks, [`sleep`](crate::time::sleep) and the rest of the crate do the
-//! same with less.
+//! A new Rust program does not need this module: tasks, [`time::sleep`] and the rest of the crate
+//! take less code.
 //!
 //! # What waiting costs
 //!
-//! The main difference between the two languages: Rust's `await` of something that is ready goes on at once, JavaScript's never
-//! does. A port that depends on the order of two functions therefore awaits [`Promise`]s, whose counts are JavaScript's. A
-//! *tick* here is one round through the microtask lane.
+//! The main difference between the two languages: in Rust, `await` on a ready future continues at
+//! once; in JavaScript it never does. A port that depends on the order of two functions therefore
+//! awaits [`Promise`]s, which take as many ticks as in JavaScript. A *tick* in this table is one
+//! round through the microtask lane.
 //!
 //! | JavaScript | ticks | here | ticks | plain Rust | ticks |
 //! |---|---|---|---|---|---|
-//! | `f()`, up to the first `await` | 0 | [`call`]`(f())` | 0 | [`spawn`](crate::spawn)`(f())` | 1 |
+//! | `f()`, up to the first `await` | 0 | [`call`]`(f())` | 0 | [`spawn`]`(f())` | 1 |
 //! | `await value` | 1 | [`Promise::resolved`]`(value).await` | 1 | `ready(value).await` | 0 |
 //! | `await promise`, settled | 1 | `promise.await` | 1 | `handle.await`, finished | 0 |
 //! | `await promise`, after it is settled | 1 | `promise.await` | 1 | `handle.await` | 1 |
 //! | `await f()`, after its last statement | 1 | `call(f()).await` | 1 | `f().await` | 0 |
-//! | the same, `f` ends with `return promise` | 3 | [`call_returning`]`(f()).await` | 3 | `f().await.await` | 0 |
-//! | the same, `f` ends with `return await promise` | 2 | `call(async { promise.await })` | 2 | `f().await` | 0 |
+//! | `await f()`, ends in `return p` | 3 | [`call_returning`]`(f())` | 3 | `f().await.await` | 0 |
+//! | `await f()`, ends in `return await p` | 2 | `call(async { p.await })` | 2 | `f().await` | 0 |
 //! | `await thenable` | 2 | [`thenable`]`(..).await` | 2 | – | |
 //! | one `then` | 1 | [`Promise::then`] | 1 | – | |
 //! | a `then` that returns a promise | 3 | [`Promise::and_then`] | 3 | – | |
 //! | `resolve(promise)` | 3 | [`Deferred::adopt`] | 3 | – | |
 //! | past a `finally` | 4 | [`Promise::finally`] | 4 | – | |
-//! | `await Promise.all`, `race`, `any`, `allSettled` | 2 | [`all`], [`race()`], [`any`], [`all_settled`] | 2 | join the handles | 1 |
+//! | `Promise.all`, `race`, `any` | 2 | [`all`], [`race()`], [`any`] | 2 | join the handles | 1 |
+//! | `Promise.allSettled` | 2 | [`all_settled`] | 2 | join the handles | 1 |
 //! | `await Promise.all([])` | 1 | `all([]).await` | 1 | – | 0 |
-//! | `for await` over an array, each element and the end | 2 | `Promise::resolved(x).then(\|x\| x).await` | 2 | `for` | 0 |
-//! | `await` of a `setTimeout` promise, after the timer | 1 | [`timers::promises`] | 1 | [`sleep`](crate::time::sleep) | 1 |
+//! | `for await`, each element and the end | 2 | `Promise::resolved(x).then(f)` | 2 | `for` | 0 |
+//! | a `setTimeout` promise, after the timer | 1 | [`timers::promises`] | 1 | [`time::sleep`] | 1 |
 //!
-//! `tests/NODE.md` lists all rules, by the numbers that the documentation gives (N1, N2, …), with what proves each.
+//! `tests/NODE.md` in the repository lists all rules of the order, each with the test that proves
+//! it.
+//!
+//! [`spawn`]: crate::spawn
+//! [`time::sleep`]: crate::time::sleep
 
 #[cfg(unix)]
 pub mod child_process;
@@ -83,7 +91,8 @@ pub use self::timers::{
 pub use crate::event_loop::api::phase_call::Immediate;
 pub use crate::task::{next_tick, queue_microtask, set_immediate};
 
-/// Takes an immediate back, also out of the running check phase (N62). Without effect on one that has run.
+/// Cancels an immediate, even one that is due in the running check phase. An immediate that has run
+/// is left unchanged.
 pub fn clear_immediate(immediate: &Immediate) {
     immediate.clear();
 }

@@ -232,7 +232,7 @@ fn what_nobody_catches_is_told() {
     });
     if let Some(errors) = errors {
         assert!(errors.contains("uncaught: thrown text"), "{errors}");
-        let text = "a promise was rejected and nobody handled it: rejected text";
+        let text = "unhandled rejection: rejected text";
         assert!(errors.contains(text), "{errors}");
     }
 }

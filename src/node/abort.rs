@@ -1,8 +1,9 @@
-//! `AbortController` and `AbortSignal`: one says stop, any number of operations hear it.
+//! `AbortController` and `AbortSignal`: a controller cancels any number of operations through its
+//! signal.
 //!
 //! ```text
-//!   AbortController::abort ──> signal aborted, reason set ──> its listeners, in order, inside the call
-//!                                                        └──> the signals that `any` has made of it
+//!   AbortController::abort ──> signal aborted ──> its listeners, in order, inside the call
+//!                                            └──> the signals that `any` has derived from it
 //! ```
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -22,7 +23,8 @@ use super::timers::{Timeout, set_timeout};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::raw::nesting::drop_flat;
 
-/// Says stop to everything that was given its [`signal`](Self::signal). A clone is the same controller.
+/// Cancels all operations that received its [`signal`](Self::signal). Clones refer to the same
+/// controller.
 ///
 /// # Examples
 ///
@@ -44,13 +46,13 @@ pub struct AbortController {
 }
 
 impl AbortController {
-    /// A controller whose signal is not aborted.
+    /// Creates a controller whose signal is not aborted.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The signal.
+    /// Returns the signal.
     #[must_use]
     pub fn signal(&self) -> AbortSignal {
         self.signal.clone()
@@ -61,18 +63,38 @@ impl AbortController {
         self.abort_with(Error::aborted());
     }
 
-    /// Aborts the signal: its listeners are called before this returns, in the order in which they were added (N119).
-    /// A second abort does nothing.
+    /// Aborts the signal: its listeners are called before this returns, in the order in which they
+    /// were added. A second abort does nothing.
     ///
-    /// A listener that panics does not keep the others from being called: its panic goes on in a tick, as an uncaught one.
+    /// If a listener panics, the others are still called. Its panic resumes in a tick, as an
+    /// uncaught exception.
     pub fn abort_with(&self, reason: Error) {
         self.signal.set_aborted(reason);
     }
 }
 
-/// Tells whether, and why, what it was given to should stop. A clone is the same signal.
+/// Tells an operation whether it should stop, and for which reason. Clones refer to the same
+/// signal.
 ///
-/// Given to an operation by [`guard`](Self::guard), or by the operation's own means.
+/// [`guard`](Self::guard) applies it to any future. Operations with a signal among their options
+/// take it directly.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AbortSignal, Error, run, set_timeout};
+///
+/// run(async {
+///     let signal = AbortSignal::timeout(1);
+///     assert!(signal.throw_if_aborted().is_ok());
+///     signal.on_abort(|| println!("too late"));
+///     set_timeout(20, || ()); // a signal does not keep the loop alive
+///     assert_eq!(signal.cancelled().await.name(), "TimeoutError");
+///     assert!(AbortSignal::abort(Error::new("stop")).aborted());
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 #[derive(Clone, Default)]
 pub struct AbortSignal {
     inner: Rc<Inner>,
@@ -81,26 +103,27 @@ pub struct AbortSignal {
 #[derive(Default)]
 struct Inner {
     reason: OnceCell<Error>,
-    /// By number, which is the order in which they were added.
+    /// The listeners by id. Ids are in the order in which the listeners were added.
     listeners: RefCell<BTreeMap<u64, Call>>,
-    /// Signals that [`AbortSignal::any`] has made of this one, by number. They are kept by whoever
-    /// waits for them.
+    /// The signals that [`AbortSignal::any`] has derived from this one, by id. The references are
+    /// weak: only user code keeps a derived signal alive.
     dependents: RefCell<BTreeMap<u64, Weak<Self>>>,
-    /// The number of the next listener or dependent.
+    /// The id of the next listener or dependent.
     next_id: Cell<u64>,
-    /// For a signal made by `any`: those that it hears, none of which is made by `any`, and its
-    /// number there. They need not be kept; a signal without controller says nothing.
+    /// For a signal of `any`: its sources, none of which is itself a signal of `any`, and its id in
+    /// each.
     sources: RefCell<Vec<(AbortSignal, u64)>>,
-    /// For a signal made by `timeout`.
+    /// The timer of a signal of `timeout`.
     timer: RefCell<Option<Timeout>>,
-    /// Where such a signal keeps itself while it has listeners: they need not hold it.
+    /// Keeps a signal of `timeout` alive while it has listeners, so that they need not hold it.
     kept: OnceCell<Weak<Keeper>>,
 }
 
-/// Belongs to the callback of a timer: what is kept here goes with the loop at the latest.
+/// A cell owned by the callback of a timer, so that its content is dropped with the loop at the
+/// latest.
 type Keeper = RefCell<Option<AbortSignal>>;
 
-/// A signal, for those that it may outlive.
+/// A weak reference to a signal.
 pub(super) struct WeakSignal(Weak<Inner>);
 
 impl WeakSignal {
@@ -115,12 +138,23 @@ enum Call {
     Wake(Waker),
 }
 
-/// Names a listener, for [`AbortSignal::off`].
+/// Identifies a listener, for [`AbortSignal::off`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::AbortController;
+///
+/// let controller = AbortController::new();
+/// let listener = controller.signal().on_abort(|| unreachable!());
+/// assert!(controller.signal().off(listener));
+/// controller.abort();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbortListener(u64);
 
 impl AbortSignal {
-    /// A signal that is aborted already.
+    /// Creates a signal that is already aborted.
     #[must_use]
     pub fn abort(reason: Error) -> Self {
         let signal = Self::default();
@@ -128,10 +162,10 @@ impl AbortSignal {
         signal
     }
 
-    /// A signal that is aborted after `delay`, with a `TimeoutError`.
+    /// Creates a signal that is aborted after `delay`, with a `TimeoutError`.
     ///
-    /// The abort happens in the timers phase, in a [`set_timeout`](super::set_timeout) like any other, but one that does
-    /// not keep the loop alive (N124). It is cleared when nobody holds the signal any more and nobody listens to it.
+    /// A [`set_timeout`](super::set_timeout) that does not keep the loop alive aborts it, in the
+    /// timers phase. The timer is cleared when the signal has no handle and no listener any more.
     ///
     /// # Panics
     ///
@@ -156,9 +190,11 @@ impl AbortSignal {
         signal
     }
 
-    /// A signal that is aborted as soon as one of `signals` is, with its reason; after that one's own listeners.
+    /// Creates a signal that is aborted as soon as one of `signals` is, with its reason. The
+    /// listeners of that one are called first.
     ///
-    /// Hold it as long as somebody listens to it: the others know it only while it is there.
+    /// Keep the returned signal alive as long as its listeners are needed: `signals` hold weak
+    /// references to it.
     #[must_use]
     pub fn any<'a>(signals: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sources = Vec::new();
@@ -183,8 +219,8 @@ impl AbortSignal {
         either
     }
 
-    /// The signal itself, or the signals that it was made of by `any`. These are made of no others,
-    /// so that neither an abort nor a drop goes through a chain of signals.
+    /// Adds the signal itself, or the sources of a signal of `any`. Sources have no sources of
+    /// their own, so that neither an abort nor a drop recurses through a chain of signals.
     fn add_sources_to(&self, found: &mut Vec<Self>) {
         let sources = self.inner.sources.borrow();
         if sources.is_empty() {
@@ -194,34 +230,35 @@ impl AbortSignal {
         }
     }
 
-    /// Whether it was aborted.
+    /// Returns whether the signal was aborted.
     #[must_use]
     pub fn aborted(&self) -> bool {
         self.inner.reason.get().is_some()
     }
 
-    /// Why it was aborted.
+    /// The reason of the abort, if the signal was aborted.
     #[must_use]
     pub fn reason(&self) -> Option<Error> {
         self.inner.reason.get().cloned()
     }
 
-    /// For the start of an operation that takes a signal.
+    /// Returns the reason as an error if the signal was aborted, for the start of an operation that
+    /// takes a signal.
     ///
     /// # Errors
     ///
-    /// The reason, when the signal was aborted.
+    /// The reason, if the signal was aborted.
     pub fn throw_if_aborted(&self) -> Result<(), Error> {
         self.reason().map_or(Ok(()), Err)
     }
 
-    /// Calls `listener` inside the abort, after those that were added before. Never called, and dropped at once, if the
-    /// signal was aborted already.
+    /// Calls `listener` inside the abort, after the listeners that were added before. If the signal
+    /// was already aborted, `listener` is dropped at once and never called.
     pub fn on_abort(&self, listener: impl FnOnce() + 'static) -> AbortListener {
         self.listen(Call::Closure(Box::new(listener)))
     }
 
-    /// Takes a listener off. `false`: it was called, or was taken off before.
+    /// Removes a listener. `false`: it was called, or was removed before.
     pub fn off(&self, listener: AbortListener) -> bool {
         let removed = {
             let mut listeners = self.inner.listeners.borrow_mut();
@@ -231,15 +268,15 @@ impl AbortSignal {
         if matches!(removed, Some((_, true))) {
             self.inner.keep(None);
         }
-        // The drop of a closure may be anybody's code; nothing is borrowed here.
+        // Dropping the closure may run user code. Nothing is borrowed here.
         removed.is_some()
     }
 
-    /// Waits for the abort, and returns its reason.
+    /// Waits for the abort and returns its reason.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future takes it off the signal.
+    /// Dropping the future removes it from the signal. Nothing is lost.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled {
             signal: self.clone(),
@@ -247,11 +284,12 @@ impl AbortSignal {
         }
     }
 
-    /// Ends `future` when the signal is aborted: any future, such as a sleep, a read from a socket, a job of the pool.
+    /// Cancels `future` when the signal is aborted. It may be any future, such as a sleep, a read
+    /// from a socket or a pool job.
     ///
-    /// The abort wakes the task that awaits the guard; the future is dropped when that task is polled, in the drain of the
-    /// abort. What was aborted before the first poll is never polled. A future that is ready when the abort is seen has
-    /// lost: the abort comes first.
+    /// The abort wakes the task that awaits the guard. The future is dropped when that task is
+    /// polled, in the drain after the abort. If the signal is aborted before the first poll, the
+    /// future is never polled. The abort wins against a future that has become ready meanwhile.
     ///
     /// # Errors
     ///
@@ -259,7 +297,7 @@ impl AbortSignal {
     ///
     /// # Cancel safety
     ///
-    /// That of `future`.
+    /// The cancel safety of `future` applies.
     pub fn guard<F: Future>(&self, future: F) -> Guard<F> {
         Guard {
             future: Some(future),
@@ -284,7 +322,7 @@ impl AbortSignal {
         if self.inner.reason.set(reason.clone()).is_err() {
             return;
         }
-        // One by one: a listener may take off those after it.
+        // The listeners are removed one by one, since a listener may remove those after it.
         loop {
             let next = self.inner.listeners.borrow_mut().pop_first();
             match next {
@@ -304,7 +342,8 @@ impl AbortSignal {
     }
 }
 
-/// Calls a listener; its panic goes on in a tick of its own, if there is a loop, so that the others are called.
+/// Calls a listener. If a loop runs, a panic of the listener resumes in a tick, so that the other
+/// listeners are called.
 fn call_contained(call: Box<dyn FnOnce()>) {
     let Some(handle) = LoopHandle::try_current() else {
         return call();
@@ -315,7 +354,7 @@ fn call_contained(call: Box<dyn FnOnce()>) {
 }
 
 impl Inner {
-    /// Keeps the signal, if it is made by `timeout` and its timer is there, or no longer.
+    /// Keeps a signal of `timeout` alive while its timer is armed; `None` releases it.
     fn keep(&self, signal: Option<&AbortSignal>) {
         if let Some(keeper) = self.kept.get().and_then(Weak::upgrade) {
             let before = keeper.replace(signal.cloned());
@@ -323,7 +362,7 @@ impl Inner {
         }
     }
 
-    /// Takes a signal made by `any` off those that it hears.
+    /// Removes a signal of `any` from its sources.
     fn leave_sources(&self) {
         for (source, id) in self.sources.take() {
             source.inner.dependents.borrow_mut().remove(&id);
@@ -340,7 +379,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.leave_sources();
-        // A listener may hold another signal, and so on.
+        // A listener may hold another signal, and so on: a long chain must not overflow the stack.
         let listeners = self.listeners.take();
         if !listeners.is_empty() {
             drop_flat(listeners);
@@ -359,7 +398,11 @@ impl fmt::Debug for AbortSignal {
     }
 }
 
-/// Waits for an abort. Made by [`AbortSignal::cancelled`].
+/// The future of an abort, returned by [`AbortSignal::cancelled`].
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the signal. Nothing is lost.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Cancelled {
     signal: AbortSignal,
@@ -404,11 +447,15 @@ impl fmt::Debug for Cancelled {
 }
 
 pin_project! {
-    /// A future that a signal ends. Made by [`AbortSignal::guard`].
+    /// A future that a signal cancels, returned by [`AbortSignal::guard`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The cancel safety of the inner future applies: dropping the guard drops it.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Guard<F> {
-        // `None` once it is over.
+        // `None` once the guard has completed.
         #[pin]
         future: Option<F>,
         cancelled: Cancelled,
@@ -425,7 +472,11 @@ impl<F: Future> Future for Guard<F> {
             return Poll::Ready(Err(Error::aborted_by(reason)));
         }
         let future = this.future.as_mut().as_pin_mut();
-        let output = std::task::ready!(future.expect("not polled after its end").poll(cx));
+        let output = std::task::ready!(
+            future
+                .expect("a completed guard is not polled again")
+                .poll(cx)
+        );
         this.future.set(None);
         this.cancelled.stop_listening();
         Poll::Ready(Ok(output))

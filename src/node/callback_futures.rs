@@ -1,4 +1,4 @@
-//! Futures that run in the loop's callbacks, not in the microtask lane.
+//! Futures that run in callbacks of the loop, not in the microtask lane.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -17,14 +17,14 @@ use crate::executor::shared::Shared;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
 
-/// Runs `future` where its wakes come from: what follows an `await` runs inside the callback of the loop that ended the
-/// wait, before the drain, as a callback of Node's does.
+/// Runs `future` where its wakes come from. The code after an `await` runs inside the callback that
+/// ended the wait, before the drain, as a callback of Node does.
 ///
-/// A task would be polled by a microtask of that drain: ticks queued before would precede it, and so would microtasks. The
-/// difference is that of `socket.on('data', ..)` to `for await (.. of socket)`. The first poll is at once. A wake from another
-/// thread arrives in the poll phase.
+/// A task would be polled by a microtask of that drain, after the ticks and microtasks that were
+/// queued before. The difference is that of `socket.on('data', ..)` and `for await (.. of socket)`.
+/// The first poll happens at once. A wake from another thread arrives in the poll phase.
 ///
-/// A panic is one of the callback (N76); the future is dropped.
+/// A panic counts as a panic of the callback. The future is dropped.
 ///
 /// In plain Rust: [`spawn`](crate::spawn).
 ///
@@ -54,16 +54,17 @@ pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
     node.callbacks.poll(key);
 }
 
-/// Runs `callback` as a callback of its own, with a drain after it, inside the callback that calls this: several of what
-/// one event of the system brings. Its panic goes to the listeners of what is uncaught, or on.
+/// Runs `callback` as a callback of its own, with a drain after it, inside the running callback. It
+/// is for one OS event that causes several callbacks. The listeners for uncaught exceptions receive
+/// its panic; without a listener, the panic continues.
 pub(super) fn run_as_callback(callback: impl FnOnce()) {
     if let Some(core) = Node::current().core() {
         core.dispatch_nested(callback);
     }
 }
 
-/// Calls user code inside a future of [`in_callbacks`] that has to go on after its panic. `None`: it panicked. The panic
-/// leaves the callback when the future waits again.
+/// Calls user code inside a future of [`in_callbacks`] that must continue after a panic. `None`:
+/// the code panicked. The panic leaves the callback when the future waits again.
 pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
@@ -75,7 +76,7 @@ pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Whether a future is ready without waiting.
+/// Returns whether a future is ready without waiting.
 pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     Pin::new(&mut future).poll(&mut cx).is_ready()
@@ -88,18 +89,19 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
 pub(super) struct CallbackFutures {
     list: RefCell<Slab<Rc<CallbackFuture>>>,
     next_id: Cell<u64>,
-    /// The panic of [`call_user`], for the callback.
+    /// The panic that [`call_user`] caught, for the callback to resume.
     panic: RefCell<Option<Payload>>,
 }
 
 struct CallbackFuture {
     id: u64,
-    /// Taken out while it is polled.
+    /// The future; `None` while it is polled.
     future: RefCell<Option<BoxedFuture>>,
     waker: Waker,
 }
 
-/// Names one of them; later ones have other names.
+/// Identifies a future. The id is unique, so that a key of a completed future does not match a
+/// later one in its slot.
 #[derive(Clone, Copy)]
 struct Key {
     slot: usize,
@@ -137,7 +139,7 @@ impl CallbackFutures {
         entry.filter(|entry| entry.id == key.id)
     }
 
-    /// Polls it. `false`: it is being polled.
+    /// Polls a future. `false`: it is already being polled.
     fn poll(&self, key: Key) -> bool {
         let Some(entry) = self.get(key) else {
             return true;
@@ -149,7 +151,7 @@ impl CallbackFutures {
             futures: self,
             slot: key.slot,
         };
-        // This may be inside another one, whose panic is not for here.
+        // This poll may be nested in that of another future, whose panic must stay with it.
         let outer = self.panic.take();
         let mut cx = Context::from_waker(&entry.waker);
         if future.as_mut().poll(&mut cx).is_pending() {
@@ -169,7 +171,7 @@ impl CallbackFutures {
     }
 }
 
-/// Takes a future off the list when it has returned or panicked.
+/// Removes a future from the list when it has returned or panicked.
 struct Over<'a> {
     futures: &'a CallbackFutures,
     slot: usize,
@@ -194,12 +196,12 @@ impl Wake for CallbackWaker {
             let call = Message::Call(Box::new(move || {
                 Node::current().callbacks.poll(key);
             }));
-            // Refused: the loop is gone, and the future with it.
+            // If the inbox refuses the message, the loop was dropped, and the future with it.
             return drop(self.shared.inbox.push(call));
         };
         let node = Node::of(&core);
         if !node.callbacks.poll(key) {
-            // It wakes itself: once more, but not now.
+            // The future wakes itself during its poll: a microtask polls it again.
             let again = move || {
                 node.callbacks.poll(key);
             };

@@ -1,4 +1,5 @@
-//! Several promises as one. Those that are not needed any more go on all the same: a promise cannot be cancelled.
+//! Combinators: several promises as one. A promise cannot be cancelled, so the operations behind
+//! the other promises continue after the result is decided.
 
 mod tuples;
 
@@ -10,12 +11,14 @@ use std::rc::Rc;
 use super::promise::{Deferred, Promise};
 use super::reason::Reason;
 
-/// All values, in the order of the promises, or the first reason. Of no promises: fulfilled at once.
+/// Returns a promise of all values, in the order of the promises; the first rejection rejects it.
+/// Without promises it is fulfilled at once.
 ///
-/// It takes an array, a vector or an iterator of promises of one type, and gives a vector; or a tuple of promises of any
-/// types, and gives a tuple.
+/// An array, a vector or an iterator of promises of one type gives a vector. A tuple of promises of
+/// any types gives a tuple.
 ///
-/// An `await` resumes two microtasks after the deciding promise was settled: one for the member, one for the whole.
+/// An `await` resumes two microtasks after the deciding promise was settled: one for the member,
+/// one for the combined promise.
 ///
 /// In plain Rust: await one handle after the other, or a [`JoinSet`](crate::task::JoinSet).
 ///
@@ -29,7 +32,8 @@ use super::reason::Reason;
 /// use phaseloop::node::{all, call, run, sleep};
 ///
 /// run(async {
-///     let (answer, text, ()) = all((call(async { 42 }), call(async { "hi" }), sleep(1))).await.unwrap();
+///     let three = all((call(async { 42 }), call(async { "hi" }), sleep(1)));
+///     let (answer, text, ()) = three.await.unwrap();
 ///     assert_eq!((answer, text), (42, "hi"));
 ///     let squares = all((1..=3).map(|n| call(async move { n * n }))).await.unwrap();
 ///     assert_eq!(squares, [1, 4, 9]);
@@ -39,7 +43,7 @@ pub fn all<V, P: Promises<V>>(promises: P) -> Promise<V> {
     promises.all()
 }
 
-/// What became of each promise, in their order; otherwise as [`all`].
+/// Returns a promise of the result of each promise, in their order; otherwise like [`all`].
 ///
 /// # Panics
 ///
@@ -61,13 +65,27 @@ pub fn all_settled<V, P: Promises<V>>(promises: P) -> Promise<P::Results> {
     promises.all_settled()
 }
 
-/// What becomes of the promise that is settled first; the others go on. Otherwise as [`all`]; of none, it stays pending.
+/// Returns a promise that is settled like the first promise to be settled; otherwise like [`all`].
+/// Without promises it stays pending.
+///
+/// The operations behind the other promises continue.
 ///
 /// In plain Rust: `select`, which drops the losers.
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{race, run, timers::promises::set_timeout};
+///
+/// run(async {
+///     let first = race([set_timeout(50, "slow"), set_timeout(1, "fast")]);
+///     assert_eq!(first.await.unwrap(), "fast");
+/// });
+/// ```
 pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
     let deferred = Deferred::new();
     for promise in promises {
@@ -77,7 +95,8 @@ pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) 
     deferred.promise()
 }
 
-/// The value of the promise that is fulfilled first; if none is, an [`AggregateError`]. Otherwise as [`all`].
+/// Returns a promise of the first value. If all promises are rejected, the reason is an
+/// [`AggregateError`]; otherwise like [`all`].
 ///
 /// # Panics
 ///
@@ -97,10 +116,10 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
     deferred.promise()
 }
 
-/// What [`all`] and [`all_settled`] take: many promises of one type, whose values `V` are a vector, or a tuple of up to
-/// eight promises of any types, whose values are a tuple.
+/// The argument of [`all`] and [`all_settled`]: promises of one type, whose values `V` are a
+/// vector, or a tuple of up to eight promises of any types, whose values are a tuple.
 pub trait Promises<V> {
-    /// What became of each, together.
+    /// The collected results of all promises.
     type Results: Clone + 'static;
 
     /// See [`all`].
@@ -146,10 +165,10 @@ fn gather<T: Clone + 'static, U: Clone + 'static>(
 
 type WhenFull<T> = Box<dyn FnOnce(Vec<T>)>;
 
-/// Places to be filled, in any order; when all are, somebody is told.
+/// Slots that are filled in any order. The last one to be filled runs the callback.
 struct Gathered<T> {
     places: RefCell<Vec<Option<T>>>,
-    /// How many are empty; one more until all are made.
+    /// The number of empty slots, plus one until all slots are created.
     left: Cell<usize>,
     full: RefCell<Option<WhenFull<T>>>,
 }
@@ -163,7 +182,7 @@ impl<T: 'static> Gathered<T> {
         })
     }
 
-    /// One more place; returns what fills it.
+    /// Adds a slot; returns the function that fills it.
     fn place(self: &Rc<Self>) -> impl FnOnce(T) + 'static {
         let index = self.places.borrow().len();
         self.places.borrow_mut().push(None);
@@ -185,20 +204,35 @@ impl<T: 'static> Gathered<T> {
     }
 }
 
-/// Every promise of [`any`] was rejected.
+/// The error of [`any`]: every promise was rejected.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AggregateError, Error, Promise, any, run};
+///
+/// run(async {
+///     let failed = [Promise::<()>::rejected(Error::new("a")), Promise::rejected(Error::new("b"))];
+///     let reason = any(failed).await.unwrap_err();
+///     let error: &AggregateError = reason.downcast_ref().unwrap();
+///     assert_eq!(error.reasons()[1].to_string(), "b");
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct AggregateError {
     reasons: Vec<Reason>,
 }
 
 impl AggregateError {
-    /// `AggregateError`.
+    /// Returns `AggregateError`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         "AggregateError"
     }
 
-    /// Why, in the order of the promises. Node's `errors`.
+    /// The reasons, in the order of the promises. Node's `errors`.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons

@@ -1,4 +1,4 @@
-//! What this module keeps for each loop.
+//! The state that this module keeps for each loop.
 
 use std::rc::{Rc, Weak};
 
@@ -13,7 +13,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::extension::Extension;
 
-/// Node's side of one loop.
+/// The Node state of one loop.
 pub(super) struct Node {
     core: Weak<Core>,
     pub(super) timers: TimerLists,
@@ -23,15 +23,15 @@ pub(super) struct Node {
     pub(super) pipes: OpenPipes,
 }
 
-/// What the loop holds; see [`Extension`].
+/// The reference that the loop holds; see [`Extension`].
 struct Shared(Rc<Node>);
 
 impl Node {
-    /// That of the loop which runs on this thread.
+    /// Returns the state of the loop that runs on this thread.
     ///
     /// # Panics
     ///
-    /// When there is none.
+    /// When no loop runs on this thread.
     #[track_caller]
     #[inline]
     pub(super) fn current() -> Rc<Self> {
@@ -42,7 +42,7 @@ impl Node {
         }
     }
 
-    /// That of a loop; made when it is first asked for.
+    /// Returns the state of a loop; the first call creates it.
     pub(super) fn of(core: &Rc<Core>) -> Rc<Self> {
         let make = |core: &Rc<Core>| {
             Shared(Rc::new(Self {
@@ -57,13 +57,13 @@ impl Node {
         core.with_extension(make, |shared: &Shared| shared.0.clone())
     }
 
-    /// That of a loop, if it was asked for before.
+    /// Returns the state of a loop, if it was created.
     pub(super) fn known(core: &Core) -> Option<&Rc<Self>> {
         let shared: &Shared = core.extension()?;
         Some(&shared.0)
     }
 
-    /// The loop; `None` if it is gone.
+    /// The loop; `None` if it was dropped.
     #[inline]
     pub(super) fn core(&self) -> Option<Rc<Core>> {
         self.core.upgrade().filter(|core| !core.is_closed())

@@ -1,14 +1,15 @@
-//! How long a timer waits, as JavaScript reads a number.
+//! The delay of a timer, as JavaScript converts a number.
 
 use std::time::Duration;
 
 /// The longest delay, in milliseconds.
 const LONGEST: f64 = i32::MAX as f64;
 
-/// A delay in milliseconds, made of a number or of a [`Duration`].
+/// A delay in milliseconds, converted from a number, a text or a [`Duration`].
 ///
-/// What Node accepts is accepted (N40): a delay that is not a number, below one millisecond, or above 2³¹ − 1 of them becomes
-/// one millisecond; the last with a warning. Fractions are cut off.
+/// Every delay is accepted, as in Node. A delay that is not a number, or below one millisecond,
+/// becomes one millisecond. A delay above 2³¹ − 1 milliseconds becomes one millisecond too, with a
+/// warning. Fractions are cut off.
 ///
 /// # Examples
 ///
@@ -25,19 +26,20 @@ const LONGEST: f64 = i32::MAX as f64;
 #[derive(Clone, Copy, Debug)]
 pub struct Delay {
     asked: f64,
-    /// What a timer makes of it: read where the number is known, which is often when the program is compiled.
+    /// The resulting delay. The conversion happens at creation, where the number is often a
+    /// constant that the compiler folds.
     millis: u32,
 }
 
 impl Delay {
-    /// What a timer makes of it: a whole number from 1 to 2³¹ − 1.
+    /// The delay that a timer uses: a whole number from 1 to 2³¹ − 1.
     #[must_use]
     #[inline]
     pub fn as_millis(self) -> u32 {
         self.millis
     }
 
-    /// Why the delay is not what was asked for, if a program should know.
+    /// The text of the warning, if the delay was too long.
     #[inline]
     pub(super) fn warning(self) -> Option<String> {
         (self.asked > LONGEST).then(|| self.too_long())
@@ -92,7 +94,7 @@ impl From<u64> for Delay {
     }
 }
 
-/// A text that is not a number is no number.
+/// Parses the text as a number. Any other text counts as not a number.
 impl From<&str> for Delay {
     #[inline]
     fn from(asked: &str) -> Self {

@@ -1,4 +1,4 @@
-//! Looking names up, with callbacks. Node's `dns`, over [`lookup_host`].
+//! Name lookup with callbacks: Node's `dns`, on top of [`lookup_host`].
 
 use std::net::IpAddr;
 
@@ -7,8 +7,11 @@ use super::error::Error;
 use crate::net::lookup_host;
 use crate::task::next_tick;
 
-/// Looks a name up and calls back with its first address: by a tick if it is an address already, else in the poll phase, after
-/// a job of the pool (N94). A name that is not known has the code `ENOTFOUND`; if nobody could be asked, `EAI_AGAIN`.
+/// Looks up a name and calls back with its first address.
+///
+/// If `host` is an IP address, the callback runs in a tick. Otherwise a pool job does the lookup
+/// and the callback runs in the poll phase. The error has the code `ENOTFOUND` if the name is
+/// unknown, and `EAI_AGAIN` if no name server answered.
 ///
 /// In plain Rust: [`lookup_host`].
 ///
@@ -35,11 +38,21 @@ pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static
     });
 }
 
-/// The same with all addresses.
+/// Looks up a name and calls back with all its addresses; otherwise like [`lookup`].
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{dns, run};
+///
+/// run(async {
+///     dns::lookup_all("::1", |addresses| assert_eq!(addresses.unwrap().len(), 1));
+/// });
+/// ```
 #[track_caller]
 pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) + 'static) {
     if let Ok(address) = host.parse() {

@@ -1,4 +1,4 @@
-//! Errors as Node's events, signals and streams carry them.
+//! The error type of Node's events, signals and streams.
 
 mod system;
 
@@ -13,11 +13,13 @@ pub(super) use self::system::code_of;
 use self::system::{Place, Request, syscall_of, text_of_file, text_of_socket};
 use crate::error::{OsError, os_error};
 
-/// What went wrong, as Node says it: a name, perhaps a code, a message. Cheap to clone, since every listener may keep it.
+/// An error as Node reports it: a name, an optional code and a message. It is cheap to clone, since
+/// each listener may keep one.
 ///
-/// The names are those of JavaScript: `Error` unless told otherwise, `AbortError` and `TimeoutError` from
-/// [signals](super::AbortSignal). The codes are Node's: `ECONNREFUSED` and its kin from the system, `ERR_…` from streams. So
-/// are the messages, with the call of the system, the path or the address:
+/// The names are JavaScript's: `Error` by default, `AbortError` and `TimeoutError` from
+/// [signals](super::AbortSignal). The codes are Node's: those of OS errors, such as `ECONNREFUSED`,
+/// and `ERR_…` from streams. The messages are Node's too, with the system call, the path or the
+/// address:
 ///
 /// ```text
 /// ENOENT: no such file or directory, open 'x'
@@ -44,25 +46,25 @@ struct Inner {
     code: Option<Cow<'static, str>>,
     message: Cow<'static, str>,
     cause: Option<Cause>,
-    /// What the system was asked to do, if it was the system that failed.
+    /// The failed request, for an OS error.
     request: Option<Box<Request>>,
 }
 
 enum Cause {
     Io(io::Error),
     Node(Error),
-    /// Of several attempts, all of which failed.
+    /// The errors of several attempts, all of which failed.
     Several(Vec<Error>),
 }
 
 impl Error {
-    /// An error with a message and nothing else.
+    /// Creates an error with a message only.
     #[must_use]
     pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self::make("Error", None, message.into(), None)
     }
 
-    /// An error with a code.
+    /// Creates an error with a code and a message.
     #[must_use]
     pub fn with_code(
         code: impl Into<Cow<'static, str>>,
@@ -71,7 +73,7 @@ impl Error {
         Self::new(message).coded(code)
     }
 
-    /// An error with a name of its own: JavaScript's `class Name extends Error`.
+    /// Creates an error with a name of its own: JavaScript's `class Name extends Error`.
     ///
     /// # Examples
     ///
@@ -98,32 +100,32 @@ impl Error {
         Self { inner }
     }
 
-    /// A `TypeError`: a value is not of the kind that is asked for.
+    /// Creates a `TypeError`: a value has the wrong type.
     #[must_use]
     pub fn type_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::named("TypeError", message)
     }
 
-    /// A `RangeError`: a value is not among those that are allowed.
+    /// Creates a `RangeError`: a value is outside of the allowed range.
     #[must_use]
     pub fn range_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::named("RangeError", message)
     }
 
-    /// The error with this code. Clones that exist already keep theirs.
+    /// Returns the error with this code. Existing clones keep their code.
     #[must_use]
     pub fn coded(self, code: impl Into<Cow<'static, str>>) -> Self {
         self.change(|inner| inner.code = Some(code.into()))
     }
 
-    /// The error with this one as its [source](std::error::Error::source): JavaScript's `{ cause }`. Clones that exist
-    /// already keep theirs.
+    /// Returns the error with `cause` as its [source](std::error::Error::source): JavaScript's `{
+    /// cause }`. Existing clones keep their source.
     #[must_use]
     pub fn caused_by(self, cause: impl Into<Self>) -> Self {
         self.change(|inner| inner.cause = Some(Cause::Node(cause.into())))
     }
 
-    /// Changes the error, or, if it is shared, a new one with its name, code and message.
+    /// Changes the error. If it is shared, changes a new error with its name, code and message.
     fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
         if let Some(inner) = Rc::get_mut(&mut self.inner) {
             change(inner);
@@ -142,19 +144,20 @@ impl Error {
         }
     }
 
-    /// What an [`AbortController`](super::AbortController) gives as the reason unless it is told another. Node's is a
+    /// The default reason of an [`AbortController`](super::AbortController). Node's is a
     /// `DOMException`, whose code is a number.
     pub(super) fn aborted() -> Self {
         let message = Cow::Borrowed("This operation was aborted");
         Self::make("AbortError", Some("20"), message, None)
     }
 
-    /// What an operation reports that was left before its end.
+    /// The error of an operation that was abandoned before its end.
     pub(super) fn left() -> Self {
         Self::stopped(None)
     }
 
-    /// What an operation reports that a signal has ended; the signal's reason is its cause.
+    /// The error of an operation that a signal has cancelled, with the signal's reason as its
+    /// cause.
     pub(super) fn aborted_by(reason: Self) -> Self {
         Self::stopped(Some(Cause::Node(reason)))
     }
@@ -164,14 +167,14 @@ impl Error {
         Self::make("AbortError", Some("ABORT_ERR"), message, cause)
     }
 
-    /// What [`AbortSignal::timeout`](super::AbortSignal::timeout) gives as the reason.
+    /// The reason of [`AbortSignal::timeout`](super::AbortSignal::timeout).
     pub(super) fn timed_out() -> Self {
         let message = Cow::Borrowed("The operation was aborted due to timeout");
         Self::make("TimeoutError", Some("23"), message, None)
     }
 
-    /// What has become of several attempts: their only error, or all of them as Node's `AggregateError`, which has the
-    /// code of the first and no text.
+    /// The error of several failed attempts: their only error, or Node's `AggregateError` of all,
+    /// which has the code of the first and no text.
     pub(super) fn aggregate(mut errors: Vec<Self>) -> Self {
         if errors.len() == 1 {
             return errors.remove(0);
@@ -187,7 +190,7 @@ impl Error {
         Self { inner }
     }
 
-    /// What a promise is rejected with that is resolved with itself.
+    /// The reason of a promise that was resolved with itself.
     pub(super) fn chaining_cycle() -> Self {
         Self::type_error("Chaining cycle detected for promise #<Promise>")
     }
@@ -208,13 +211,13 @@ impl Error {
         Self { inner }
     }
 
-    /// The kind of error, such as `Error`, `TypeError` or `AbortError`.
+    /// The name of the error, such as `Error`, `TypeError` or `AbortError`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Node's code, or the one it was [given](Self::coded), where there is one.
+    /// The code: Node's, or the one set by [`coded`](Self::coded).
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.inner.code.as_deref()
@@ -226,31 +229,31 @@ impl Error {
         &self.inner.message
     }
 
-    /// The call of the system that failed, such as `open`, `connect` or `spawn ls`.
+    /// The system call that failed, such as `open`, `connect` or `spawn ls`.
     #[must_use]
     pub fn syscall(&self) -> Option<&str> {
         self.request().map(|request| &*request.syscall)
     }
 
-    /// The path that it was about.
+    /// The path of the failed request.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.request()?.path.as_deref()
     }
 
-    /// The second path, of calls that have two. Node's `dest`.
+    /// The second path, for calls with two paths. Node's `dest`.
     #[must_use]
     pub fn target(&self) -> Option<&Path> {
         self.request()?.target.as_deref()
     }
 
-    /// The address that it was about.
+    /// The address of the failed request.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.request()?.address
     }
 
-    /// The system's number, negative as in Node: -2 for `ENOENT` on Linux.
+    /// The OS error number, negative as in Node: -2 for `ENOENT` on Linux.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         self.as_io().and_then(os_error).map(|number| -number)
@@ -260,7 +263,7 @@ impl Error {
         self.inner.request.as_deref()
     }
 
-    /// The system's error behind this one.
+    /// The [`io::Error`] behind this error.
     #[must_use]
     pub fn as_io(&self) -> Option<&io::Error> {
         match &self.inner.cause {
@@ -270,7 +273,8 @@ impl Error {
         }
     }
 
-    /// The errors of several attempts, as of a connection to a name with several addresses. Empty for any other error.
+    /// The errors of several attempts, such as a connection to a name with several addresses. Empty
+    /// for any other error.
     #[must_use]
     pub fn errors(&self) -> &[Self] {
         match &self.inner.cause {
@@ -279,14 +283,14 @@ impl Error {
         }
     }
 
-    /// Whether both are clones of one error.
+    /// Returns whether both are clones of one error.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.inner, &other.inner)
     }
 }
 
-/// Errors of the system, in Node's words.
+/// OS errors, in Node's words.
 impl Error {
     fn of_system(
         code: Option<&'static str>,
@@ -304,7 +308,7 @@ impl Error {
         Self { inner }
     }
 
-    /// An error of a socket; without a code of Node's it keeps its own text.
+    /// Creates an error of a socket. An error without a code of Node's keeps its own text.
     fn of_socket(
         error: io::Error,
         syscall: &'static str,
@@ -329,27 +333,29 @@ impl Error {
         Self::of_system(code, text, request, error)
     }
 
-    /// `read ECONNRESET`.
+    /// Creates `read ECONNRESET`.
     pub(super) fn of_call(error: io::Error, syscall: &'static str) -> Self {
         Self::of_socket(error, syscall, false, &Place::None)
     }
 
-    /// `connect ECONNREFUSED 127.0.0.1:1`, `connect ENOENT /no/such/socket`: with what the error itself says it is about.
+    /// Creates `connect ECONNREFUSED 127.0.0.1:1` or `connect ENOENT /no/such/socket`, with the
+    /// address or path that `error` carries.
     pub(super) fn of_connect(error: io::Error) -> Self {
         Self::of_place(error, "connect", false, None)
     }
 
-    /// `listen EADDRINUSE: address already in use 127.0.0.1:1`.
+    /// Creates `listen EADDRINUSE: address already in use 127.0.0.1:1`.
     pub(super) fn of_listen(error: io::Error, address: Option<SocketAddr>) -> Self {
         Self::of_place(error, "listen", true, address)
     }
 
-    /// `bind EADDRINUSE 127.0.0.1:1`, `send EMSGSIZE 127.0.0.1:1`.
+    /// Creates `bind EADDRINUSE 127.0.0.1:1` or `send EMSGSIZE 127.0.0.1:1`.
     pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
         Self::of_place(error, syscall, false, Some(to))
     }
 
-    /// With the address or the path that is given or that the error itself is about.
+    /// Creates an error of a socket with `address`, or else with the address or path that `error`
+    /// carries.
     fn of_place(
         error: io::Error,
         syscall: &'static str,
@@ -367,7 +373,7 @@ impl Error {
         Self::of_socket(error, syscall, says_why, &place)
     }
 
-    /// `spawn no-such-program ENOENT`.
+    /// Creates `spawn no-such-program ENOENT`.
     pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
         let (code, name) = (code_of(&error), program.display());
         let text = match code {
@@ -382,11 +388,12 @@ impl Error {
         Self::of_system(code, text, request, error)
     }
 
-    /// `getaddrinfo ENOTFOUND no.such.name`. The resolver's errors have no kinds: either the name is not known, or nobody
-    /// could be asked.
+    /// Creates `getaddrinfo ENOTFOUND no.such.name`. Errors of the resolver have no kinds: either
+    /// the name is unknown, or no name server answered.
     pub(super) fn of_lookup(error: io::Error, host: &str) -> Self {
         let code = code_of(&error).unwrap_or_else(|| {
-            // As the C libraries put it.
+            // These are the texts of the C libraries; the standard library does not expose the
+            // code.
             let words = ["Temporary failure", "Try again", "temporarily"];
             let text = error.to_string();
             if words.iter().any(|words| text.contains(words)) {
@@ -405,8 +412,8 @@ impl Error {
 }
 
 impl From<io::Error> for Error {
-    /// Keeps the error as the [source](std::error::Error::source), and finds Node's code and, for an error of
-    /// [`crate::fs`] or of [`crate::net`], Node's words.
+    /// Keeps the error as the [source](std::error::Error::source) and looks up Node's code. For
+    /// errors of [`crate::fs`] and [`crate::net`] it also writes Node's message.
     fn from(error: io::Error) -> Self {
         let code = code_of(&error);
         let Some(file) = OsError::of(&error) else {
@@ -432,8 +439,8 @@ impl From<io::Error> for Error {
 }
 
 impl From<Error> for io::Error {
-    /// An error of the same kind as the system's error behind it; [`Interrupted`](io::ErrorKind::Interrupted) is never
-    /// used for an abort, since readers and writers retry that.
+    /// Keeps the kind of the [`io::Error`] behind this error. An abort is never
+    /// [`Interrupted`](io::ErrorKind::Interrupted), since readers and writers retry that.
     fn from(error: Error) -> Self {
         let kind = error.as_io().map_or(io::ErrorKind::Other, Self::kind);
         Self::new(kind, error.message().to_owned())

@@ -1,7 +1,9 @@
-//! The channel between a parent and a forked child: Node's, which both ends may be.
+//! The channel between a parent and a forked child, in Node's protocol: either end may be a Node
+//! process.
 //!
-//! A message is a line of JSON. The parent passes one end of a socket pair on, and its number by the variable
-//! `NODE_CHANNEL_FD`. Lines that Node's own modules send to each other begin with a `cmd` of `NODE_…` and are skipped.
+//! A message is a line of JSON. The child inherits one end of a socket pair, and the environment
+//! variable `NODE_CHANNEL_FD` holds its descriptor. Node's internal messages begin with a `cmd` of
+//! `NODE_…` and are skipped.
 
 mod json;
 
@@ -17,35 +19,35 @@ use super::net::{Socket, socket_of};
 use super::stream::{CLOSE, END};
 use crate::task::next_tick;
 
-/// A message has come from the other end.
+/// A message was received.
 pub const MESSAGE: Event<Json> = Event::new("message");
 
-/// The channel is closed: no more messages come, and none can be sent.
+/// The channel was closed: no message can be received or sent any more.
 pub const DISCONNECT: Event<()> = Event::new("disconnect");
 
-/// The variable that tells a child the number of its descriptor.
+/// The environment variable that holds the child's descriptor of the channel.
 pub(super) const VARIABLE: &str = "NODE_CHANNEL_FD";
 
-/// How messages are written: the way of Node's that this is.
+/// The environment variable that selects the serialization, and the one used here.
 pub(super) const MODE: (&str, &str) = ("NODE_CHANNEL_SERIALIZATION_MODE", "json");
 
-/// More than this waiting, a send says so.
+/// `send` returns `false` while this many bytes or more are queued.
 const HIGH_WATER_MARK: usize = 2 * 64 * 1024;
 
-/// What begins a line that is not for the program.
+/// The prefix of Node's internal messages, which are not for the program.
 const INTERNAL: &str = "{\"cmd\":\"NODE_";
 
-/// One end.
+/// One end of the channel.
 pub(super) struct Ipc {
     socket: Socket,
     emitter: EventEmitter,
     is_connected: Cell<bool>,
-    /// The beginning of a line.
+    /// The received part of an incomplete line.
     partial: RefCell<Vec<u8>>,
 }
 
 impl Ipc {
-    /// Tells `emitter` of what comes over `stream`.
+    /// Creates an end of the channel over `stream`, which emits its events on `emitter`.
     #[track_caller]
     pub(super) fn new(stream: UnixStream, emitter: EventEmitter) -> io::Result<Rc<Self>> {
         let ipc = Rc::new(Self {
@@ -66,7 +68,7 @@ impl Ipc {
                 ipc.disconnect();
             }
         });
-        // A broken channel is a closed one.
+        // Node treats an I/O error of the channel like EOF.
         let breaks = Rc::downgrade(&ipc);
         ipc.socket.on(ERROR, move |_| {
             if let Some(ipc) = breaks.upgrade().filter(|ipc| ipc.is_connected()) {
@@ -85,7 +87,7 @@ impl Ipc {
         self.is_connected.get()
     }
 
-    /// Whether it keeps the loop alive.
+    /// Sets whether the channel keeps the loop alive.
     pub(super) fn set_referenced(&self, is_referenced: bool) {
         if is_referenced {
             self.socket.ref_();
@@ -94,7 +96,7 @@ impl Ipc {
         }
     }
 
-    /// Takes the lines out of what has come; each is told by a tick of its own.
+    /// Splits the received bytes into lines. Each message is emitted in a tick of its own.
     fn take(&self, bytes: &[u8]) {
         let mut partial = self.partial.borrow_mut();
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -114,7 +116,7 @@ impl Ipc {
         }
     }
 
-    /// Sends a message. `false`: the channel is closed, or much is waiting.
+    /// Sends a message. `false`: the channel is closed, or [`HIGH_WATER_MARK`] is reached.
     pub(super) fn send(&self, message: &Json, callback: Option<Sent>) -> bool {
         if !self.is_connected() {
             return refuse(&self.emitter, callback);
@@ -128,7 +130,7 @@ impl Ipc {
         self.socket.writable().length() < HIGH_WATER_MARK
     }
 
-    /// Closes the channel; what was sent before arrives. [`DISCONNECT`] comes by a tick.
+    /// Closes the channel after the queued messages. [`DISCONNECT`] is emitted in a tick.
     pub(super) fn disconnect(&self) {
         if !self.is_connected.replace(false) {
             let text = "IPC channel is already disconnected";
@@ -148,10 +150,11 @@ impl Ipc {
     }
 }
 
-/// Who is told of a send.
+/// The callback of a send.
 pub(super) type Sent = Box<dyn FnOnce(Result<(), Error>)>;
 
-/// A send over no channel: its callback, or else the listeners of `error`, are told by a tick.
+/// Fails a send over a closed channel: in a tick, the callback receives the error, or else the
+/// `error` event is emitted.
 pub(super) fn refuse(emitter: &EventEmitter, callback: Option<Sent>) -> bool {
     let error = Error::with_code("ERR_IPC_CHANNEL_CLOSED", "Channel closed");
     let emitter = emitter.clone();

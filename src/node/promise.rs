@@ -1,4 +1,4 @@
-//! Promises: values that arrive later, with the tick counts of JavaScript's.
+//! Promises: values that arrive later, with the tick counts of JavaScript.
 
 mod awaited;
 
@@ -21,14 +21,17 @@ use super::thenable::PromiseLike;
 use crate::raw::call::Call;
 use crate::raw::nesting::drop_flat;
 
-/// A value that arrives later, or the reason why it does not. Clones are the same promise.
+/// A value that arrives later, or the reason why it does not. Clones refer to the same promise.
 ///
-/// Unlike a future it needs nobody to poll it: what it stands for goes on by itself, also when the promise is dropped. Any
-/// number may wait for it, by `await` or by [`then`](Self::then); they are told in the order in which they began to (N18),
-/// one microtask after it is settled. Awaiting a promise that is settled already costs one microtask as well: this is
-/// JavaScript's `await`, not Rust's. See [the table](super#what-waiting-costs) in the module's documentation.
+/// Unlike a future it does not have to be polled: the operation behind it continues by itself, even
+/// when the promise is dropped. Any number of tasks and closures may wait for it, by `await` or by
+/// [`then`](Self::then). They run one microtask after it is settled, in the order in which they
+/// were registered.
 ///
-/// A rejected promise that nobody waits for is reported; see
+/// Awaiting a settled promise costs one microtask as well, as JavaScript's `await` does and Rust's
+/// does not; see [the table](super#what-waiting-costs) of the module.
+///
+/// A rejected promise without a handler is reported; see
 /// [`process::on_unhandled_rejection`](super::process::on_unhandled_rejection).
 ///
 /// In plain Rust: a future, or a [`JoinHandle`](crate::JoinHandle).
@@ -51,12 +54,12 @@ pub struct Promise<T>(Rc<PromiseState<T>>);
 struct PromiseState<T> {
     node: Rc<Node>,
     state: RefCell<State<T>>,
-    /// Whether somebody waits or has waited.
+    /// Whether the promise was ever awaited or has a handler.
     is_handled: Cell<bool>,
-    /// What is reported if nobody does.
+    /// The rejection that is reported if the promise is not handled.
     rejection: OnceCell<Rc<Rejection>>,
-    /// [`drop_flat`] for the state; a field, since only the promise's maker knows that `T` borrows
-    /// nothing.
+    /// [`drop_flat`] for the state. It is a field because `drop_flat` needs `T: 'static`, which
+    /// `Drop` cannot require.
     drop_state: fn(State<T>),
 }
 
@@ -66,13 +69,14 @@ enum State<T> {
 }
 
 enum Reaction<T> {
-    /// Called by a microtask.
+    /// A closure that a microtask calls.
     Call(Box<dyn FnOnce(Result<T, Reason>)>),
-    /// Wakes a task: a microtask as well. Empty if the task has stopped waiting.
+    /// The waker of a task, which a microtask polls. Empty if the task has stopped waiting.
     Wake(Rc<RefCell<Option<Waker>>>),
 }
 
-/// A pending promise owns those that wait for it, and these own those that wait for them.
+/// A pending promise owns the closures that wait for it, which may own further promises. A long
+/// chain of them must not overflow the stack when it is dropped.
 impl<T> Drop for PromiseState<T> {
     fn drop(&mut self) {
         let state = std::mem::replace(self.state.get_mut(), State::Pending(Vec::new()));
@@ -103,14 +107,14 @@ impl<T> PromiseState<T> {
         matches!(&*self.state.borrow(), State::Settled(_))
     }
 
-    /// Adds what is to happen when it is settled; it is not yet.
+    /// Adds a reaction to a pending promise.
     fn add(&self, reaction: Reaction<T>) {
         if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
             reactions.push(reaction);
         }
     }
 
-    /// Forgets a task that has stopped waiting.
+    /// Removes a task that has stopped waiting.
     fn remove(&self, waker: &Rc<RefCell<Option<Waker>>>) {
         if self.is_settled() {
             return;
@@ -120,7 +124,7 @@ impl<T> PromiseState<T> {
                 Reaction::Wake(other) => Rc::ptr_eq(other, waker),
                 Reaction::Call(_) => false,
             };
-            // Who began last often stops first.
+            // The search begins at the end: the task that began last often stops first.
             if let Some(place) = reactions.iter().rposition(is_it) {
                 reactions.remove(place);
             }
@@ -129,8 +133,10 @@ impl<T> PromiseState<T> {
 }
 
 impl<T: Clone + 'static> Promise<T> {
-    /// A promise that `executor` settles, now or later, through the [`Deferred`] it is given. It is called at once (N19); its
-    /// panic rejects the promise. JavaScript's `new Promise(..)`.
+    /// Creates a promise that `executor` settles, now or later, through the [`Deferred`] that it
+    /// receives: JavaScript's `new Promise(..)`.
+    ///
+    /// `executor` is called at once. Its panic rejects the promise.
     ///
     /// # Panics
     ///
@@ -144,7 +150,7 @@ impl<T: Clone + 'static> Promise<T> {
         promise
     }
 
-    /// A promise that is fulfilled.
+    /// Creates a fulfilled promise.
     ///
     /// # Panics
     ///
@@ -153,7 +159,7 @@ impl<T: Clone + 'static> Promise<T> {
         Self::settled(Ok(value))
     }
 
-    /// A promise that is rejected.
+    /// Creates a rejected promise.
     ///
     /// # Panics
     ///
@@ -172,20 +178,24 @@ impl<T: Clone + 'static> Promise<T> {
         Self(PromiseState::pending(Node::current()))
     }
 
-    /// Whether the promise is fulfilled or rejected.
+    /// Returns whether the promise is fulfilled or rejected.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.is_settled()
     }
 
-    /// Calls `f` with the value, one microtask after it is there (N11); the new promise has what `f` returns. A
-    /// rejection passes by, to the new promise; a panic of `f` rejects it.
+    /// Calls `f` with the value, one microtask after the promise is fulfilled. Returns a promise of
+    /// what `f` returns.
+    ///
+    /// A rejection also rejects the returned promise, without a call of `f`. A panic of `f` rejects
+    /// it too.
     pub fn then<U: Clone + 'static>(&self, f: impl FnOnce(T) -> U + 'static) -> Promise<U> {
         self.chain(move |result, next| next.settle_with(|| Ok(f(result?))))
     }
 
-    /// Calls `f`, which returns a promise or a [`Thenable`](super::Thenable): the new promise takes over what becomes of
-    /// it, two microtasks later than a plain value would, or one (N16).
+    /// Calls `f`, which returns a promise or a [`Thenable`](super::Thenable), with the value. The
+    /// returned promise adopts its result: two microtasks later than a plain value for a promise,
+    /// one later for a thenable.
     pub fn and_then<P: PromiseLike>(&self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Output> {
         self.chain(
             move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
@@ -195,14 +205,14 @@ impl<T: Clone + 'static> Promise<T> {
         )
     }
 
-    /// Calls `f` with the reason of a rejection; the new promise has what `f` returns. A value passes by. JavaScript's
-    /// `catch`.
+    /// Calls `f` with the reason of a rejection: JavaScript's `catch`. Returns a promise of what
+    /// `f` returns. A value also fulfils the returned promise, without a call of `f`.
     pub fn catch(&self, f: impl FnOnce(Reason) -> T + 'static) -> Self {
         self.chain(move |result, next| next.settle_with(|| Ok(result.unwrap_or_else(f))))
     }
 
-    /// Calls `f` with the value or with the reason; the new promise has what `f` returns. JavaScript's `then` with two
-    /// functions.
+    /// Calls `f` with the value or with the reason: JavaScript's `then` with two functions. Returns
+    /// a promise of what `f` returns.
     pub fn then_or<U: Clone + 'static>(
         &self,
         f: impl FnOnce(Result<T, Reason>) -> U + 'static,
@@ -210,7 +220,8 @@ impl<T: Clone + 'static> Promise<T> {
         self.chain(move |result, next| next.settle_with(|| Ok(f(result))))
     }
 
-    /// Calls `f` when the promise is settled; the new promise has the same value or reason, three microtasks later (N21).
+    /// Calls `f` when the promise is settled. The returned promise has the same value or reason,
+    /// three microtasks later.
     pub fn finally(&self, f: impl FnOnce() + 'static) -> Self {
         self.chain(move |result, next| match catch(f) {
             Ok(()) => {
@@ -231,7 +242,7 @@ impl<T: Clone + 'static> Promise<T> {
         promise
     }
 
-    /// Queues a microtask with the result as soon as there is one.
+    /// Queues a microtask with the result, as soon as the promise is settled.
     pub(super) fn react(&self, f: impl FnOnce(Result<T, Reason>) + 'static) {
         self.set_handled();
         match self.result() {
@@ -240,7 +251,8 @@ impl<T: Clone + 'static> Promise<T> {
         }
     }
 
-    /// What it is settled with. The clone is anybody's code, under a borrow of what never changes any more.
+    /// The result, if the promise is settled. The clone may run user code under this borrow; that
+    /// is safe, since a settled state never changes.
     fn result(&self) -> Option<Result<T, Reason>> {
         match &*self.0.state.borrow() {
             State::Settled(result) => Some(result.clone()),
@@ -311,17 +323,31 @@ impl<T> fmt::Debug for Promise<T> {
     }
 }
 
-/// The other end of a promise: settles it, once. Clones are the same.
+/// The settling end of a promise. Clones refer to the same promise; the first call settles it.
 ///
 /// In plain Rust: a one-shot channel.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Deferred, run, set_timeout};
+///
+/// run(async {
+///     let deferred = Deferred::new();
+///     let promise = deferred.promise();
+///     set_timeout(1, move || deferred.resolve("done"));
+///     assert_eq!(promise.await.unwrap(), "done");
+/// });
+/// ```
 pub struct Deferred<T> {
     promise: Promise<T>,
-    /// Whether its fate is decided; it may still be pending then, on another promise.
+    /// Whether the promise is resolved. A resolved promise may still be pending, if it has adopted
+    /// another one.
     is_resolved: Rc<Cell<bool>>,
 }
 
 impl<T: Clone + 'static> Deferred<T> {
-    /// A promise that is pending until this settles it.
+    /// Creates a pending promise, for this to settle.
     ///
     /// # Panics
     ///
@@ -338,24 +364,26 @@ impl<T: Clone + 'static> Deferred<T> {
         }
     }
 
-    /// The promise.
+    /// Returns the promise.
     #[must_use]
     pub fn promise(&self) -> Promise<T> {
         self.promise.clone()
     }
 
-    /// Fulfils the promise. Nobody is called before the microtasks run. Without effect if its fate is decided.
+    /// Fulfils the promise. Closures and tasks that wait for it run as microtasks, not inside this
+    /// call. Does nothing if the promise is resolved already.
     pub fn resolve(&self, value: T) {
         self.settle(Ok(value));
     }
 
-    /// Rejects the promise. Without effect if its fate is decided.
+    /// Rejects the promise. Does nothing if the promise is resolved already.
     pub fn reject(&self, reason: impl Into<Reason>) {
         self.settle(Err(reason.into()));
     }
 
-    /// Leaves the promise to become what `other` becomes: two microtasks later for a promise, one for a
-    /// [`Thenable`](super::Thenable). JavaScript's `resolve(promise)` (N16). Without effect if its fate is decided.
+    /// Resolves the promise with `other`, whose result it adopts: JavaScript's `resolve(promise)`.
+    /// That takes two microtasks more for a promise, one more for a [`Thenable`](super::Thenable).
+    /// Does nothing if the promise is resolved already.
     pub fn adopt(&self, other: impl PromiseLike<Output = T>) {
         if !self.is_resolved.replace(true) {
             other.settle(Self {
@@ -365,7 +393,7 @@ impl<T: Clone + 'static> Deferred<T> {
         }
     }
 
-    /// Settles it as another promise is, after a microtask.
+    /// Settles the promise like `other`; a microtask registers the reaction.
     pub(super) fn settle_as(self, other: Promise<T>) {
         if Rc::ptr_eq(&self.promise.0, &other.0) {
             return self.reject(Error::chaining_cycle());
@@ -376,7 +404,7 @@ impl<T: Clone + 'static> Deferred<T> {
             .queue(move || other.react(move |result| promise.settle(result)));
     }
 
-    /// Has `then` settle it, by a microtask; its panic rejects it.
+    /// Queues a microtask that calls `then` to settle the promise. Its panic rejects the promise.
     pub(super) fn settle_by(self, then: impl FnOnce(Self) + 'static) {
         self.promise().queue(move || {
             if let Err(reason) = catch(|| then(self.clone())) {
@@ -391,7 +419,7 @@ impl<T: Clone + 'static> Deferred<T> {
         }
     }
 
-    /// Settles it with what `f` returns; a panic of `f` rejects it.
+    /// Settles the promise with the result of `f`. A panic of `f` rejects it.
     fn settle_with(&self, f: impl FnOnce() -> Result<T, Reason>) {
         self.settle(catch(f).and_then(|result| result));
     }
@@ -418,15 +446,16 @@ impl<T> fmt::Debug for Deferred<T> {
     }
 }
 
-/// Calls `f`, and catches what it [throws](super::throw), or its panic: JavaScript's `try` and `catch`.
+/// Calls `f` and catches what it [throws](super::throw), or its panic: JavaScript's `try` and
+/// `catch`.
 ///
-/// The end of the program by [`process::exit`](super::process::exit) is not caught.
+/// [`process::exit`](super::process::exit) is not caught.
 ///
 /// In plain Rust: `match f() { Ok(..) => .., Err(..) => .. }`.
 ///
 /// # Errors
 ///
-/// What was thrown.
+/// The error that `f` threw, or its panic.
 ///
 /// # Examples
 ///
@@ -451,9 +480,10 @@ pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
     })
 }
 
-/// Calls an async function: polls `future` at once, up to its first wait, inside this call (N19).
+/// Calls an async function: polls `future` at once, inside this call, up to its first wait.
 ///
-/// It goes on by itself; the promise has its output. A panic, or [`throw`](super::throw), rejects the promise.
+/// The future continues by itself, and its output fulfils the returned promise. A panic or
+/// [`throw`](super::throw) rejects the promise.
 ///
 /// In plain Rust: [`spawn`](crate::spawn), which first polls in the microtask lane.
 ///
@@ -471,7 +501,7 @@ pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
 ///     let called = Rc::new(Cell::new(false));
 ///     let mark = called.clone();
 ///     let promise = call(async move { mark.set(true) });
-///     assert!(called.get(), "before anybody awaits it");
+///     assert!(called.get(), "before it is awaited");
 ///     promise.await.unwrap();
 /// });
 /// ```
@@ -484,11 +514,22 @@ where
     start(future, Deferred::settle, Ok)
 }
 
-/// The same for a function that may fail: an error rejects the promise.
+/// Calls an async function that may fail, like [`call`]. An error rejects the promise.
 ///
 /// # Panics
 ///
-/// As [`call`].
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, try_call};
+///
+/// run(async {
+///     let parsed = try_call(async { "x".parse::<i32>() });
+///     assert!(parsed.await.is_err());
+/// });
+/// ```
 #[track_caller]
 pub fn try_call<F, T, E>(future: F) -> Promise<T>
 where
@@ -501,12 +542,15 @@ where
     })
 }
 
-/// Calls an async function that returns a promise or a [`Thenable`](super::Thenable) without awaiting it: what becomes of
-/// it becomes of the function's own promise, two microtasks later than a plain value would, or one (N15).
+/// Calls an async function that returns a promise or a [`Thenable`](super::Thenable) without
+/// awaiting it, like [`call`].
+///
+/// The promise of the function adopts the returned one: two microtasks later than a plain value for
+/// a promise, one later for a thenable.
 ///
 /// # Panics
 ///
-/// As [`call`].
+/// When no loop runs on this thread.
 #[track_caller]
 pub fn call_returning<F>(future: F) -> Promise<<F::Output as PromiseLike>::Output>
 where
@@ -541,14 +585,15 @@ where
         };
         drop(core.spawn_eager(function, Location::caller()));
         if core.panic_policy.program_has_exited() {
-            // The function has ended the program; its task has kept that to itself.
+            // The function has called `process::exit`. Its task has swallowed the unwinding, so it
+            // starts again here.
             resume_unwind(Box::new(ExitRequest));
         }
     }
     promise
 }
 
-/// A future whose panic is a reason.
+/// A future that returns its panic as a reason.
 struct Catching<F>(Pin<Box<F>>);
 
 impl<F: Future> Future for Catching<F> {
@@ -561,7 +606,8 @@ impl<F: Future> Future for Catching<F> {
         match polled {
             Ok(poll) => poll.map(Ok),
             Err(payload) if payload.is::<ExitRequest>() => {
-                // A task keeps its panics; this one is none of it. The lanes go, and with them the drain ends.
+                // `process::exit` unwinds through the task. It must not become the panic of the
+                // task. Clearing the lanes stops the drain.
                 Node::current().drop_lanes();
                 Poll::Pending
             }

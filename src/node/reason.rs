@@ -1,4 +1,4 @@
-//! Why something failed: an error that was thrown or that rejects a promise.
+//! The reason of a failure: an error that was thrown or that rejects a promise.
 
 use std::any::Any;
 use std::error::Error;
@@ -13,9 +13,10 @@ use crate::executor::join::panic_message;
 use crate::raw::task::Payload;
 use crate::raw::thread_bound::ThreadBound;
 
-/// Why a promise was rejected, or what nobody has caught: an error, or the payload of a panic. Cheap to clone.
+/// The reason of a rejected promise or of an uncaught exception: an error, or the payload of a
+/// panic. It is cheap to clone.
 ///
-/// Any error becomes one by `?` or [`From`]; [`Reason::new`] takes a text.
+/// Any error converts into a reason by `?` or [`From`]; [`Reason::new`] also takes a text.
 ///
 /// # Examples
 ///
@@ -36,12 +37,12 @@ enum Inner {
 }
 
 impl Reason {
-    /// A reason that is a text, as `new Error(text)`; also of a boxed error.
+    /// Creates a reason from a text, as `new Error(text)` does, or from a boxed error.
     pub fn new(error: impl Into<Box<dyn Error>>) -> Self {
         Self(Rc::new(Inner::Error(error.into())))
     }
 
-    /// What a panic carries.
+    /// Creates the reason for the payload of a panic.
     pub(super) fn from_panic(payload: Payload) -> Self {
         match payload.downcast::<Thrown>() {
             Ok(thrown) => thrown.into_reason(),
@@ -49,7 +50,7 @@ impl Reason {
         }
     }
 
-    /// The error, to look at or to downcast. `None`: it is a panic.
+    /// The error. `None`: the reason is a panic.
     #[must_use]
     pub fn error(&self) -> Option<&(dyn Error + 'static)> {
         match &*self.0 {
@@ -58,7 +59,7 @@ impl Reason {
         }
     }
 
-    /// The payload of the panic. `None`: it is an error.
+    /// The payload of the panic. `None`: the reason is an error.
     #[must_use]
     pub fn panic(&self) -> Option<&(dyn Any + Send)> {
         match &*self.0 {
@@ -67,7 +68,8 @@ impl Reason {
         }
     }
 
-    /// The error, if it is of this type, also one that a panic carries. Other payloads: [`panic`](Self::panic).
+    /// The error if it is of type `T`, including one that a panic carries. For other payloads use
+    /// [`panic`](Self::panic).
     #[must_use]
     pub fn downcast_ref<T: Error + 'static>(&self) -> Option<&T> {
         match &*self.0 {
@@ -76,8 +78,8 @@ impl Reason {
         }
     }
 
-    /// The kind of error, such as `TypeError`: that of an [`Error`](super::Error); `AggregateError`; or `Error`, for
-    /// errors of other types, texts and panics.
+    /// The name of the error, such as `TypeError`: the name of an [`Error`](super::Error),
+    /// `AggregateError`, or `Error` for errors of other types, texts and panics.
     #[must_use]
     pub fn name(&self) -> &str {
         let error = self.error();
@@ -88,7 +90,7 @@ impl Reason {
         }
     }
 
-    /// Node's code: that of an [`Error`](super::Error), or of an error of the system such as `ENOENT`.
+    /// Node's code: the code of an [`Error`](super::Error), or of an OS error, such as `ENOENT`.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         let error = self.error()?;
@@ -98,7 +100,7 @@ impl Reason {
         }
     }
 
-    /// Unwinds with the panic it was, or as [`throw`] does.
+    /// Resumes the panic, or throws the error as [`throw`] does.
     #[track_caller]
     pub(super) fn raise(self) -> ! {
         match Rc::try_unwrap(self.0) {
@@ -133,14 +135,15 @@ impl fmt::Debug for Reason {
     }
 }
 
-/// What [`throw`] unwinds with: the reason itself for its own thread, the text for others.
+/// The panic payload of [`throw`]: the reason for its own thread, the text for other threads.
 pub(super) struct Thrown {
     reason: ThreadBound<Reason>,
     text: String,
 }
 
 impl Thrown {
-    /// Unwinds with the reason where someone will look at it; elsewhere with its text, as any panic.
+    /// Unwinds with the reason where code of this module will catch it. Elsewhere it unwinds with
+    /// the text, as any panic does.
     #[track_caller]
     fn unwind(reason: Reason) -> ! {
         let text = reason.to_string();
@@ -163,17 +166,30 @@ impl Thrown {
     }
 }
 
-/// Unwinds with an error, as JavaScript's `throw`. Who catches it gets the error itself.
+/// Throws an error, as JavaScript's `throw` does: unwinds with it. [`catch`](super::catch) returns
+/// the error itself.
 ///
-/// It is a panic that the panic hook does not report, as who catches it, or [`run`](super::run), tells. (Where neither is
-/// there, it is a plain panic with the error's text.) In a function called by [`call`](super::call) it rejects the promise; elsewhere it goes to the
-/// listeners of [`process::on_uncaught_exception`](super::process::on_uncaught_exception).
+/// In a function called by [`call`](super::call), the error rejects the promise. Elsewhere the
+/// listeners of [`process::on_uncaught_exception`](super::process::on_uncaught_exception) receive
+/// it.
+///
+/// The panic hook does not report this panic: [`run`](super::run) or the catching code does.
+/// Outside of a program and of catching code it is a plain panic with the error's text.
 ///
 /// In plain Rust: `return Err(..)`.
 ///
 /// # Panics
 ///
-/// That is what it does.
+/// Always: this is how it unwinds.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Error, catch, throw};
+///
+/// let caught = catch(|| throw(Error::new("no"))).unwrap_err();
+/// assert_eq!(caught.to_string(), "no");
+/// ```
 #[track_caller]
 pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
     Thrown::unwind(Reason::new(error))

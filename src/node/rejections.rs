@@ -1,7 +1,8 @@
-//! Rejected promises that nobody waits for (N23).
+//! Rejected promises without a handler.
 //!
-//! They are looked at when both lanes are empty, inside the drain: who begins to wait in the same drain is in time. The
-//! look is a microtask that puts itself off while anything else is queued.
+//! The check runs inside the drain, once both lanes are empty, so a handler that is added in the
+//! same drain is in time. The check is a microtask that queues itself again while anything else is
+//! queued.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,9 +14,9 @@ use crate::raw::call::Call;
 
 #[derive(Default)]
 pub(super) struct Rejections {
-    /// Not yet reported, in the order of rejection.
+    /// The rejections that were not reported yet, in the order of rejection.
     unhandled: RefCell<Vec<Rc<Rejection>>>,
-    /// Reported, and handled since.
+    /// The rejections that were handled after their report.
     handled_late: RefCell<Vec<Rc<Rejection>>>,
     is_check_queued: Cell<bool>,
 }
@@ -35,7 +36,7 @@ impl Lane {
     }
 }
 
-/// One rejection that had nobody when it happened.
+/// A rejection whose promise had no handler at that time.
 pub(super) struct Rejection {
     reason: Reason,
     is_handled: Cell<bool>,
@@ -43,7 +44,7 @@ pub(super) struct Rejection {
 }
 
 impl Rejections {
-    /// A promise was rejected, and nobody waits for it.
+    /// Adds the rejection of a promise without a handler.
     pub(super) fn add(&self, node: &Rc<Node>, reason: Reason) -> Rc<Rejection> {
         let rejection = Rc::new(Rejection {
             reason,
@@ -55,7 +56,7 @@ impl Rejections {
         rejection
     }
 
-    /// Somebody waits for it after all.
+    /// Marks a rejection as handled.
     pub(super) fn handled(&self, node: &Rc<Node>, rejection: &Rc<Rejection>) {
         rejection.is_handled.set(true);
         if rejection.is_reported.get() {
@@ -70,7 +71,8 @@ impl Rejections {
         }
     }
 
-    /// Queues the look at the end of a lane; at the program's end, of the only one that is drained.
+    /// Queues the check at the end of a lane. While the program exits, only the microtask lane is
+    /// drained.
     fn put_off(&self, node: &Rc<Node>, lane: Lane) {
         if let Some(core) = node.core() {
             let is_exiting = node.process.is_exiting();
@@ -84,12 +86,13 @@ impl Rejections {
         }
     }
 
-    /// Looks, if both lanes are empty; `lane` is the one this came from.
+    /// Reports the rejections if both lanes are empty; `lane` is the lane that ran this check.
     fn check(&self, node: &Rc<Node>, lane: Lane) {
         let Some(core) = node.core() else { return };
         let is_exiting = node.process.is_exiting();
         if core.lane.has_microtasks() || !(is_exiting || core.lane.is_empty()) {
-            // To the end of the other lane: in its own it would keep the drain from the other.
+            // The check goes to the other lane: a lane is drained until it is empty, so in its own
+            // lane the check would run again and again before the other lane gets its turn.
             return self.put_off(node, lane.other());
         }
         self.is_check_queued.set(false);
@@ -97,7 +100,8 @@ impl Rejections {
         for rejection in handled {
             node.process.handled_late.emit(&rejection.reason);
         }
-        // Those of this moment: one that is handled by the report of another is reported all the same.
+        // The list is fixed before the first report: a rejection that the listener of another
+        // report handles is still reported.
         let mut unhandled = self.unhandled.take();
         unhandled.retain(|rejection| !rejection.is_handled.get());
         let mut unhandled = unhandled.into_iter();
@@ -120,7 +124,7 @@ impl Rejections {
     }
 }
 
-/// Keeps those that were not looked at if a panic leaves the loop.
+/// Puts the unreported rejections back if a panic leaves the loop.
 struct Rest<'a> {
     node: &'a Rc<Node>,
     unhandled: &'a mut std::vec::IntoIter<Rc<Rejection>>,

@@ -1,7 +1,8 @@
-//! Who tells of a panic: the panic hook, or those of the program who are handed it.
+//! Decides whether the panic hook reports a panic or the program handles it.
 //!
-//! Node prints nothing for an exception that a listener of `uncaughtException` gets, nor for one that a promise carries
-//! away from there. The panic hook does not know of either, so [`install`] puts one before it that does.
+//! Node prints nothing for an exception that a listener of `uncaughtException` receives, nor for
+//! one that rejects a promise. The default panic hook knows neither, so [`install`] puts a hook in
+//! front of it.
 
 use std::cell::Cell;
 use std::panic;
@@ -12,11 +13,11 @@ use crate::event_loop::core::Core;
 use crate::event_loop::current;
 
 thread_local! {
-    /// How many calls on this thread catch a panic for a promise, a stream or a caller.
+    /// The number of calls on this thread that catch a panic for a promise, a stream or a caller.
     static CATCHING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A call that catches panics, as long as this lives.
+/// Marks a call that catches panics, as long as this value lives.
 pub(super) struct Catching(());
 
 impl Catching {
@@ -32,11 +33,12 @@ impl Drop for Catching {
     }
 }
 
-/// Puts a hook before the process's panic hook, once. It is silent where the program is told.
+/// Puts a hook in front of the panic hook of the process, once. It prints nothing for panics that
+/// the program handles.
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     if std::thread::panicking() {
-        // Hooks cannot be set now; a later program does it.
+        // A panicking thread cannot set a hook; a later program installs it.
         return;
     }
     INSTALLED.call_once(|| {
@@ -49,7 +51,8 @@ pub(super) fn install() {
     });
 }
 
-/// Whether a panic of this moment goes to a listener for what is uncaught, or to the parent of a worker.
+/// Returns whether a panic now would reach a listener for uncaught exceptions, or the parent of a
+/// worker.
 fn is_program_told() -> bool {
     current::with(|core| {
         let Some((core, node)) = core.and_then(|core| Some((core, Node::known(core)?))) else {
@@ -59,12 +62,13 @@ fn is_program_told() -> bool {
     })
 }
 
-/// Whether the panic is that of a spawned task, which its handle gets, and only that.
+/// Returns whether the panic is of a spawned task, whose join handle alone receives it.
 fn is_in_plain_task(core: &Core) -> bool {
     core.polls_task() && CATCHING.get() == 0
 }
 
-/// Whether an error that is thrown now is caught by something of this module, which knows what it is.
+/// Returns whether code of this module, which knows the payload, would catch an error that is
+/// thrown now.
 pub(super) fn is_looked_at() -> bool {
     let has_program = |core: &Core| {
         Node::known(core).is_some_and(|node| node.process.is_program() || node.process.listens())

@@ -1,8 +1,8 @@
-//! A program from its first line to its exit code.
+//! Runs a Node program, from its main function to its exit code.
 //!
 //! ```text
-//!   main, up to its first await ─> drain ─> the loop, until it runs dry ─> beforeExit ─> drain ─┬─> exit
-//!                                             └────────────── alive again ─────────────────────┘
+//!   main, up to its first await ─> drain ─> the loop, until done ─> beforeExit ─> drain ─┬─> exit
+//!                                              └─────────── alive again ─────────────────┘
 //! ```
 
 use std::cell::Cell;
@@ -26,26 +26,29 @@ use crate::site::Site;
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
 
-/// The exit code of a program that is ended by a panic or a rejection.
+/// The exit code of a program that an uncaught panic or an unhandled rejection has ended.
 const UNCAUGHT: i32 = 1;
 
-/// The exit code of a program that is ended by a listener of those.
+/// The exit code of a program that a panic of a listener for those has ended.
 const LISTENER_AT_FAULT: i32 = 7;
 
-/// Runs `main` as a Node program, on a loop made for it.
+/// Runs `main` as a Node program, on a loop of its own.
 ///
-/// The first poll of `main` is the main program: a drain of the lanes follows, then the loop starts (N5). The program
-/// ends when nothing is left that could happen; [`process`](super::process) has the events of the end.
+/// The first poll of `main` is the main program. A drain of the lanes follows, then the loop
+/// starts. The program ends when nothing keeps the loop alive; [`process`](super::process) has the
+/// events of the exit.
 ///
-/// # What nobody catches
+/// # Uncaught errors
 ///
-/// A panic of a callback, a tick or a microtask, and a promise that is rejected and not handled, end the program as in
-/// Node: the listeners of [`on_exit`](super::process::on_exit) are told the code 1, standard error says what it was, and
-/// the [`Exit`] has the code. If nobody looks at that either, the panic goes on when the `Exit` is dropped.
+/// A panic of a callback, a tick or a microtask, and a rejected promise without a handler, end the
+/// program as in Node. The listeners of [`on_exit`](super::process::on_exit) receive the code 1,
+/// the error is printed to standard error, and the [`Exit`] has the code. If the code is not read
+/// either, the panic resumes when the `Exit` is dropped.
 ///
 /// # Panics
 ///
-/// When the system has no descriptors left for a loop, and when called while a loop runs on this thread.
+/// When the loop cannot be created (an OS error of `epoll_create1` or `eventfd`, such as `EMFILE`),
+/// and when a loop already runs on this thread.
 ///
 /// # Examples
 ///
@@ -63,15 +66,27 @@ const LISTENER_AT_FAULT: i32 = 7;
 pub fn run<F: Future>(main: F) -> Exit<F::Output> {
     match EventLoop::new() {
         Ok(mut event_loop) => run_on(&mut event_loop, main),
-        Err(error) => panic!("cannot make an event loop: {error}"),
+        Err(error) => panic!("cannot create an event loop: {error}"),
     }
 }
 
-/// The same on a loop of the caller's, for its options: a paused clock, a pool of its own.
+/// Runs `main` as a Node program on an existing loop, for example one with a paused clock or a pool
+/// of its own; otherwise like [`run`].
 ///
 /// # Panics
 ///
-/// As [`run`].
+/// When a loop already runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, node};
+///
+/// let mut event_loop = EventLoop::new()?;
+/// let exit = node::run_on(&mut event_loop, async { 6 * 7 });
+/// assert_eq!(exit.into_output(), Some(42));
+/// # std::io::Result::Ok(())
+/// ```
 #[track_caller]
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {
     let exit = run_at(event_loop, main, Location::caller(), false);
@@ -82,7 +97,7 @@ pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output>
     exit
 }
 
-/// The program of a worker: what ends it is for its parent to tell.
+/// Runs the program of a worker. Its parent reports an uncaught error.
 pub(super) fn run_worker<F: Future>(
     event_loop: &mut EventLoop,
     main: F,
@@ -99,7 +114,7 @@ fn run_at<F: Future>(
     has_parent: bool,
 ) -> Exit<F::Output> {
     let core = event_loop.handle().core().clone();
-    // Panics here, before anything has begun, if a loop runs on this thread.
+    // This panics before anything has begun, if a loop runs on this thread.
     current::refuse_inside_a_run();
     let node = Node::of(&core);
     node.begin(&core, has_parent);
@@ -111,7 +126,7 @@ fn run_at<F: Future>(
                 let by_itself = if is_done() { 0 } else { UNSETTLED_MAIN };
                 exit_code = node.process.exit_code().unwrap_or(by_itself);
                 core.running(|| node.emit_natural_exit(&core, exit_code));
-                // A listener may have set another.
+                // A listener may have set another code.
                 exit_code = node.process.exit_code().unwrap_or(exit_code);
             }
         }))
@@ -136,11 +151,11 @@ fn run_at<F: Future>(
     }
 }
 
-/// The main program, then the loop, until it is not to be revived.
+/// Runs the main program, then the loop, until `beforeExit` does not revive it.
 fn live(core: &Rc<Core>, node: &Node) {
     core.running(|| {
         core.contain(|| core.main_future.call());
-        // Also if it has panicked (N77).
+        // The drain also runs if the main program has panicked (N77).
         core.contain(|| core.drain());
     });
     while !core.panic_policy.program_has_exited() {
@@ -161,40 +176,41 @@ fn live(core: &Rc<Core>, node: &Node) {
     }
 }
 
-/// Nobody has caught the panic: it ends the program. Returns the exit code.
+/// Ends the program after an uncaught panic. Returns the exit code.
 fn fail(core: &Rc<Core>, node: &Node) -> i32 {
     if node.process.is_listener_at_fault() {
         return LISTENER_AT_FAULT;
     }
-    // Whatever was set before; the listeners of the end may set another.
+    // This replaces any code that was set before. The listeners of `exit` may set another.
     node.process.set_exit_code(UNCAUGHT);
     core.panic_policy.begin();
     let told = catch_unwind(AssertUnwindSafe(|| {
         core.running(|| node.emit_exit(UNCAUGHT));
     }));
-    // A panic there changes nothing: the first one counts.
+    // A panic of these listeners is dropped: the first panic counts.
     if let Err(payload) = told {
         discard(payload);
     }
     node.process.exit_code().unwrap_or(UNCAUGHT)
 }
 
-/// Says what has ended the program, and where it came from. The panic hook has told of panics.
+/// Prints the error that has ended the program, and its origin. The panic hook has already printed
+/// panics.
 fn tell(node: &Node, payload: &Payload) {
     let text = payload.downcast_ref::<Thrown>().map(Thrown::text);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
-            eprintln!("phaseloop: a promise was rejected and nobody handled it: {text}");
+            eprintln!("phaseloop: unhandled rejection: {text}");
         }
         (Origin::UnhandledRejection, None) => {
-            eprintln!("phaseloop: the panic has rejected a promise, and nobody handled that");
+            eprintln!("phaseloop: unhandled rejection: the panic above has rejected a promise");
         }
         (Origin::UncaughtException, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
         (Origin::UncaughtException, None) => {}
     }
 }
 
-/// How a program ended. A `main` function may return it: the process then has its [code](Self::code).
+/// The outcome of a program. If `main` returns it, the process exits with its [code](Self::code).
 ///
 /// ```no_run
 /// use phaseloop::node::{Exit, run};
@@ -204,37 +220,38 @@ fn tell(node: &Node, payload: &Payload) {
 /// }
 /// ```
 ///
-/// If the program was ended by a panic that nobody caught, and nobody asks for the code, that panic goes on when this is
-/// dropped: it does not get lost, and a test that runs a program fails by it.
+/// If an uncaught panic has ended the program and the code is not read, the panic resumes when this
+/// is dropped. It is not lost, and a test that runs such a program fails.
 pub struct Exit<T> {
     code: i32,
-    /// What was pending if the main future was.
+    /// A description of the pending tasks, if the main future was pending.
     pending: Option<Box<str>>,
     output: Option<T>,
-    /// What nobody has caught, until somebody has seen the code.
+    /// The uncaught panic, until the code is read.
     uncaught: Cell<Option<Payload>>,
 }
 
 impl<T> Exit<T> {
-    /// The exit code: that of [`exit`](super::process::exit) or [`set_exit_code`](super::process::set_exit_code), or 1 if a
-    /// panic or a rejection that nobody caught has ended the program, 7 if a listener of those has, 13 if the loop ran dry
-    /// while the main future was pending, or 0.
+    /// The exit code: the one of [`exit`](super::process::exit) or
+    /// [`set_exit_code`](super::process::set_exit_code). Otherwise it is 1 if an uncaught panic or
+    /// an unhandled rejection has ended the program, 7 if a listener for those has panicked, 13 if
+    /// the loop ran out of work while the main future was pending, or 0.
     #[must_use]
     pub fn code(&self) -> i32 {
         drop(self.uncaught.take());
         self.code
     }
 
-    /// What nobody has caught, for somebody who will tell.
+    /// Takes the uncaught panic, for a caller that reports it.
     pub(super) fn take_uncaught(&self) -> Option<Payload> {
         self.uncaught.take()
     }
 
-    /// What the main future returned; `None` if it did not.
+    /// The output of the main future; `None` if it did not complete.
     ///
     /// # Panics
     ///
-    /// With the panic that has ended the program, unless somebody has asked for the [`code`](Self::code).
+    /// With the panic that has ended the program, unless the [`code`](Self::code) was read.
     #[must_use]
     pub fn into_output(mut self) -> Option<T> {
         self.output.take()
@@ -258,7 +275,7 @@ impl<T> Termination for Exit<T> {
                 "phaseloop: nothing is left that could wake what is still pending: {pending}"
             );
         }
-        // As the system does: the low eight bits.
+        // The kernel, too, keeps only the low eight bits.
         ExitCode::from(self.code() as u8)
     }
 }

@@ -1,4 +1,5 @@
-//! What a promise may be resolved with: another promise, or anything that has a `then`.
+//! The values that a promise can be resolved with besides plain ones: another promise, or a
+//! thenable.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -36,9 +37,9 @@ mod sealed {
     }
 }
 
-/// A [`Promise`] or a [`Thenable`]: what a promise can take over.
+/// A [`Promise`] or a [`Thenable`]: a value whose result another promise can adopt.
 pub trait PromiseLike: sealed::Sealed<Self::Output> {
-    /// What it is fulfilled with.
+    /// The type of the value.
     type Output: Clone + 'static;
 }
 
@@ -54,8 +55,10 @@ impl<T: Clone + 'static> PromiseLike for Thenable<T> {
     type Output = T;
 }
 
-/// An object with a function `then`, which is called by a microtask of whoever awaits it or resolves a promise with it, and
-/// which settles that promise through the [`Deferred`] it is given.
+/// Creates a thenable: an object with a function `then`.
+///
+/// When the thenable is awaited, or when a promise is resolved with it, a microtask calls `then`,
+/// which settles the promise through the [`Deferred`] that it receives.
 ///
 /// # Examples
 ///
@@ -64,7 +67,8 @@ impl<T: Clone + 'static> PromiseLike for Thenable<T> {
 ///
 /// run(async {
 ///     assert_eq!(thenable(|deferred| deferred.resolve(1)).await.unwrap(), 1);
-///     let promise = Promise::resolved(1).and_then(|n| thenable(move |deferred| deferred.resolve(n + 1)));
+///     let next = |n| thenable(move |deferred| deferred.resolve(n + 1));
+///     let promise = Promise::resolved(1).and_then(next);
 ///     assert_eq!(promise.await.unwrap(), 2);
 /// });
 /// ```
@@ -74,17 +78,29 @@ pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) ->
     }
 }
 
-/// What is not a promise, but can be awaited like one. Made by [`thenable`].
+/// An object that is not a promise but can be awaited like one, returned by [`thenable`].
 ///
-/// Awaiting it takes two microtasks if its function resolves at once (N14); a promise that is resolved with it is settled
-/// after one, where another promise takes two (N16).
+/// Awaiting it takes two microtasks if its function resolves at once. A promise that is resolved
+/// with it is settled after one microtask, where another promise takes two.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Thenable, run, thenable};
+///
+/// run(async {
+///     let answer: Thenable<u32> = thenable(|deferred| deferred.resolve(42));
+///     assert_eq!(answer.into_promise().await.unwrap(), 42);
+/// });
+/// ```
 #[must_use = "its function is called when it is awaited, or when a promise is resolved with it"]
 pub struct Thenable<T> {
     then: Box<dyn FnOnce(Deferred<T>)>,
 }
 
 impl<T: Clone + 'static> Thenable<T> {
-    /// A promise that is resolved with this. JavaScript's `Promise.resolve(thenable)`.
+    /// Returns a promise that is resolved with this thenable: JavaScript's
+    /// `Promise.resolve(thenable)`.
     ///
     /// # Panics
     ///

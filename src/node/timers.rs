@@ -1,7 +1,8 @@
 //! `set_timeout` and `set_interval`.
 //!
-//! All timers of a loop share one timer of the loop. When it fires, a *pass* calls those that are due, list by list, and
-//! drains the lanes between them: `timers/pass.rs` is the algorithm, `timers/lists.rs` what it works on.
+//! All timers of this module share one timer of their loop. When it fires, a *pass* runs the due
+//! timers, list by list, and drains the lanes between them. `timers/pass.rs` is the algorithm,
+//! `timers/lists.rs` its data structure.
 
 mod listing;
 mod lists;
@@ -27,16 +28,17 @@ use crate::site::Site;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
 ///
-/// The closure comes last, as everywhere in Rust. The delay counts from now by the millisecond clock; see [`Delay`] for odd
-/// ones. The timer keeps the loop alive; dropping the returned handle changes nothing. A timer that is to fire again after
-/// it has fired is one of [`set_timeout_mut`].
+/// The closure comes last, as everywhere in Rust. The delay counts from now, in whole milliseconds;
+/// see [`Delay`] for negative and long ones. The timer keeps the loop alive. Dropping the returned
+/// handle does not stop it. Use [`set_timeout_mut`] for a timer that can fire again after a
+/// [`refresh`](Timeout::refresh).
 ///
 /// In plain Rust: [`sleep`](crate::time::sleep) in a task.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. A panic of the callback goes to the listeners of
-/// [`process::on_uncaught_exception`], or, if there are none, out of the call that runs the loop.
+/// When no loop runs on this thread. The listeners of [`process::on_uncaught_exception`] receive a
+/// panic of the callback; without a listener, it leaves the call that runs the loop.
 ///
 /// # Examples
 ///
@@ -57,15 +59,15 @@ pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -
     Timeout::start(callback, delay.into(), false, Location::caller())
 }
 
-/// Calls `callback` after `delay`, and again after each [`refresh`](Timeout::refresh) of the timer; otherwise as
-/// [`set_timeout`].
+/// Calls `callback` after `delay`, and again after each [`refresh`](Timeout::refresh) of the timer;
+/// otherwise like [`set_timeout`].
 ///
-/// The callback is given the timer, so that it can refresh it. The timer holds the callback until it is cleared, or until
-/// it is over and its last handle is dropped.
+/// The callback receives the timer, so that it can refresh it. The callback is dropped when the
+/// timer is cleared, or when the timer has fired and its last handle is dropped.
 ///
 /// # Panics
 ///
-/// As [`set_timeout`].
+/// When no loop runs on this thread; for a panic of the callback see [`set_timeout`].
 ///
 /// # Examples
 ///
@@ -91,16 +93,17 @@ pub fn set_timeout_mut(
     Timeout::start(callback, delay.into(), false, Location::caller())
 }
 
-/// Calls `callback` again and again, `delay` after the start of the call before; otherwise as [`set_timeout`].
+/// Calls `callback` repeatedly, each time `delay` after the start of the previous call; otherwise
+/// like [`set_timeout`].
 ///
-/// The callback is given the timer, so that it can stop it. Nothing is caught up: a callback that takes longer than the
-/// delay is called again in the next pass, once.
+/// The callback receives the timer, so that it can stop it. Missed calls are skipped: a callback
+/// that takes longer than the delay is called once in the next pass.
 ///
 /// In plain Rust: [`interval`](crate::time::interval).
 ///
 /// # Panics
 ///
-/// As [`set_timeout`].
+/// When no loop runs on this thread; for a panic of the callback see [`set_timeout`].
 ///
 /// # Examples
 ///
@@ -123,19 +126,20 @@ pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 's
     Timeout::start(callback, delay.into(), true, Location::caller())
 }
 
-/// Stops a timer of either kind: it is not called any more, also if it is due in the running pass (N50).
+/// Stops a timeout or an interval. Its callback does not run any more, even if it is due in the
+/// running pass.
 ///
-/// Without effect on one that is over.
+/// Stopping a timer that has fired or was stopped does nothing.
 pub fn clear_timeout(timeout: &Timeout) {
     timeout.close();
 }
 
-/// The same as [`clear_timeout`].
+/// Stops an interval or a timeout; see [`clear_timeout`].
 pub fn clear_interval(interval: &Timeout) {
     interval.close();
 }
 
-/// Stops the timer of this number; without effect if there is none (N53).
+/// Stops the timer with this id. Does nothing if there is none.
 ///
 /// # Panics
 ///
@@ -148,7 +152,18 @@ pub fn clear_timeout_by_id(id: TimeoutId) {
     }
 }
 
-/// The number of a timer; see [`Timeout::id`]. It can be printed and parsed.
+/// The id of a timer, returned by [`Timeout::id`]. It can be printed and parsed.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{TimeoutId, clear_timeout_by_id, run, set_timeout};
+///
+/// run(async {
+///     let text = set_timeout(1, || unreachable!()).id().to_string();
+///     clear_timeout_by_id(text.parse::<TimeoutId>().unwrap());
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeoutId(u64);
 
@@ -166,41 +181,57 @@ impl FromStr for TimeoutId {
     }
 }
 
-/// A timer made by [`set_timeout`], [`set_timeout_mut`] or [`set_interval`]; clones are the same timer.
+/// A timer, returned by [`set_timeout`], [`set_timeout_mut`] and [`set_interval`]. Clones refer to
+/// the same timer.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Timeout, run, set_timeout};
+///
+/// run(async {
+///     let idle: Timeout = set_timeout(60_000, || println!("idle for a minute"));
+///     idle.unref(); // the program may end before
+///     set_timeout(1, move || {
+///         idle.refresh(); // something has happened: count from now
+///     });
+/// });
+/// ```
 //
-// The lists of the loop hold one reference to its state. When the last other one is dropped and the timer is not armed, the
-// state is theirs alone, to be the next timer's.
+// The lists hold one reference to the state. When the last other reference is dropped and the timer
+// is not armed, the lists reuse the state for the next timer.
 #[derive(Clone)]
 pub struct Timeout(Rc<TimeoutState>);
 
 struct TimeoutState {
     node: Rc<Node>,
-    /// Its place in the lists; [`ItemKey::NOWHERE`] when the loop is gone.
+    /// The slot in the lists; [`ItemKey::NOWHERE`] once the loop was dropped.
     item: Cell<ItemKey>,
-    /// Whether it stands in a list.
+    /// Whether the timer is in a list.
     is_armed: Cell<bool>,
     duration: Cell<u32>,
     repeats: Cell<bool>,
-    /// The line that made it.
+    /// The caller that created the timer.
     site: Cell<Site>,
-    /// When it was started last, in milliseconds of the loop.
+    /// The time of the last start, in milliseconds of the loop.
     start: Cell<u64>,
-    /// Its number, if somebody has asked for it.
+    /// The id, if it was requested; otherwise 0.
     id: Cell<u64>,
     referenced: Cell<bool>,
-    /// It has fired or was cleared: it does not count among those that keep the loop alive.
+    /// Whether the timer has fired or was cleared. It does not keep the loop alive then.
     is_over: Cell<bool>,
-    /// It was cleared: nothing is called.
+    /// Whether the timer was cleared. Its callback does not run then.
     is_cleared: Cell<bool>,
-    /// It was cleared while it ran: it can never run again (N49).
+    /// Whether the timer was cleared before it was over. It can never run again then.
     is_dead: Cell<bool>,
-    /// It was called and can be called only once: there is nothing to refresh.
+    /// Whether a one-shot callback was called: a refresh has nothing to call.
     is_spent: Cell<bool>,
-    /// Taken out while it runs.
+    /// The callback; `None` while it runs.
     callback: Cell<Option<Callback>>,
 }
 
-/// What a timer calls. The types of the closures are erased, so that the states of all timers are alike.
+/// The callback of a timer. The types of the closures are erased, so that the state of one timer
+/// can be reused for any other.
 enum Callback {
     Once(Call),
     Again(Repeated),
@@ -228,7 +259,7 @@ impl TimeoutState {
         })
     }
 
-    /// Begins as a new timer.
+    /// Initializes the state for a new timer.
     #[inline]
     fn begin(&self, callback: Callback, duration: u32, repeats: bool, site: Site) {
         self.duration.set(duration);
@@ -261,12 +292,15 @@ impl Timeout {
         Self(timers.start(&core, &node, callback, duration, repeats, site))
     }
 
-    /// Starts the timer anew, as long as it was to begin with (N49).
+    /// Restarts the timer with its original delay.
     ///
-    /// It goes behind all timers of its duration. One that was cleared before it fired stays so. A timer of
-    /// [`set_timeout_mut`] that has fired is armed again, also from its own callback. One of [`set_timeout`] that has
-    /// fired has no closure left: it stays over, and a [warning](process::on_warning) says so. For an interval this moves
-    /// the next call only, and inside its callback nothing.
+    /// The timer fires after all other timers of its duration. A timer that was cleared before it
+    /// fired stays cleared.
+    ///
+    /// A timer of [`set_timeout_mut`] that has fired is armed again, also by its own callback. A
+    /// timer of [`set_timeout`] that has fired has no closure left: it stays stopped, and a
+    /// [warning](process::on_warning) is emitted. For an interval only the next call moves; inside
+    /// its callback, `refresh` has no effect.
     pub fn refresh(&self) -> &Self {
         let state = &*self.0;
         if state.is_spent.get() {
@@ -283,12 +317,12 @@ impl Timeout {
         self
     }
 
-    /// Makes the timer keep the loop alive; it does from the start. Idempotent (N51).
+    /// Makes the timer keep the loop alive, which is the default. Idempotent.
     pub fn ref_(&self) -> &Self {
         self.set_referenced(true)
     }
 
-    /// Lets the loop end before the timer is due. Idempotent (N51).
+    /// Stops the timer from keeping the loop alive. Idempotent.
     pub fn unref(&self) -> &Self {
         self.set_referenced(false)
     }
@@ -299,7 +333,7 @@ impl Timeout {
         self.0.referenced.get()
     }
 
-    /// The timer's number, for [`clear_timeout_by_id`].
+    /// The id of the timer, for [`clear_timeout_by_id`].
     #[must_use]
     pub fn id(&self) -> TimeoutId {
         let timers = &self.0.node.timers;
@@ -322,7 +356,7 @@ impl Timeout {
             state.is_dead.set(true);
             let timers = &state.node.timers;
             if !state.referenced.get() {
-                // Its list stays, even if it is empty now (N51).
+                // Node keeps the list of an unref'd timer, even if it is now empty (N51).
                 timers.unlink(state);
             } else if let Some(core) = state.node.core() {
                 let mut lists = timers.lists.borrow_mut();
@@ -335,7 +369,7 @@ impl Timeout {
                 timers.remove_reference(&core);
             }
         }
-        // One that runs is let go of when it has returned.
+        // A running callback is not here: it is dropped after it has returned.
         drop(state.callback.take());
         self
     }
@@ -354,7 +388,7 @@ impl Timeout {
         self
     }
 
-    /// The timer is over, and nobody holds it: its state is free.
+    /// Frees the state of a timer that is over and has no handle left.
     fn give_back(&self) {
         let (state, timers) = (&*self.0, &self.0.node.timers);
         if state.item.get() == ItemKey::NOWHERE {
@@ -363,7 +397,8 @@ impl Timeout {
         if state.id.get() != 0 {
             timers.by_id.borrow_mut().remove(&state.id.take());
         }
-        // Its drop may be anybody's code, which may set timers: before the place is free.
+        // Dropping the callback may run user code, which may set timers. It is dropped before the
+        // slot is free.
         drop(state.callback.take());
         let surplus = timers.lists.borrow_mut().give_back(state.item.get());
         if surplus.is_some() {
@@ -372,7 +407,8 @@ impl Timeout {
     }
 }
 
-/// A port whose original refreshes a timer after it has fired would wait for ever without a word.
+/// Warns about a refresh of a timer that cannot fire again. In Node it would fire, so a port would
+/// wait for ever without this warning.
 #[cold]
 fn warn_of_spent_timer() {
     if LoopHandle::try_current().is_some() {
@@ -384,7 +420,7 @@ fn warn_of_spent_timer() {
 impl Drop for Timeout {
     #[inline]
     fn drop(&mut self) {
-        // The lists have the other one.
+        // Two references are left: this one and the one in the lists.
         if Rc::strong_count(&self.0) == 2 && !self.0.is_armed.get() {
             self.give_back();
         }

@@ -7,17 +7,18 @@ use super::super::promise::{Deferred, Promise};
 use super::super::reason::Reason;
 use super::Promises;
 
-/// What becomes of a promise of [`all_settled`](super::all_settled) never rejects the whole.
+/// Wraps a result for [`all_settled`](super::all_settled), which no rejection of a member rejects.
 fn always<T>(result: Result<T, Reason>) -> Result<Result<T, Reason>, Reason> {
     Ok(result)
 }
 
-/// An empty place for what becomes of a promise.
+/// Creates an empty slot for the result of a promise.
 fn place<T, U>(_: &Promise<T>, _: fn(Result<T, Reason>) -> Result<U, Reason>) -> Cell<Option<U>> {
     Cell::new(None)
 }
 
-/// The whole of a tuple: each promise fills its place, and the one that fills the last resolves it.
+/// Combines a tuple of promises: each promise fills its slot, and the one that fills the last slot
+/// resolves the result.
 macro_rules! gather {
     ($promises:ident, $convert:expr, $($place:tt $value:ident)+) => {{
         let whole = Deferred::new();

@@ -1,4 +1,4 @@
-//! The system's errors in Node's words: codes, texts, and what was asked of whom.
+//! OS errors in Node's words: codes, texts, and the failed request.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use crate::error::os_error;
 use crate::sys::errno;
 
-/// What the system was asked to do.
+/// The request that failed: a system call and its operands.
 #[derive(Default)]
 pub(super) struct Request {
     pub(super) syscall: Cow<'static, str>,
     pub(super) path: Option<PathBuf>,
-    /// The second path, of calls that have two.
+    /// The second path, for calls with two paths.
     pub(super) target: Option<PathBuf>,
     pub(super) address: Option<SocketAddr>,
 }
 
-/// Node's code for an error: by its number, else by its kind, where that says enough.
+/// Returns Node's code for an error: by its number, or by its kind where only one code fits.
 pub(in crate::node) fn code_of(error: &io::Error) -> Option<&'static str> {
     os_error(error)
         .and_then(errno::name)
@@ -60,7 +60,7 @@ fn code_of_kind(kind: io::ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// What Node says for a code.
+/// Returns Node's text for a code.
 pub(super) fn text_of(code: &str) -> Option<&'static str> {
     Some(match code {
         "E2BIG" => "argument list too long",
@@ -129,10 +129,10 @@ pub(super) fn text_of(code: &str) -> Option<&'static str> {
     })
 }
 
-/// The call of the system that an operation of [`crate::fs`] fails at, by Node's name.
+/// Returns Node's name of the system call behind an operation of [`crate::fs`].
 pub(super) fn syscall_of(operation: &'static str) -> &'static str {
     match operation {
-        // Whole files are opened first.
+        // Operations on whole files begin with `open`.
         "read" | "read_to_string" | "write" | "append" => "open",
         "read_at" => "read",
         "write_at" => "write",
@@ -157,7 +157,7 @@ pub(super) fn syscall_of(operation: &'static str) -> &'static str {
     }
 }
 
-/// `ENOENT: no such file or directory, open 'x'`.
+/// Formats `ENOENT: no such file or directory, open 'x'`.
 pub(super) fn text_of_file(code: &str, request: &Request) -> String {
     let mut text = format!("{code}: {}", text_of(code).unwrap_or("unknown error"));
     let _ = write!(text, ", {}", request.syscall);
@@ -170,7 +170,7 @@ pub(super) fn text_of_file(code: &str, request: &Request) -> String {
     text
 }
 
-/// Where a socket connects to or is bound to, as Node writes it: without brackets.
+/// The peer or local address of a socket, as Node writes it: without brackets.
 pub(super) enum Place<'a> {
     None,
     Address(SocketAddr),
@@ -178,8 +178,8 @@ pub(super) enum Place<'a> {
     Name(&'a str),
 }
 
-/// `connect ECONNREFUSED 127.0.0.1:1`, `read ECONNRESET`; with the text of the code, `listen EADDRINUSE: address already in
-/// use 127.0.0.1:1`.
+/// Formats `connect ECONNREFUSED 127.0.0.1:1` or `read ECONNRESET`; with the text of the code,
+/// `listen EADDRINUSE: address already in use 127.0.0.1:1`.
 pub(super) fn text_of_socket(
     syscall: &str,
     code: &str,

@@ -1,11 +1,11 @@
-//! Messages.
+//! The messages of the channel.
 
 use std::fmt::{self, Write as _};
 
-/// A value in JSON: what parent and child send each other.
+/// A message between parent and child: a value as JSON text.
 ///
-/// It is the text; a library such as `serde_json` makes it and takes it apart. Texts, numbers and booleans can be sent as
-/// they are.
+/// A library such as `serde_json` writes and parses the text. Strings, numbers and booleans convert
+/// by [`From`].
 ///
 /// # Examples
 ///
@@ -23,7 +23,8 @@ pub struct Json {
 }
 
 impl Json {
-    /// A value that is JSON already. It is not checked; line breaks, which can stand between its parts only, become spaces.
+    /// Wraps a text that is JSON already, without a check. Line breaks become spaces, since a
+    /// message is one line; in JSON they only occur between tokens.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         let mut text = text.into();
@@ -33,13 +34,13 @@ impl Json {
         Self { text }
     }
 
-    /// The JSON.
+    /// The JSON text.
     #[must_use]
     pub fn as_text(&self) -> &str {
         &self.text
     }
 
-    /// The text that it is the JSON of; `None` if it is the JSON of something else.
+    /// The string that this is the JSON of; `None` if the value is not a string.
     #[must_use]
     pub fn to_text_value(&self) -> Option<String> {
         let quoted = self.text.trim();

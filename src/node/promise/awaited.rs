@@ -1,4 +1,4 @@
-//! A promise that is awaited.
+//! The future of a promise that is awaited.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -31,12 +31,12 @@ impl<T: Clone + 'static> IntoFuture for &Promise<T> {
     }
 }
 
-/// A promise that is being awaited: ready one microtask after it is settled, or after the first
-/// poll (N12, N13).
+/// The future of a [`Promise`] that is awaited. It is ready one microtask after the promise is
+/// settled; for a settled promise, one microtask after the first poll.
 ///
 /// # Cancel safety
 ///
-/// Nothing is lost; the promise goes on.
+/// Dropping the future loses nothing; the promise is not affected.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Awaited<T> {
     promise: Promise<T>,

@@ -1,4 +1,4 @@
-//! The timers of this module in a report of their loop.
+//! The entries of these timers in the report of their loop.
 
 use super::pass::{MILLISECOND, TimerLists, now};
 use crate::event_loop::api::report::{Due, Waiting};

@@ -1,14 +1,15 @@
-//! Timers in lists by duration, as Node keeps them (N41).
+//! Timers in lists by duration, as Node keeps them.
 //!
-//! Timers of one duration expire in the order in which they were started, so a list of them needs no sorting; only the
-//! lists stand in a queue, by the expiry of each. That expiry is set when a list is made and when its head is found not
-//! to be due, nowhere else: it may be that of a timer which is gone (N45). The order of timers therefore differs from that
-//! of a heap.
+//! Timers of one duration expire in the order in which they were started, so their list needs no
+//! sorting. Only the lists are in a priority queue, by the expiry of each. The expiry of a list is
+//! set when the list is created and when its head turns out not to be due. It may therefore belong
+//! to a timer that was removed, and the order of timers differs from that of a heap.
 //!
-//! An item has a place here from its making to its end, and stands in a list or in none. Places of items that are gone keep
-//! their values for the next ones: arming and clearing timers allocates nothing.
+//! An item has a slot from its creation to its removal, and is linked into one list or none. A
+//! freed slot keeps its value for the next item, so that arming and clearing timers does not
+//! allocate.
 //!
-//! Pure data: the caller knows the time and calls the timers.
+//! This is pure data: the caller reads the clock and runs the callbacks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,34 +17,37 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use slab::Slab;
 
-/// No item, no list.
+/// The index of no item and of no list.
 const NONE: u32 = u32::MAX;
 
-/// How many values are kept in free places.
+/// The maximum number of values kept in free slots.
 const SPARE_VALUES: usize = 1024;
 
-/// How many empty lists are kept for the next timer of their duration, at least.
+/// The minimum number of empty lists that are kept for the next timer of their duration.
 const SPARE_LISTS: usize = 64;
 
 pub(super) struct Lists<T> {
-    /// The slots of the lists by duration, in milliseconds.
+    /// The slot of each list, by duration in milliseconds.
     slots: HashMap<u32, u32, BuildHasherDefault<DurationHasher>>,
-    /// The duration that was asked for last, and its slot: timers come in series.
+    /// The duration of the last lookup and its slot. Programs often start many timers of one
+    /// duration in a row.
     last: (u32, u32),
     lists: Slab<List>,
-    /// The lists by rank. An entry may be out of date, but each list has one that is not too late.
+    /// The lists by rank. An entry may be stale, but each list has an entry that is not later than
+    /// its rank.
     queue: BinaryHeap<Reverse<(Rank, u32)>>,
     items: Vec<Item<T>>,
-    /// The first of the places that are free, linked by `next`.
+    /// The first free slot; free slots are linked by `next`.
     free: u32,
-    /// How many of them have a value.
+    /// The number of free slots that keep a value.
     spare_values: usize,
     next_order: u64,
-    /// How many lists are dropped.
+    /// The number of dropped lists.
     spare: usize,
 }
 
-/// When a list expires; equal ones in the order in which they entered the queue (N46). Different for each entry.
+/// The key of the queue: the expiry of a list, then the order in which the entries were queued.
+/// Each entry has a rank of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     expiry: u64,
@@ -51,7 +55,7 @@ struct Rank {
 }
 
 impl Rank {
-    /// Behind all others.
+    /// The rank after all others.
     const LAST: Self = Self {
         expiry: u64::MAX,
         order: u64::MAX,
@@ -62,37 +66,38 @@ struct List {
     duration: u32,
     head: u32,
     tail: u32,
-    /// Dropped lists wait for the next timer of their duration; in the queue they count as gone.
+    /// A dropped list is kept for the next timer of its duration. Its entries in the queue are
+    /// ignored.
     is_dropped: bool,
     rank: Rank,
-    /// Its earliest entry in the queue; [`Rank::LAST`] if there is none.
+    /// The earliest entry of the list in the queue; [`Rank::LAST`] if it has none.
     entry: Rank,
-    /// The order of its first rank: tells it from a later list in the same slot.
+    /// The order of its first rank. It distinguishes the list from a later list in the same slot.
     id: u64,
 }
 
 struct Item<T> {
-    /// In a free place, what the last item has left.
+    /// The value; in a free slot, the value of the previous item.
     value: Option<T>,
-    /// [`NONE`] for an item that stands in no list.
+    /// The slot of the list; [`NONE`] if the item is in no list.
     list: u32,
     previous: u32,
     next: u32,
 }
 
-/// Names a list; it may be gone.
+/// Identifies a list, which may have been removed.
 #[derive(Clone, Copy)]
 pub(super) struct ListKey {
     slot: u32,
     id: u64,
 }
 
-/// Names the place of an item until it is given back.
+/// Identifies the slot of an item, until the slot is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ItemKey(u32);
 
 impl ItemKey {
-    /// No place: the lists are gone.
+    /// The key of no slot, for items whose lists were drained.
     pub(super) const NOWHERE: Self = Self(NONE);
 }
 
@@ -111,7 +116,8 @@ impl<T> Lists<T> {
         }
     }
 
-    /// A place for an item, and what the last one has left there. It stands in no list.
+    /// Allocates a slot for an item that is in no list. Returns the value that the previous item
+    /// left there, if any.
     #[inline]
     pub(super) fn take_place(&mut self) -> (ItemKey, Option<&T>) {
         let place = self.free;
@@ -137,17 +143,17 @@ impl<T> Lists<T> {
         ItemKey(place.expect("fewer than 2^32 timers are armed at once"))
     }
 
-    /// Puts a value into a place.
+    /// Stores a value in a slot.
     pub(super) fn put(&mut self, key: ItemKey, value: T) {
         self.items[key.0 as usize].value = Some(value);
     }
 
-    /// Gives the place of an item back that stands in no list. Its value stays there, unless enough are kept: then it is
-    /// returned.
+    /// Frees the slot of an item that is in no list. The slot keeps the value; beyond the maximum
+    /// number of kept values, the value is returned.
     #[inline]
     pub(super) fn give_back(&mut self, key: ItemKey) -> Option<T> {
         let item = &mut self.items[key.0 as usize];
-        debug_assert!(item.list == NONE, "it stands in no list");
+        debug_assert!(item.list == NONE, "the item is in no list");
         item.next = std::mem::replace(&mut self.free, key.0);
         if self.spare_values == SPARE_VALUES {
             return item.value.take();
@@ -156,8 +162,8 @@ impl<T> Lists<T> {
         None
     }
 
-    /// Appends an item, which stands in no list and was started at `start`, to the list of its duration. If that had to be
-    /// made, its expiry is returned.
+    /// Appends an item, which is in no list and was started at `start`, to the list of its
+    /// duration. Returns the expiry of the list if the list is new.
     #[inline]
     pub(super) fn link(&mut self, key: ItemKey, duration: u32, start: u64) -> Option<u64> {
         let slot = match self.slot_of(duration) {
@@ -187,7 +193,7 @@ impl<T> Lists<T> {
         Some(self.last.1)
     }
 
-    /// Makes a list; it is dropped until it [begins](Self::begin).
+    /// Creates a list, which counts as dropped until it [begins](Self::begin).
     #[cold]
     fn new_list(&mut self, duration: u32) -> u32 {
         if self.spare > SPARE_LISTS && self.spare > self.lists.len() / 2 {
@@ -211,7 +217,7 @@ impl<T> Lists<T> {
         slot
     }
 
-    /// Forgets all dropped lists.
+    /// Removes all dropped lists.
     fn remove_spare(&mut self) {
         self.last = (0, NONE);
         let Self {
@@ -226,7 +232,7 @@ impl<T> Lists<T> {
         self.spare = 0;
     }
 
-    /// A dropped list becomes a new one.
+    /// Turns a dropped list into a new one.
     #[inline]
     fn begin(&mut self, slot: u32, expiry: u64) -> u64 {
         self.spare -= 1;
@@ -248,13 +254,14 @@ impl<T> Lists<T> {
         Rank { expiry, order }
     }
 
-    /// Takes an item out of its list, if it stands in one. The list stays, with the expiry it has, even if it is empty now.
+    /// Unlinks an item from its list, if it is in one. The list stays and keeps its expiry, even if
+    /// it is now empty.
     #[inline]
     pub(super) fn unlink(&mut self, key: ItemKey) -> bool {
         self.unlink_from(key).is_some()
     }
 
-    /// The same, and drops the list if it is empty now.
+    /// Unlinks an item from its list, and drops the list if it is now empty.
     #[inline]
     pub(super) fn unlink_with_list(&mut self, key: ItemKey) -> bool {
         let list = self.unlink_from(key);
@@ -266,7 +273,7 @@ impl<T> Lists<T> {
         list.is_some()
     }
 
-    /// Returns the slot of the list that the item stood in.
+    /// Unlinks an item and returns the slot of the list that it was in.
     #[inline]
     fn unlink_from(&mut self, key: ItemKey) -> Option<u32> {
         let item = self.items.get_mut(key.0 as usize)?;
@@ -305,7 +312,7 @@ impl<T> Lists<T> {
         }
     }
 
-    /// The list that expires first, and when.
+    /// Returns the list that expires first, and its expiry.
     pub(super) fn first(&mut self) -> Option<(ListKey, u64)> {
         loop {
             let &Reverse((rank, slot)) = self.queue.peek()?;
@@ -329,41 +336,44 @@ impl<T> Lists<T> {
         (list.id == key.id && !list.is_dropped).then_some(list)
     }
 
-    /// The first item of a list, and the list's duration. `None`: the list is empty, or gone.
+    /// Returns the first item of a list and the list's duration. `None`: the list is empty or was
+    /// removed.
     pub(super) fn head(&self, key: ListKey) -> Option<(&T, u32)> {
         let list = self.list(key)?;
         let item = self.items.get(list.head as usize)?;
         Some((item.value.as_ref()?, list.duration))
     }
 
-    /// Puts a list back into the queue, behind all of the same expiry, which must not be earlier than the one it has.
+    /// Queues a list again, after all others of the same expiry. The new expiry must not be earlier
+    /// than the current one.
     pub(super) fn postpone(&mut self, key: ListKey, expiry: u64) {
         if self.list(key).is_some() {
             self.lists[key.slot as usize].rank = self.next_rank(expiry);
         }
     }
 
-    /// Drops a list whose items are all gone, if that has not happened yet.
+    /// Drops an empty list, unless it was dropped already.
     pub(super) fn retire(&mut self, key: ListKey) {
         if self.list(key).is_some() {
             self.drop_list(key.slot);
         }
     }
 
-    /// Everything that stands in a list, in no order.
+    /// The values of all items that are in a list, in no particular order.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         let linked = self.items.iter().filter(|item| item.list != NONE);
         linked.filter_map(|item| item.value.as_ref())
     }
 
-    /// Takes everything out, also what is left in free places.
+    /// Removes all values, including those kept in free slots.
     pub(super) fn drain(&mut self) -> Vec<T> {
         let Self { items, .. } = std::mem::replace(self, Self::new());
         items.into_iter().filter_map(|item| item.value).collect()
     }
 }
 
-/// Durations are small numbers of the program's own: one multiplication spreads them well enough.
+/// A hasher for durations. They are small numbers that the program itself chose, so one
+/// multiplication spreads them well enough.
 #[derive(Default)]
 struct DurationHasher(u64);
 
@@ -380,7 +390,7 @@ impl Hasher for DurationHasher {
     }
 
     fn finish(&self) -> u64 {
-        // The high bits are the well-mixed ones; the map looks at both ends.
+        // The high bits are mixed best, and the map uses both ends of the hash.
         self.0 ^ (self.0 >> 32)
     }
 }
@@ -494,7 +504,7 @@ mod tests {
         assert_eq!(kept.count(), super::SPARE_VALUES);
     }
 
-    /// The queue's entries may be out of date; the order is that of a queue whose entries are not.
+    /// Entries of the queue may be stale. The order must be that of a queue without stale entries.
     #[test]
     fn n046_ranks_decide_however_late_the_queue_learns_of_them() {
         let mut lists = Lists::new();
@@ -512,7 +522,8 @@ mod tests {
         assert_eq!(order, ["a", "b", "c"]);
     }
 
-    /// An interval that starts anew counts from before its callback, in which a later list may have come and gone.
+    /// An interval restarts from the time before its callback. In the callback, a list with a later
+    /// start may have been created and removed.
     #[test]
     fn n048_a_list_may_begin_earlier_than_the_last_of_its_duration() {
         let mut lists = Lists::new();

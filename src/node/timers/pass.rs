@@ -1,4 +1,4 @@
-//! The timers of a loop: how they are started, and the pass that calls those that are due.
+//! The timers of a loop: how a timer is started, and the pass that runs the due timers.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -17,28 +17,28 @@ use crate::turn::Phase;
 /// Nanoseconds in a millisecond, the unit of these timers.
 pub(super) const MILLISECOND: u64 = 1_000_000;
 
-/// No timer is armed for this time.
+/// The expiry when no timer is armed.
 const NEVER: u64 = u64::MAX;
 
 /// The timers of one loop.
 pub(in crate::node) struct TimerLists {
     pub(super) lists: RefCell<Lists<Rc<TimeoutState>>>,
-    /// When the loop's timer has to fire at the latest; [`NEVER`] during a pass.
+    /// The time at which the loop's timer must fire at the latest; [`NEVER`] during a pass.
     next_expiry: Cell<u64>,
-    /// How many timers keep the loop alive.
+    /// The number of timers that keep the loop alive.
     references: Cell<usize>,
     loop_timer: OnceCell<Rc<TimerState>>,
-    /// The timers whose number was asked for.
+    /// The timers whose id was requested.
     pub(super) by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
     pub(super) next_id: Cell<u64>,
 }
 
-/// The loop's time in milliseconds, cut off.
+/// Returns the cached time of the loop in milliseconds, rounded down.
 pub(super) fn now(core: &Core) -> u64 {
     core.clock.now() / MILLISECOND
 }
 
-/// The same after a look at the clock (N38).
+/// Reads the clock and returns the loop's time in milliseconds.
 pub(super) fn live_now(core: &Core) -> u64 {
     core.clock.update();
     now(core)
@@ -88,7 +88,7 @@ impl TimerLists {
         state
     }
 
-    /// The one timer of the loop behind all of these.
+    /// Returns the single loop timer that all timers of this module share.
     pub(super) fn loop_timer(&self, node: &Rc<Node>, site: Site) -> &Rc<TimerState> {
         self.loop_timer.get_or_init(|| {
             let state = TimerState::new(Header::unlisted(Keeper::Timer, site));
@@ -134,7 +134,8 @@ impl TimerLists {
         }
     }
 
-    /// The timer has fired for the last time: it does not count any more. The end of the pass tells the loop.
+    /// Stops counting a timer that has fired for the last time. The end of the pass updates the
+    /// loop's reference.
     fn finish(&self, state: &TimeoutState) {
         if !state.is_over.replace(true) && state.referenced.get() {
             self.references.set(self.references.get() - 1);
@@ -154,7 +155,8 @@ impl TimerLists {
         self.may_expire_at(core, new_expiry, duration);
     }
 
-    /// A list was made that expires at `expiry`: the loop's timer has to fire by then.
+    /// Arms the loop's timer for a new list that expires at `expiry`, if it would fire later
+    /// otherwise.
     #[inline]
     fn may_expire_at(&self, core: &Core, expiry: Option<u64>, duration: u32) {
         if let Some(expiry) = expiry.filter(|&expiry| expiry < self.next_expiry.get()) {
@@ -169,7 +171,7 @@ impl TimerLists {
         }
     }
 
-    /// What the loop's timer does.
+    /// The callback of the loop's timer: runs passes until no timer is due.
     fn fire(&self, node: &Node) {
         let Some(core) = node.core() else { return };
         let _rest = RestOfPass {
@@ -192,7 +194,8 @@ impl TimerLists {
             if !self.is_due(&core) {
                 return;
             }
-            // The drain has refreshed the loop's time: another pass before the loop goes on (N47).
+            // The drain has refreshed the loop's time, and more timers are due: another pass runs
+            // before the loop continues (N47).
         }
     }
 
@@ -218,7 +221,8 @@ impl TimerLists {
         is_due
     }
 
-    /// Calls what is due by `now`, the first list first (N43). Returns the expiry of the next list.
+    /// Runs the timers that are due at `now`, in the order of their lists. Returns the expiry of
+    /// the next list.
     fn pass(&self, core: &Core, now: u64) -> Option<u64> {
         self.next_expiry.set(NEVER);
         let mut is_first = true;
@@ -237,7 +241,7 @@ impl TimerLists {
         }
     }
 
-    /// Calls what is due in one list, up to the first timer that is not.
+    /// Runs the due timers of one list, up to the first timer that is not due.
     fn run_list(&self, core: &Core, list: ListKey, now: u64) {
         let mut is_first = true;
         loop {
@@ -275,7 +279,7 @@ impl TimerLists {
             0
         };
         let callback = state.callback.take();
-        // Also after a panic (N70).
+        // The guard also reschedules the timer after a panic of its callback (N70).
         let mut after = AfterCall {
             timers: self,
             core,
@@ -296,7 +300,8 @@ impl TimerLists {
 
     pub(in crate::node) fn shut_down(&self) {
         let states = self.lists.borrow_mut().drain();
-        // Those of timers that are held elsewhere as well are never used again.
+        // User code may still hold some of these timers: they are marked so that they are never
+        // used again.
         for state in &states {
             state.item.set(ItemKey::NOWHERE);
             state.is_armed.set(false);
@@ -313,12 +318,12 @@ impl TimerLists {
     }
 }
 
-/// What becomes of a timer when its callback has returned or panicked.
+/// Reschedules or finishes a timer when its callback has returned or panicked.
 struct AfterCall<'a> {
     timers: &'a TimerLists,
     core: &'a Core,
     timeout: &'a Timeout,
-    /// When the callback began.
+    /// The start time of the callback.
     start: u64,
     /// The callback, if it can be called again.
     again: Option<Repeated>,
@@ -332,14 +337,14 @@ impl Drop for AfterCall<'_> {
         } else if !state.is_armed.get() {
             self.timers.finish(state);
         }
-        // If it was cleared, it is let go of.
+        // The callback of a cleared timer is dropped.
         if let (Some(callback), false) = (self.again.take(), state.is_cleared.get()) {
             state.callback.set(Some(Callback::Again(callback)));
         }
     }
 }
 
-/// If a panic leaves the loop, the next run goes on with the rest of the pass.
+/// Arms the loop's timer again if a panic leaves the loop, so that the next run continues the pass.
 struct RestOfPass<'a> {
     timers: &'a TimerLists,
     core: &'a Core,

@@ -1,8 +1,10 @@
-//! Timers and immediates that are awaited. Node's `timers/promises`.
+//! Timers and immediates as promises: Node's `timers/promises`.
 //!
-//! They begin with the call, not with the first poll, and go on although nobody awaits them; an
-//! [`AbortSignal`] ends them. In plain Rust: [`sleep`](crate::time::sleep), [`interval`](crate::time::interval) and
-//! [`yield_now_immediate`](crate::task::yield_now_immediate), which end when they are dropped.
+//! They start with the call, not with the first poll, and continue even if their promise is not
+//! awaited or is dropped. An [`AbortSignal`] cancels them. In plain Rust:
+//! [`sleep`](crate::time::sleep), [`interval`](crate::time::interval) and
+//! [`yield_now_immediate`](crate::task::yield_now_immediate), which are cancelled when they are
+//! dropped.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -22,7 +24,7 @@ use crate::raw::call::Call;
 use crate::site::Site;
 use crate::task;
 
-/// What the functions of this module may be told besides.
+/// Options of the functions of this module.
 ///
 /// # Examples
 ///
@@ -47,26 +49,28 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing besides.
+    /// Creates the default options: no signal, and the timer keeps the loop alive.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the wait when `signal` is aborted.
+    /// Cancels the wait when `signal` is aborted.
     pub fn signal(mut self, signal: &AbortSignal) -> Self {
         self.signal = Some(signal.clone());
         self
     }
 
-    /// Lets the loop end meanwhile.
+    /// Stops the wait from keeping the loop alive.
     pub fn unref(mut self) -> Self {
         self.unref = true;
         self
     }
 }
 
-/// A promise of `value` after `delay`: the timer is one like all others, and who awaits it goes on in the drain after it,
-/// before the next timer of the same duration (N120).
+/// Returns a promise that is fulfilled with `value` after `delay`.
+///
+/// The timer is an ordinary one in the timers phase. A task that awaits the promise resumes in the
+/// drain after it, before the next timer of the same duration.
 ///
 /// # Panics
 ///
@@ -76,7 +80,7 @@ pub fn set_timeout<T: Clone + 'static>(delay: impl Into<Delay>, value: T) -> Pro
     set_timeout_with(delay, value, &Options::default())
 }
 
-/// A promise of nothing after `delay`: [`set_timeout`] without a value.
+/// Returns a promise that is fulfilled after `delay`: [`set_timeout`] without a value.
 ///
 /// # Panics
 ///
@@ -97,13 +101,15 @@ pub fn sleep(delay: impl Into<Delay>) -> Promise<()> {
     set_timeout(delay, ())
 }
 
-/// The same with options. With a signal, who awaits it goes on five microtasks later, as in Node.
+/// Returns a promise that is fulfilled with `value` after `delay`, with options. With a signal, a
+/// task that awaits it resumes five microtasks later than without, as in Node.
 ///
-/// The promise is rejected with an `AbortError` inside the abort, and the timer is gone then (N123).
+/// An abort clears the timer and rejects the promise with an `AbortError`, before the call that
+/// aborts returns.
 ///
 /// # Panics
 ///
-/// As [`set_timeout`].
+/// When no loop runs on this thread.
 #[track_caller]
 pub fn set_timeout_with<T: Clone + 'static>(
     delay: impl Into<Delay>,
@@ -123,16 +129,25 @@ pub fn set_timeout_with<T: Clone + 'static>(
     })
 }
 
-/// A promise of `value` in the next check phase: one turn of the loop (N121).
+/// Returns a promise that is fulfilled with `value` in the next check phase.
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, timers::promises::set_immediate};
+///
+/// run(async { assert_eq!(set_immediate(7).await.unwrap(), 7) });
+/// ```
 pub fn set_immediate<T: Clone + 'static>(value: T) -> Promise<T> {
     set_immediate_with(value, &Options::default())
 }
 
-/// The same with options; see [`set_timeout_with`].
+/// Returns a promise that is fulfilled with `value` in the next check phase, with options; see
+/// [`set_timeout_with`].
 ///
 /// # Panics
 ///
@@ -149,7 +164,8 @@ pub fn set_immediate_with<T: Clone + 'static>(value: T, options: &Options) -> Pr
     })
 }
 
-/// The promise of what `start` starts; it returns what takes that back.
+/// Returns the promise of the operation that `start` begins. `start` returns the function that
+/// cancels the operation.
 fn promise<T, C>(options: &Options, start: impl FnOnce(Deferred<T>) -> C) -> Promise<T>
 where
     T: Clone + 'static,
@@ -173,7 +189,8 @@ where
         }
     });
     let signal = signal.clone();
-    // The links are those of Node's own `finally`, to the microtask.
+    // Node's own code has these links of `then` and `finally`. Each link costs microtasks, so their
+    // number must match.
     deferred
         .promise()
         .then(|value| value)
@@ -183,10 +200,10 @@ where
         .then(|value| value)
 }
 
-/// `value` again and again, every `delay`, as a stream.
+/// Returns a stream that yields `value` every `delay`.
 ///
-/// The timer is started by the first poll. Firings that nobody has asked for in time are counted, and come later without
-/// waiting (N122). It never ends, unless its signal is aborted.
+/// The first poll starts the timer. Firings before the stream is polled are counted, and the next
+/// polls yield them without a wait. The stream never ends, unless its signal is aborted.
 ///
 /// # Cancel safety
 ///
@@ -212,9 +229,13 @@ pub fn set_interval<T: Clone>(delay: impl Into<Delay>, value: T) -> Interval<T> 
     set_interval_with(delay, value, &Options::default())
 }
 
-/// The same with options.
+/// Returns a stream that yields `value` every `delay`, with options; see [`set_interval`].
 ///
-/// Aborted, it gives an `AbortError` as its last item, after the firings that were counted.
+/// After an abort, the stream yields the counted firings, then an `AbortError` as its last item.
+///
+/// # Cancel safety
+///
+/// Dropping the stream stops the timer.
 #[track_caller]
 pub fn set_interval_with<T: Clone>(
     delay: impl Into<Delay>,
@@ -232,31 +253,36 @@ pub fn set_interval_with<T: Clone>(
     }
 }
 
-/// A value at regular intervals. Made by [`set_interval`].
+/// A stream that yields a value at regular intervals, returned by [`set_interval`].
+///
+/// # Cancel safety
+///
+/// Dropping the stream stops the timer. A dropped `next` loses no firing: the next poll yields it.
 #[must_use = "streams do nothing unless polled"]
 pub struct Interval<T> {
     delay: Delay,
     value: T,
     options: Options,
-    /// The line that made it.
+    /// The caller that created the stream.
     site: Site,
     started: Option<(Timeout, Option<AbortListener>)>,
     state: Rc<State>,
-    /// The last item was given.
+    /// Whether the last item was yielded.
     over: bool,
 }
 
 #[derive(Default)]
 struct State {
-    /// Firings that nobody has got.
+    /// The number of firings that were not yielded yet.
     not_yielded: Cell<u32>,
-    /// Who waits for the next one.
+    /// The waker of the task that waits for the next item.
     waiting: RefCell<Option<Waker>>,
-    /// What was asked for is on its way, by microtasks.
+    /// How far the requested item has come through the microtask lane.
     passage: Cell<Passage>,
 }
 
-/// As in an async generator: a value takes two microtasks from the generator to who asked for it (N20).
+/// The way of an item to the consumer. As with an async generator of JavaScript, it takes two
+/// microtasks.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Passage {
     #[default]
@@ -266,7 +292,8 @@ enum Passage {
 }
 
 impl State {
-    /// The timer has fired, or the signal was aborted.
+    /// Starts the way of an item if the consumer waits: the timer has fired, or the signal was
+    /// aborted.
     fn fire(self: &Rc<Self>) {
         if self.waiting.borrow().is_some() && self.passage.get() == Passage::Idle {
             self.passage.set(Passage::Under);
@@ -275,7 +302,7 @@ impl State {
         }
     }
 
-    /// The generator goes on: the value leaves it.
+    /// Queues the second microtask, which wakes the consumer.
     fn pass(self: &Rc<Self>) {
         self.passage.set(Passage::Under);
         let state = self.clone();
@@ -374,11 +401,12 @@ impl<T> fmt::Debug for Interval<T> {
     }
 }
 
-/// Node's `scheduler`: giving way, and waiting.
+/// Node's `scheduler`: `yield` and `wait`.
 pub mod scheduler {
     use super::{Delay, Options, Promise};
 
-    /// Gives way to the rest of the turn: the same as [`set_immediate`](super::set_immediate) (N125).
+    /// Yields to the rest of the turn, until the next check phase; see
+    /// [`set_immediate`](super::set_immediate).
     ///
     /// # Panics
     ///
@@ -387,7 +415,7 @@ pub mod scheduler {
         super::set_immediate(())
     }
 
-    /// Waits: the same as [`set_timeout`](super::set_timeout) (N125).
+    /// Waits for `delay`; see [`set_timeout`](super::set_timeout).
     ///
     /// # Panics
     ///
@@ -397,7 +425,7 @@ pub mod scheduler {
         super::set_timeout(delay, ())
     }
 
-    /// The same with options; see [`set_timeout_with`](super::set_timeout_with).
+    /// Waits for `delay`, with options; see [`set_timeout_with`](super::set_timeout_with).
     ///
     /// # Panics
     ///
