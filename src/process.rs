@@ -1,23 +1,26 @@
-//! Child processes on the loop; on Unix only.
+//! Child processes on the loop. Unix only.
 //!
-//! [`Command`] has the shape of [`std::process::Command`], and what libuv has beyond it: descriptors at chosen numbers, a
-//! session of its own, groups, a [`Channel`] for messages and sockets. Its [`Child`] reads and writes on the loop.
+//! [`Command`] has the API of [`std::process::Command`], and libuv's additions: descriptors at
+//! chosen numbers, a new session, supplementary groups, and a [`Channel`] for messages and sockets.
+//! The standard streams of its [`Child`] are pipes on the loop.
 //!
 //! # How a child ends
 //!
-//! Its end is seen in the poll phase, after all else of its batch and after the signals. Children that have ended
-//! together are delivered in the order in which they were started, and all of them were waited for before the first one
-//! is delivered. A child keeps the loop alive until then, unless it is [unref'd](crate::Handle::unref). The end of a child
-//! and the end of its output have no order: another process may hold the pipe open, and a child may close it and live.
+//! The exit of a child is delivered in the poll phase, after the I/O of its batch and after the
+//! signals. Children that exit together are all reaped first, and then delivered in the order of
+//! their start. A child keeps the loop alive until then, unless it is
+//! [unref'd](crate::Handle::unref). The exit of a child and EOF of its output have no order:
+//! another process may hold the pipe open, and a child may close its output and go on.
 //!
-//! A [`Child`] that is dropped goes on running, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. The loop
-//! waits for it when it ends, and when the loop is gone a thread does: no zombie stays. Nobody else's children are touched.
+//! The process of a dropped [`Child`] goes on running, unless
+//! [`kill_on_drop`](Command::kill_on_drop) is set. The loop reaps it when it exits; if the loop was
+//! dropped, a thread does. No zombie is left. Only children started here are reaped.
 //!
-//! A process that calls `fork` by itself, without `exec`, shares the loop with its child; see
+//! A program that calls `fork` itself, without `exec`, shares the loop with its child; see
 //! [`LoopHandle::reinit_after_fork`](crate::LoopHandle::reinit_after_fork).
 //!
-//! On Linux each child has a descriptor that tells of its end. Elsewhere, and when no descriptor is left, the loop
-//! listens to SIGCHLD while such a child runs.
+//! On Linux each child has a pidfd, which reports its exit. On other platforms, and if no
+//! descriptor is left, the loop listens to SIGCHLD while such a child runs.
 //!
 //! # Examples
 //!
@@ -51,15 +54,17 @@ pub use child::{Child, ChildStderr, ChildStdin, ChildStdout, Exited};
 pub use command::Command;
 pub use std::process::{ExitStatus, Output, Stdio};
 
-/// Sends a signal to a process of whatever parent; number 0 only asks whether it could be sent.
+/// Sends a signal to any process. Signal 0 only checks whether a signal could be sent.
 ///
-/// A negative number stands for a process group, 0 for the group of the caller, as the system has it. To signal a child,
-/// prefer [`Child::signal`], which never meets a stranger that has inherited the number.
+/// A negative number is a process group and 0 is the group of the caller, as for `kill(2)`. To
+/// signal a child, prefer [`Child::signal`], which never reaches another process that reuses the
+/// number.
 ///
 /// # Errors
 ///
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal,
-/// [`PermissionDenied`](io::ErrorKind::PermissionDenied), and ESRCH when there is no such process.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid signal number,
+/// [`PermissionDenied`](io::ErrorKind::PermissionDenied) without the privilege, `ESRCH` if no such
+/// process exists.
 ///
 /// # Examples
 ///

@@ -1,4 +1,5 @@
-//! Sources that are streams of bytes, or sockets: what pipes and the sockets of [`net`](crate::net) are made of.
+//! Sources that are byte streams or sockets: the base of pipes and of the sockets of
+//! [`net`](crate::net).
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll, ready};
@@ -9,7 +10,8 @@ use crate::event_loop::phases::sources::Direction;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Ready};
 
-/// Implements `futures`' [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for references to it.
+/// Implements [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for
+/// references to it.
 macro_rules! impl_async_read {
     ($stream:ty) => {
         $crate::io::bytes::impl_async_read!(@one $stream, |this| &*this);
@@ -40,8 +42,8 @@ macro_rules! impl_async_read {
 }
 pub(crate) use impl_async_read;
 
-/// The same for [`AsyncWrite`](crate::io::AsyncWrite); the expressions close the stream, which is flushed, given as `&mut T`
-/// and as `&T`.
+/// Implements [`AsyncWrite`](crate::io::AsyncWrite) for a stream with a field `source`, and for
+/// references to it. The two expressions close the flushed stream, given as `&mut T` and as `&T`.
 macro_rules! impl_async_write {
     ($stream:ty, |$owned:ident| $close:expr, |$shared:ident| $close_shared:expr) => {
         $crate::io::bytes::impl_async_write!(
@@ -94,9 +96,10 @@ macro_rules! impl_async_write {
 pub(crate) use impl_async_write;
 
 impl<T: AsSource> Source<T> {
-    /// Registers a stream or a socket, whose writes and connects keep the loop alive whether it is unref'd or not.
+    /// Registers a stream or a socket. Its pending writes and connects keep the loop alive even if
+    /// it is unref'd.
     ///
-    /// One that `can_write` is tried without waiting for an event that says so (R143).
+    /// With `can_write`, the first write is attempted without waiting for an event.
     pub(crate) fn new_stream(
         handle: &LoopHandle,
         source: T,
@@ -111,15 +114,17 @@ impl<T: AsSource> Source<T> {
         Ok(source)
     }
 
-    /// Says that a read or write that moves less than it was asked to has emptied or filled the stream, so that the next
-    /// attempt waits for an event without trying. That saves a system call.
+    /// Declares that a short read or write has drained or filled the stream, so that the next
+    /// attempt waits for an event first. That saves a system call.
     ///
-    /// It is true of TCP, where a read ends early at urgent data only, of which an event tells. It is not of most others,
-    /// which end a read although there is more, of which no event tells:
+    /// This holds for TCP: a read ends early at urgent data only, which is an event of its own. It
+    /// does not hold where a read may end although more data is queued, and no further event
+    /// reports that data:
     ///
-    /// - Unix streams, behind bytes that carried descriptors, and between two senders when the receiver asks for credentials;
-    /// - pipes, behind a packet (`O_DIRECT`), which the writer alone decides on;
-    /// - terminals, behind a line;
+    /// - Unix streams, after bytes that carried descriptors, and between two senders if the
+    ///   receiver requests credentials;
+    /// - pipes, after a packet (`O_DIRECT`), a mode that the writer alone selects;
+    /// - terminals, after a line;
     /// - datagrams, messages and records.
     #[cfg(feature = "net")]
     pub(crate) fn with_short_as_drained(mut self, is_drained: bool) -> Self {
@@ -127,7 +132,7 @@ impl<T: AsSource> Source<T> {
         self
     }
 
-    /// The poll function of reads and writes of up to `asked` bytes.
+    /// Polls a read or write of up to `asked` bytes.
     #[inline(always)]
     pub(crate) fn poll_bytes(
         &self,
@@ -141,11 +146,11 @@ impl<T: AsSource> Source<T> {
         Poll::Ready(result)
     }
 
-    /// Tries once, whatever is known of the source's readiness.
+    /// Attempts the operation once, whether or not the source is known to be ready.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
     pub(crate) fn try_bytes(
         &self,
         direction: Direction,
@@ -161,11 +166,11 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// Tries once, whatever is known of the source's readiness to be read.
+    /// Attempts the operation once, whether or not the source is known to be readable.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and those of `operation`.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
     #[cfg(feature = "net")]
     pub(crate) fn try_with<R>(
         &self,
@@ -175,8 +180,8 @@ impl<T: AsSource> Source<T> {
             .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
-    /// A short read or write may leave nothing to do until the next event. The end, or an error, stays; the stream is not
-    /// active then, also before the callback that tells of it is over (R134, R136).
+    /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
+    /// more, even before the callback that delivers it has returned; the readiness stays.
     #[inline]
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
@@ -189,14 +194,18 @@ impl<T: AsSource> Source<T> {
     }
 }
 
-/// How many bytes one call moves at most, whatever it is asked for: two gigabytes less a page on Linux.
+/// The most bytes that Linux moves in one call, whatever the length of the buffer: 2 GiB minus a
+/// page. A call that moves this many is not short.
 #[cfg(feature = "net")]
 const MOST_PER_CALL: usize = 0x7fff_f000;
 
-/// How many buffers one call takes (R155). Fewer on some systems, where a short call says nothing anyway.
+/// The most buffers in one call (`IOV_MAX`). The standard library passes no more than this to the
+/// kernel. Some platforms take fewer, but there a short call is never taken for a drained stream.
 const BUFFERS_PER_CALL: usize = 1024;
 
-/// How many bytes a call with these buffers moves if nothing but the stream cuts it short.
+/// Returns the number of bytes that a call with these buffers moves if the stream does not cut it
+/// short. Buffers beyond the limit do not count: the call would look short, and the next one would
+/// wait for an event that never comes.
 fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
     lengths
         .take(BUFFERS_PER_CALL)
@@ -263,7 +272,7 @@ where
         })
     }
 
-    /// There is no buffer between the caller and the system.
+    /// Returns at once: no buffer lies between the caller and the kernel.
     #[expect(
         clippy::unused_self,
         reason = "the signature is shared with channels that have something to wait for"

@@ -1,4 +1,4 @@
-//! From one stream to another.
+//! Copying from one stream to another.
 
 use std::io;
 use std::pin::Pin;
@@ -6,16 +6,17 @@ use std::task::{Context, Poll, ready};
 
 use futures::io::{AsyncRead, AsyncWrite};
 
-/// As much as libuv suggests for a read.
+/// The buffer size that libuv suggests for a read.
 const BUFFER: usize = 64 * 1024;
 
-/// Reads everything from `reader`, writes it to `writer`, flushes it, and returns how many bytes that were.
+/// Copies `reader` to `writer` until EOF, flushes, and returns the number of bytes copied.
 ///
-/// What has been read is written before more is read, so a slow writer slows the reader down.
+/// Bytes are written before more are read, so a slow writer applies backpressure to the reader.
 ///
 /// # Errors
 ///
-/// Those of reading and writing; [`WriteZero`](io::ErrorKind::WriteZero) when the writer takes nothing.
+/// The errors of `reader` and `writer`; [`WriteZero`](io::ErrorKind::WriteZero) if the writer
+/// accepts no bytes.
 ///
 /// # Cancel safety
 ///
@@ -30,16 +31,17 @@ where
         .await
 }
 
-/// Copies both ways at once between two streams until both have ended, and returns how many bytes went from `a` to `b` and
-/// from `b` to `a`. When one side ends, the other is told by closing its writing direction.
+/// Copies in both directions between two streams until both are at EOF. It returns the number of
+/// bytes from `a` to `b`, and from `b` to `a`. EOF of one stream closes the writing direction of
+/// the other.
 ///
 /// # Errors
 ///
-/// The first one of either direction.
+/// The first error of either direction.
 ///
 /// # Cancel safety
 ///
-/// As [`copy`].
+/// Not cancel safe: bytes that were read and not yet written are lost, in both directions.
 pub async fn copy_both_ways<A, B>(mut a: A, mut b: B) -> io::Result<(u64, u64)>
 where
     A: AsyncRead + AsyncWrite + Unpin,
@@ -68,10 +70,10 @@ where
     .await
 }
 
-/// One direction under way.
+/// The state of one direction.
 struct Direction {
     buffer: Box<[u8]>,
-    /// What of the buffer was read and not yet written.
+    /// The part of the buffer that was read and not yet written.
     start: usize,
     end: usize,
     copied: u64,
@@ -121,7 +123,8 @@ impl Direction {
                     self.is_at_end = self.end == 0;
                 }
                 Poll::Pending => {
-                    // What was written should not wait in a buffer while there is nothing to add.
+                    // Flush while the reader is idle: written bytes must not stay in the writer's
+                    // buffer.
                     ready!(writer.as_mut().poll_flush(cx))?;
                     return Poll::Pending;
                 }

@@ -1,4 +1,4 @@
-//! The ends of pipes.
+//! Pipes.
 
 use std::fmt;
 use std::fs::File;
@@ -14,11 +14,12 @@ use crate::site::Site;
 use crate::sys::descriptor;
 use crate::sys::poller::Ready;
 
-/// A pipe: what is written to its one end is read from the other. Neither end is inherited by child processes.
+/// Creates a pipe: bytes written to the writer are read from the reader. Child processes inherit
+/// neither end.
 ///
 /// # Errors
 ///
-/// The system's, when it has no descriptors left.
+/// Any OS error of `pipe2` and `epoll_ctl`, such as `EMFILE` if the process has no descriptor left.
 ///
 /// # Panics
 ///
@@ -57,13 +58,14 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Puts a descriptor that does not block on the running loop.
+/// Registers a non-blocking descriptor with the running loop.
 #[track_caller]
 fn register(end: OwnedFd, site: Site) -> io::Result<Source<File>> {
     Source::new_stream(&LoopHandle::current(), File::from(end), true, site)
 }
 
-/// Puts a descriptor that was open before on the running loop. Also returns whether it blocked.
+/// Registers a foreign descriptor with the running loop, in non-blocking mode. It also returns
+/// whether the descriptor was in blocking mode before.
 #[track_caller]
 fn adopt(
     end: OwnedFd,
@@ -75,7 +77,7 @@ fn adopt(
         let text = "the descriptor is not open for this direction";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    // Asked first: a descriptor that cannot be watched keeps its mode.
+    // Check first: a descriptor that cannot be polled must keep its mode.
     let source = register(end, site)?;
     if !access.is_nonblocking {
         descriptor::set_nonblocking(source.get_ref(), true)?;
@@ -83,7 +85,7 @@ fn adopt(
     Ok((source, !access.is_nonblocking))
 }
 
-/// Takes an end off the loop, in the mode in which it came.
+/// Deregisters an end and restores its mode.
 fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
     let end = OwnedFd::from(source.into_inner());
     if blocks {
@@ -92,7 +94,7 @@ fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
     Ok(end)
 }
 
-/// Closes the source and leaves the handle: every attempt fails from now on, without waiting.
+/// Closes the source and keeps the handle: later attempts fail without waiting.
 fn end(source: &mut Source<File>) {
     source.end();
     let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
@@ -101,34 +103,34 @@ fn end(source: &mut Source<File>) {
         .add_ready(Ready::READ.with(Ready::WRITE).with(for_good));
 }
 
-/// The end of a pipe to read from.
+/// The reading end of a pipe.
 ///
-/// Reads go through [`AsyncRead`](crate::io::AsyncRead), which is implemented for `PipeReader` and `&PipeReader`, or
-/// through the `try_` methods, which never wait. The end of the stream comes when the last writer is closed, in whatever
-/// process.
+/// `PipeReader` and `&PipeReader` implement [`AsyncRead`](crate::io::AsyncRead). The `try_` methods
+/// never wait. EOF comes when the last writer, in any process, is closed.
 ///
-/// Besides pipes it takes everything that is read as one and can be watched: named pipes, terminals and other character
-/// devices. A pipe in packet mode (`O_DIRECT`) gives a packet a read. [`stdin`](super::stdin) is for what may be a file,
-/// too.
+/// It also reads FIFOs, terminals and other character devices that can be polled. A pipe in packet
+/// mode (`O_DIRECT`) delivers one packet a read. [`stdin`](super::stdin) also reads files.
 ///
 /// # Cancel safety
 ///
-/// A read that was given up has taken nothing. One task at a time may wait through the trait; through
-/// [`readable`](Self::readable), any number.
+/// A read whose future is dropped has consumed no data. One task at a time may wait through the
+/// trait; any number may wait through [`readable`](Self::readable).
 pub struct PipeReader {
     source: Source<File>,
-    /// Whether it blocks off the loop.
+    /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
     blocks: bool,
 }
 
 impl PipeReader {
-    /// Puts a descriptor on the running loop. It is made non-blocking, for everybody who shares it.
+    /// Registers a descriptor with the running loop. It is set to non-blocking mode, which every
+    /// process that shares its open file description sees.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) when it is not open for reading,
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a regular file), else the system's.
-    /// The descriptor is closed then.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is not open for reading,
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it cannot be polled (a regular
+    /// file); otherwise any OS error of `fcntl` or `epoll_ctl`. The descriptor is closed in each
+    /// case.
     ///
     /// # Panics
     ///
@@ -158,46 +160,50 @@ impl PipeReader {
         Self::from_fd_at(end.into(), Location::caller())
     }
 
-    /// The same, made by the line `site`.
+    /// Registers a descriptor on behalf of the caller at `site`.
     #[track_caller]
     pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
         let (source, blocks) = adopt(end, site, |access| access.can_read)?;
         Ok(Self { source, blocks })
     }
 
-    /// Takes the end off the loop. It blocks again if it did when it came; that of a fresh [`pipe`] does.
+    /// Deregisters the descriptor and returns it. Its blocking mode is restored; an end created by
+    /// [`pipe`] is set to blocking mode.
     ///
     /// # Errors
     ///
-    /// The system's; the end is closed then.
+    /// Any OS error of `fcntl`. The descriptor is closed then.
     pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
         give_back(self.source, self.blocks)
     }
 
-    /// Waits until there is something to read, the end, or an error.
+    /// Waits until the pipe is readable: data, EOF or an error.
+    ///
+    /// Dropping the returned future loses no data.
     pub fn readable(&self) -> Readiness<'_, File> {
         self.source.readable()
     }
 
-    /// Reads what is there; 0 is the end.
+    /// Reads without waiting; 0 is EOF.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is nothing now, else the system's.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is empty; otherwise any OS error of
+    /// `read`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read_bytes(buffer)
     }
 
-    /// Reads what is there into several buffers; see [`try_read`](Self::try_read).
+    /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
     ///
     /// # Errors
     ///
-    /// As [`try_read`](Self::try_read).
+    /// The errors of [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         self.source.try_read_buffers(buffers)
     }
 
-    /// Closes the end at once and has that reported in the closing phase; see [`Close`].
+    /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].
     pub fn close(self) -> Close {
         self.source.close()
     }
@@ -205,31 +211,34 @@ impl PipeReader {
 
 impl_async_read!(PipeReader);
 
-/// The end of a pipe to write to.
+/// The writing end of a pipe.
 ///
-/// Writes go through [`AsyncWrite`](crate::io::AsyncWrite), which is implemented for `PipeWriter` and `&PipeWriter`, or
-/// through the `try_` methods, which never wait. Whether the other end is still there shows in the next write.
+/// `PipeWriter` and `&PipeWriter` implement [`AsyncWrite`](crate::io::AsyncWrite). The `try_`
+/// methods never wait. A write fails with [`BrokenPipe`](io::ErrorKind::BrokenPipe) once no reader
+/// is left.
 ///
-/// The reader sees the end when the last writer is closed. Closing through `AsyncWrite` does that, as dropping does; later
-/// writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe). Through a `&PipeWriter`, which may not be the only one,
-/// it does nothing.
+/// The reader gets EOF when the last writer is closed. Closing through `AsyncWrite` and dropping
+/// both close the writer; later writes fail with `BrokenPipe`. Closing through a `&PipeWriter` does
+/// nothing, since other references may still write.
 ///
 /// # Cancel safety
 ///
-/// A write that was given up has written nothing. One task at a time may wait through the trait; through
-/// [`writable`](Self::writable), any number.
+/// A write whose future is dropped has written nothing. One task at a time may wait through the
+/// trait; any number may wait through [`writable`](Self::writable).
 pub struct PipeWriter {
     source: Source<File>,
-    /// Whether it blocks off the loop.
+    /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
     blocks: bool,
 }
 
 impl PipeWriter {
-    /// Puts a descriptor on the running loop; see [`PipeReader::from_fd`].
+    /// Registers a descriptor with the running loop, in non-blocking mode; see
+    /// [`PipeReader::from_fd`].
     ///
     /// # Errors
     ///
-    /// As there: [`InvalidInput`](io::ErrorKind::InvalidInput) when it is not open for writing.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is not open for writing; otherwise the
+    /// errors of [`PipeReader::from_fd`].
     ///
     /// # Panics
     ///
@@ -239,53 +248,56 @@ impl PipeWriter {
         Self::from_fd_at(end.into(), Location::caller())
     }
 
-    /// The same, made by the line `site`.
+    /// Registers a descriptor on behalf of the caller at `site`.
     #[track_caller]
     pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
         let (source, blocks) = adopt(end, site, |access| access.can_write)?;
         Ok(Self { source, blocks })
     }
 
-    /// Takes the end off the loop. It blocks again if it did when it came; that of a fresh [`pipe`] does.
+    /// Deregisters the descriptor and returns it. Its blocking mode is restored; an end created by
+    /// [`pipe`] is set to blocking mode.
     ///
     /// # Errors
     ///
-    /// The system's; the end is closed then.
+    /// Any OS error of `fcntl`. The descriptor is closed then.
     ///
     /// # Panics
     ///
-    /// When it was closed through `AsyncWrite`.
+    /// When the writer was closed through `AsyncWrite`.
     pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
         give_back(self.source, self.blocks)
     }
 
-    /// Waits until there is room to write, or an error.
+    /// Waits until the pipe is writable, or has an error.
+    ///
+    /// Dropping the returned future writes nothing.
     pub fn writable(&self) -> Readiness<'_, File> {
         self.source.writable()
     }
 
-    /// Writes as much as there is room for.
+    /// Writes without waiting, and returns the number of bytes accepted.
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none now, else the system's:
-    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) when no reader is left.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is full; otherwise any OS error of
+    /// `write`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) if no reader is left.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write_bytes(buffer)
     }
 
-    /// Writes from several buffers; see [`try_write`](Self::try_write).
+    /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
     ///
     /// # Errors
     ///
-    /// As [`try_write`](Self::try_write).
+    /// The errors of [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         self.source.try_write_buffers(buffers)
     }
 
-    /// Closes the end at once and has that reported in the closing phase; see [`Close`].
+    /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].
     ///
-    /// Not named `close`: that is the name under which `AsyncWriteExt` closes it without a report.
+    /// `close` is the method of `AsyncWriteExt`, which closes without a notification.
     pub fn close_now(self) -> Close {
         self.source.close()
     }
@@ -310,7 +322,7 @@ macro_rules! impl_end {
             }
         }
 
-        /// The descriptor; panics when it was closed through `AsyncWrite`.
+        /// Returns the descriptor; panics when it was closed through `AsyncWrite`.
         impl AsFd for $end {
             fn as_fd(&self) -> BorrowedFd<'_> {
                 self.source.get_ref().as_fd()

@@ -1,7 +1,7 @@
 //! Poll handles: call back while a descriptor is ready, level-triggered.
 //!
 //! ```text
-//!   new ──> stopped ── start ──> started ──> called in every poll phase in which the source is ready
+//!   new ──> stopped ── start ──> started ──> one call in every poll phase while ready
 //!              ^                    │
 //!              └── stop, an error ──┘
 //! ```
@@ -18,18 +18,18 @@ use crate::event_loop::phases::polls::PollState;
 use crate::keeper::Keeper;
 use crate::sys::poller::{AsSource, PollEvents};
 
-/// Calls back in the poll phase as long as a descriptor or socket is ready: libuv's `uv_poll_t`,
+/// Calls a callback in the poll phase while a descriptor or socket is ready: libuv's `uv_poll_t`,
 /// for foreign libraries that do their own I/O. For I/O in async code, [`Source`](super::Source) is
 /// simpler and cheaper.
 ///
 /// It is level-triggered: a callback that does not drain the source is called again in the next
-/// turn. Stopped, closed or dropped, it is not called any more, not even for what the running poll
-/// phase has heard already.
+/// turn. Once the handle is stopped, closed or dropped, the callback is not called any more, not
+/// even for an event that the running poll phase has already received.
 ///
-/// The source belongs to the handle, and stays open until that is dropped;
-/// [`into_inner`](Self::into_inner) gives it back. A source that is not to be closed can be lent:
-/// `&'static T`, `Rc<T>` and `BorrowedFd<'static>` are sources, too. Its mode is left alone: make
-/// it non-blocking, unless each callback does one operation.
+/// The handle owns the source and closes it when it is dropped; [`into_inner`](Self::into_inner)
+/// returns it. To keep ownership, pass a `&'static T`, an `Rc<T>` or a `BorrowedFd<'static>`, which
+/// are sources as well. The mode of the source is not changed: set it to non-blocking mode, unless
+/// each callback does one operation.
 ///
 /// # Examples
 ///
@@ -65,13 +65,14 @@ pub struct PollHandle<T: AsSource + 'static> {
 }
 
 impl<T: AsSource + 'static> PollHandle<T> {
-    /// Makes a handle that is not started.
+    /// Creates a stopped handle.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor
-    /// already, [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a
-    /// regular file), any other OS error of `epoll_ctl`, and the loop's refusal when it is gone.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the loop watches the descriptor already,
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it cannot be polled (a regular
+    /// file), any other OS error of `epoll_ctl`. An error with [`Error`](crate::Error) as its
+    /// source if the loop was dropped.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
         if handle.is_closed() {
@@ -87,27 +88,29 @@ impl<T: AsSource + 'static> PollHandle<T> {
         })
     }
 
-    /// Calls `callback` whenever one of `events` is ready. A started handle changes what it waits
-    /// for, and its callback. No events are a [`stop`](Self::stop).
+    /// Starts to call `callback` whenever one of `events` is ready. On a started handle it replaces
+    /// the events and the callback. An empty set is a [`stop`](Self::stop).
     ///
-    /// The callback gets the handle and what is ready, of what was asked for. A peer that has hung
-    /// up, and an error beside urgent data, count as all of it. On another error of the source the
-    /// handle is stopped, and the callback gets `EBADF` (as libuv's does): the source itself knows
-    /// more. Where the system reports readiness alone, errors are readiness.
+    /// The callback gets the handle, and the requested events that are ready. A hang-up of the
+    /// peer, and an error together with urgent data, count as all requested events. On any other
+    /// error of the source the handle is stopped and the callback gets `EBADF`, as in libuv; an
+    /// operation on the source returns the actual error. Where the platform reports readiness only,
+    /// an error counts as readiness.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when another handle or source of the loop
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if another handle or source of the loop
     /// watches the descriptor, [`Unsupported`](io::ErrorKind::Unsupported) for disconnect and
-    /// priority anywhere but on Linux, any other OS error of `epoll_ctl`; the loop's refusal, when
-    /// the handle was closed or the loop is gone. The handle is stopped then.
+    /// priority on platforms other than Linux, any other OS error of `epoll_ctl`. An error with
+    /// [`Error`](crate::Error) as its source if the handle was closed or the loop was dropped. The
+    /// handle is stopped in each case.
     pub fn start(
         &self,
         events: PollEvents,
         mut callback: impl FnMut(&Self, io::Result<PollEvents>) + 'static,
     ) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
-        // Weak: the callback lives in what they point to.
+        // Weak references: both own the callback, so strong ones would form a cycle.
         let (state, source) = (Rc::downgrade(&self.state), Rc::downgrade(&self.source));
         let before = self.state.callback.set(Box::new(move || {
             if let (Some(state), Some(source)) = (state.upgrade(), source.upgrade()) {
@@ -121,7 +124,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
             }
         }));
         let started = self.loop_core().start_poll(&self.state, events);
-        // What the old callback has captured may do anything, also to this handle.
+        // Dropped last: the drop of the old callback's captures is user code, which may use this
+        // handle.
         drop(before);
         started
     }
@@ -131,7 +135,7 @@ impl<T: AsSource + 'static> PollHandle<T> {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start); when the handle was never started.
+    /// The errors of [`start`](Self::start), and an error if the handle was never started.
     pub fn restart(&self, events: PollEvents) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
         if !self.state.callback.is_set() {
@@ -140,25 +144,26 @@ impl<T: AsSource + 'static> PollHandle<T> {
         self.loop_core().start_poll(&self.state, events)
     }
 
-    /// Stops calling. Does nothing when stopped already. The descriptor may be closed from now on.
+    /// Stops the handle. Stopping a stopped handle does nothing. The descriptor may be closed
+    /// afterwards.
     pub fn stop(&self) {
         self.loop_core().stop_poll(&self.state);
     }
 
-    /// What the handle is started for; empty if it is stopped.
+    /// Returns the events that the handle is started for; an empty set if it is stopped.
     #[must_use]
     pub fn events(&self) -> PollEvents {
         self.state.events()
     }
 
-    /// The source itself.
+    /// Returns the source.
     #[must_use]
     pub fn get_ref(&self) -> &T {
         &self.source
     }
 
-    /// Takes the source out of the loop and gives it back. `None` inside the handle's own callback,
-    /// which has it, too.
+    /// Deregisters the source and returns it. Inside the handle's own callback, which still borrows
+    /// the source, it returns `None`.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         self.core.release();
@@ -167,8 +172,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
         Rc::into_inner(source)
     }
 
-    /// Stops the handle for good, at once, and has it reported in the closing phase; see [`Close`].
-    /// The source stays open until the handle is dropped.
+    /// Closes the handle at once: it cannot be started again. The close completes in the closing
+    /// phase; see [`Close`]. The source stays open until the handle is dropped.
     pub fn close(&self) -> Close {
         self.core.close()
     }

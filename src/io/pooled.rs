@@ -1,11 +1,12 @@
-//! Descriptors that block: read and written by a thread of the pool, at best when they are ready.
+//! Blocking descriptors, read and written by a thread of the pool; if possible, once they are
+//! ready.
 //!
 //! ```text
-//!   poll ──> (watched: ready?) ──> job on the pool: read or write ──> poll phase ──> what was read is handed out
+//!   poll ──> wait until ready, if possible ──> job on the pool ──> poll phase ──> result
 //! ```
 //!
-//! A job cannot be taken back once it runs. So what it reads goes where every reader of the process finds it, and what it
-//! has written counts for the next who writes the same.
+//! A running job cannot be cancelled. Bytes that it reads are kept for the next reader of the
+//! process, and a repeated write of the same bytes is matched with the write in flight.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -28,14 +29,14 @@ use crate::site::Site;
 use crate::sys::errno::cancelled;
 use crate::sys::stdio::{self, Wanted};
 
-/// The most that one job moves; as much as libuv suggests for a read.
+/// The most bytes that one job moves: the buffer size that libuv suggests for a read.
 const MOST: usize = 64 * 1024;
 
-/// What is shared by all who read the same thing through the pool, in whichever loop.
+/// Shared by all readers of one object through the pool, on any loop.
 pub(crate) struct Leftover {
-    /// Held by the job that reads: one at a time.
+    /// Held by the reading job: one at a time.
     turn: Mutex<()>,
-    /// What was read and not yet handed out. Never held for long.
+    /// Bytes that were read and not yet returned. The lock is held for a copy at most.
     bytes: Mutex<VecDeque<u8>>,
 }
 
@@ -47,7 +48,8 @@ impl Leftover {
         }
     }
 
-    /// On the pool: reads up to `most` bytes, unless some are left. `false`: the end.
+    /// Reads up to `most` bytes, unless some are left over. It runs on the pool. It returns `false`
+    /// at EOF.
     fn fill(&self, descriptor: &OwnedFd, most: usize) -> io::Result<bool> {
         let _turn = lock(&self.turn);
         if !lock(&self.bytes).is_empty() {
@@ -59,7 +61,7 @@ impl Leftover {
         Ok(read > 0)
     }
 
-    /// Hands out what is left.
+    /// Moves leftover bytes to `buffer`, and returns their number.
     fn take(&self, buffer: &mut [u8]) -> usize {
         let taken = io::Read::read(&mut *lock(&self.bytes), buffer);
         taken.expect("memory can be read")
@@ -70,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A descriptor that is read and written by the pool.
+/// A descriptor that the pool reads and writes.
 pub(crate) struct Pooled {
     handle: PooledHandle,
     descriptor: Arc<OwnedFd>,
@@ -79,11 +81,11 @@ pub(crate) struct Pooled {
     write: RefCell<Option<Writing>>,
 }
 
-/// What the loop knows of it.
+/// The handle of the descriptor on the loop.
 enum PooledHandle {
-    /// It can be watched: a job begins when it will hardly block.
+    /// The descriptor can be polled: a job starts once it is ready, and so rarely blocks a thread.
     Watched(Source<Arc<OwnedFd>>),
-    /// A file or a device that is ready at any time.
+    /// A file or a device, which is always ready.
     Unwatched(Unwatched),
 }
 
@@ -97,14 +99,15 @@ impl Drop for Unwatched {
     }
 }
 
-/// A write under way, and what it writes.
+/// A write in flight, and its bytes.
 struct Writing {
     work: Work<io::Result<usize>>,
     bytes: Arc<[u8]>,
 }
 
 impl Pooled {
-    /// `can_wait`: it may be something that is not ready at any time, to be watched if that is possible.
+    /// Creates a handle on the loop. With `can_wait` the descriptor may not be ready at times, and
+    /// is polled for readiness if the kernel can do that.
     pub(super) fn new(
         handle: &LoopHandle,
         descriptor: BorrowedFd<'_>,
@@ -139,7 +142,8 @@ impl Pooled {
             if taken > 0 || buffer.is_empty() {
                 return Poll::Ready(Ok(taken));
             }
-            // Out of the cell while it is polled: that may drop a waker, which is anybody's code.
+            // Taken out of the cell for the poll: polling may drop a waker, whose drop is user
+            // code.
             let work = self.read.take();
             let mut work = match work {
                 Some(work) => work,
@@ -157,7 +161,7 @@ impl Pooled {
                 }
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(Ok(false)) => return Poll::Ready(Ok(0)),
-                // Somebody who shares it was faster, and its mode is not to block.
+                // Another process has read first, and the descriptor is in non-blocking mode.
                 Poll::Ready(Err(error)) if self.should_wait_again(&error) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
@@ -188,14 +192,15 @@ impl Pooled {
                     return Poll::Pending;
                 }
                 Poll::Ready(Err(error)) if self.should_wait_again(&error) => {}
-                // A former write, of something else, that was given up has come to its end.
+                // An earlier write of other bytes, whose future was dropped, has completed.
                 Poll::Ready(Ok(_)) if *writing.bytes != *buffer => {}
                 Poll::Ready(result) => return Poll::Ready(result),
             }
         }
     }
 
-    /// Waits for a write that was given up. One that found no room has written nothing, which nobody wants any more.
+    /// Waits for a write whose future was dropped. If that write found no room, it has written
+    /// nothing, and no future waits for its result.
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.write.take() else {
             return Poll::Ready(Ok(()));
@@ -210,7 +215,7 @@ impl Pooled {
         }
     }
 
-    /// Waits, where it can be watched, until the next job would not block.
+    /// Waits until the next job would not block, if the descriptor can be polled.
     fn poll_ready(
         &self,
         direction: Direction,
@@ -281,7 +286,7 @@ mod tests {
     use std::panic::Location;
     use std::sync::Arc;
 
-    /// A pipe that blocks, as standard input is where it cannot be opened again.
+    /// Creates a pipe in blocking mode, as standard input is if it cannot be opened again.
     fn blocking_pipe() -> (OwnedFd, OwnedFd) {
         let (reader, writer) = descriptor::pipe().unwrap();
         descriptor::set_nonblocking(&reader, false).unwrap();
@@ -316,7 +321,7 @@ mod tests {
         });
     }
 
-    /// What was given up on the pool counts for the same bytes written again, and stays for others.
+    /// A dropped write in flight counts for the same bytes written again; other bytes wait for it.
     #[test]
     fn a_write_that_is_given_up_happens_once() {
         let (reader, writer) = blocking_pipe();

@@ -1,5 +1,5 @@
-//! The bytes of a descriptor that is shared with other processes, which may be anything: without blocking the loop, and
-//! without a change of mode that the others would see.
+//! Reads and writes a descriptor of any kind that is shared with other processes. The loop never
+//! blocks, and the mode of the descriptor, which the other processes would see, is not changed.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,14 +16,15 @@ use crate::sys::stdio::{StdioKind, Unblocked};
 
 /// How the descriptor is read and written.
 pub(crate) enum SharedFd {
-    /// At once, or when an event says so.
+    /// Without blocking, on the loop's thread.
     Direct(Source<Unblocked>),
-    /// By the pool.
+    /// By a thread of the pool.
     Pooled(Pooled),
 }
 
 impl SharedFd {
-    /// Makes a channel of what `descriptor` refers to, on the running loop. The descriptor itself is not used any more.
+    /// Creates a channel for the object behind `descriptor`, on the running loop. The descriptor
+    /// itself is not used afterwards.
     #[track_caller]
     pub(crate) fn new(
         descriptor: BorrowedFd<'_>,
@@ -34,7 +35,8 @@ impl SharedFd {
         let direct = Unblocked::new(descriptor, kind)
             .and_then(|unblocked| Source::new_stream(&handle, unblocked, true, site));
         if let Ok(source) = direct {
-            // A named pipe that was opened again after its last writer had gone does not report the end: only an attempt tells.
+            // A FIFO that is opened again after its last writer has closed it reports no EOF event.
+            // Only a read finds it.
             source.state.add_ready(Ready::READ);
             return Ok(Self::Direct(source));
         }
@@ -43,7 +45,7 @@ impl SharedFd {
         Ok(Self::Pooled(pooled))
     }
 
-    /// The same for a descriptor that no other channel reads from.
+    /// Creates a channel for a descriptor that no other channel reads.
     #[track_caller]
     pub(crate) fn unshared(descriptor: BorrowedFd<'_>, kind: StdioKind) -> io::Result<Self> {
         Self::new(descriptor, kind, Arc::new(Leftover::new()))
@@ -120,7 +122,7 @@ impl SharedFd {
         }
     }
 
-    /// The channel's own descriptor.
+    /// Returns the channel's own descriptor.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Direct(source) => source.get_ref().as_fd(),

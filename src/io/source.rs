@@ -26,24 +26,27 @@ use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
-/// It is registered once, for both directions, and remembers what is ready: [`readable`](Source::readable) returns at
-/// once while the last attempt did not find the opposite. Do the I/O through [`read_with`](Source::read_with) or
-/// [`write_with`](Source::write_with): they try, and wait when the system says that it would block. The source must be
-/// non-blocking; [`Source::new`] does not make it so.
+/// It is registered once, for both directions, and remembers its readiness:
+/// [`readable`](Source::readable) returns at once until an attempt would block. Do the I/O through
+/// [`read_with`](Source::read_with) or [`write_with`](Source::write_with), which attempt the
+/// operation and wait if it would block. The descriptor must be in non-blocking mode;
+/// [`Source::new`] does not set it.
 ///
-/// Those who wait are woken in the poll phase, a callback each. The source is *active*, and keeps the loop alive unless
-/// unref'd, while somebody waits. Dropping it takes it out of the loop, then closes it. While a future waits, a view
-/// ([`Handle::any`]) can close it: the future ends with an error, on Unix `ECANCELED`.
+/// Waiting tasks are woken in the poll phase, one callback each. While a task waits, the source is
+/// *active* and keeps the loop alive, unless it is unref'd. Dropping the source deregisters it,
+/// then closes it. A view ([`Handle::any`]) can close it while a future waits: the future completes
+/// with an error, `ECANCELED` on Unix.
 ///
-/// The descriptor is the source's until then. Nothing tells the loop that somebody has closed it behind its back: attempts
-/// fail from then on, but who waits does so for ever, and the number may come to stand for another file. It is the same
-/// with libuv's handles.
+/// The source owns the descriptor until then. If other code closes it, the loop gets no event:
+/// attempts fail, waiting tasks wait for ever, and the kernel may reuse the number for another
+/// file. libuv has the same rule.
 ///
 /// # A source that stays ready
 ///
-/// One poll of a task does at most 128 operations on its sources, and on all streams, sockets and channels, which are made
-/// of sources. After that many, a source counts as not ready until the next poll phase: timers, other connections and the
-/// hooks of the loop have their turn, whatever a fast peer sends. Futures that a callback polls by hand have no such limit.
+/// One poll of a task does at most 128 operations on sources, streams, sockets and channels
+/// together. After that, a source counts as not ready until the next poll phase, so that a fast
+/// peer cannot starve timers, other connections and hooks. Futures that a callback polls by hand
+/// have no such limit.
 ///
 /// # Examples
 ///
@@ -71,10 +74,11 @@ use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 pub struct Source<T: AsSource> {
     core: HandleCore,
     pub(super) state: Rc<SourceState>,
-    /// `None` when the source was closed and the handle left, and on the way out.
+    /// `None` once the source is closed: through `AsyncWrite`, which keeps the handle, or on drop.
     pub(super) registration: Option<Registration<T>>,
-    /// A read or write that moves less than this, and than it was asked to, has emptied or filled the stream. 0 where
-    /// nothing can be told; see [`with_short_as_drained`](Self::with_short_as_drained).
+    /// A read or write that moves fewer bytes than this, and than requested, has drained or filled
+    /// the stream. It is 0 where a short call proves nothing; see
+    /// [`with_short_as_drained`](Self::with_short_as_drained).
     pub(super) drained_below: usize,
 }
 
@@ -83,15 +87,16 @@ impl<T: AsSource> Source<T> {
     ///
     /// # Errors
     ///
-    /// The system's: [`AlreadyExists`](io::ErrorKind::AlreadyExists) when the loop watches the descriptor already,
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) when it cannot be watched (a regular file). The source is
-    /// dropped then. The loop's own refusal, when it is gone.
+    /// Any OS error of `epoll_ctl`: [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the loop
+    /// watches the descriptor already, [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it
+    /// cannot be polled (a regular file). An error with [`Error`] as its source if the loop was
+    /// dropped. The source is dropped in each case.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
         Self::new_at(handle, source, Location::caller())
     }
 
-    /// The same, made by the line `site`.
+    /// Registers `source` on behalf of the caller at `site`.
     pub(crate) fn new_at(handle: &LoopHandle, source: T, site: Site) -> io::Result<Self> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
@@ -117,13 +122,13 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// The source itself.
+    /// Returns the registered value.
     #[must_use]
     pub fn get_ref(&self) -> &T {
         self.registration().get()
     }
 
-    /// Takes the source out of the loop and gives it back.
+    /// Deregisters the source and returns it.
     #[must_use]
     pub fn into_inner(mut self) -> T {
         let registration = self.registration.take().expect(CLOSED);
@@ -131,61 +136,64 @@ impl<T: AsSource> Source<T> {
         registration.leave()
     }
 
-    /// Closes the source at once and has that reported in the closing phase; see [`Close`].
+    /// Closes the source at once. The close completes in the closing phase; see [`Close`].
     pub fn close(mut self) -> Close {
-        // No future is left on a source that its owner gives away: there is none to wake.
+        // `self` is owned, so no future borrows it any more: the remaining wakers have no waiter.
         drop(self.state.take_waiters());
         let close = self.core.close();
         self.leave();
         close
     }
 
-    /// Waits until the source is readable, at its end, or in error.
+    /// Waits until the source is readable: data, EOF or an error.
     ///
     /// # Errors
     ///
-    /// When the system refuses to watch the source any more.
+    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
+    /// the source was closed through a view.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// Dropping the future deregisters its waker; no data and no event is lost.
     #[must_use = "futures do nothing unless awaited"]
     pub fn readable(&self) -> Readiness<'_, T> {
         Readiness::new(self, Direction::Read)
     }
 
-    /// Waits until the source is writable or in error; see [`readable`](Self::readable).
+    /// Waits until the source is writable, or has an error; see [`readable`](Self::readable).
     #[must_use = "futures do nothing unless awaited"]
     pub fn writable(&self) -> Readiness<'_, T> {
         Readiness::new(self, Direction::Write)
     }
 
-    /// Waits for urgent data: out-of-band bytes of a TCP stream, or what a device reports so (`POLLPRI`).
+    /// Waits for urgent data (`POLLPRI`): out-of-band bytes of a TCP stream, or an event of a
+    /// device.
     ///
-    /// One event ends one wait: it is over for the next that waits, whether somebody waited when it came or not. (One whose
-    /// delivery a panic has cut short is delivered again with the next run.) Such a source is readable, too.
+    /// One event completes one wait. An event that comes while no task waits completes the next
+    /// wait. If a panic interrupts the delivery, the next run delivers the event again. A source
+    /// with urgent data is also readable.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](io::ErrorKind::Unsupported) where the loop does not hear of it: everywhere but on Linux.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// Dropping the future deregisters its waker; no data and no event is lost.
     pub async fn priority(&self) -> io::Result<()> {
         self.reported(Direction::Priority).await
     }
 
-    /// Waits until the peer has closed its end, at least for writing (`POLLRDHUP`, `POLLHUP`), whether all that came before
-    /// has been read or not. From then on it returns at once.
+    /// Waits until the peer has closed its end, at least for writing (`POLLRDHUP`, `POLLHUP`), even
+    /// if earlier data is still unread. From then on it returns at once.
     ///
     /// # Errors
     ///
-    /// As [`priority`](Self::priority).
+    /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// Dropping the future deregisters its waker; no data and no event is lost.
     pub async fn hang_up(&self) -> io::Result<()> {
         self.reported(Direction::HangUp).await
     }
@@ -197,15 +205,17 @@ impl<T: AsSource> Source<T> {
         Readiness::new(self, direction).await
     }
 
-    /// Calls `operation` as soon as the source is readable, again whenever it would have blocked.
+    /// Calls `operation` once the source is readable, and again after each attempt that would
+    /// block.
     ///
     /// # Errors
     ///
-    /// Those of `operation`.
+    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
     ///
     /// # Cancel safety
     ///
-    /// Given up, it has not called `operation`, or that would have blocked.
+    /// A future that is dropped before it completes has had no effect: `operation` was not called,
+    /// or returned `WouldBlock`.
     pub fn read_with<R>(
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
@@ -213,11 +223,12 @@ impl<T: AsSource> Source<T> {
         self.io_with(Direction::Read, operation)
     }
 
-    /// Calls `operation` as soon as the source is writable; see [`read_with`](Self::read_with).
+    /// Calls `operation` once the source is writable, and again after each attempt that would
+    /// block.
     ///
     /// # Errors
     ///
-    /// Those of `operation`.
+    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
     pub fn write_with<R>(
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
@@ -233,29 +244,33 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// The poll function of [`readable`](Self::readable), for one caller at a time: it remembers the last waker only.
+    /// Polls for readability; the function behind [`readable`](Self::readable), for one caller at a
+    /// time: only the last waker is kept.
     ///
     /// # Errors
     ///
-    /// When the system refuses to watch the source any more.
+    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
+    /// the source was closed through a view.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_ready(Direction::Read, cx)
     }
 
-    /// The poll function of [`writable`](Self::writable); see [`poll_readable`](Self::poll_readable).
+    /// Polls for writability; see [`poll_readable`](Self::poll_readable).
     ///
     /// # Errors
     ///
-    /// When the system refuses to watch the source any more.
+    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
+    /// the source was closed through a view.
     pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_ready(Direction::Write, cx)
     }
 
-    /// The poll function of [`read_with`](Self::read_with); see [`poll_readable`](Self::poll_readable).
+    /// Polls a reading operation; the function behind [`read_with`](Self::read_with), for one
+    /// caller at a time.
     ///
     /// # Errors
     ///
-    /// Those of `operation`.
+    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
     pub fn poll_read_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -264,11 +279,12 @@ impl<T: AsSource> Source<T> {
         self.poll_with(Direction::Read, cx, operation)
     }
 
-    /// The poll function of [`write_with`](Self::write_with); see [`poll_readable`](Self::poll_readable).
+    /// Polls a writing operation; the function behind [`write_with`](Self::write_with), for one
+    /// caller at a time.
     ///
     /// # Errors
     ///
-    /// Those of `operation`.
+    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
     pub fn poll_write_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -277,7 +293,7 @@ impl<T: AsSource> Source<T> {
         self.poll_with(Direction::Write, cx, operation)
     }
 
-    /// Waits in the slot until `operation` does not block.
+    /// Polls `operation`; the waker goes into the slot of the direction, which holds one.
     #[inline(always)]
     pub(super) fn poll_with<R>(
         &self,
@@ -292,8 +308,8 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// Goes on after an error: tries again if it was an interruption, waits if it would have blocked. Apart, to keep the way
-    /// of an operation that succeeds short enough to become part of its caller.
+    /// Handles an error: retries after `Interrupted`, waits after `WouldBlock`. It is a function of
+    /// its own so that the path of a successful operation stays small enough to be inlined.
     #[cold]
     #[inline(never)]
     fn poll_after<R>(
@@ -329,15 +345,17 @@ impl<T: AsSource> Source<T> {
         Poll::Ready(Err(ready!(self.begin_wait(direction))))
     }
 
-    /// Whether the source is ready and the running poll may do one more operation, which this takes from its budget.
+    /// Returns whether the source is ready and the budget of the running poll has an operation
+    /// left, which this takes.
     #[inline(always)]
     fn may_try(&self, direction: Direction) -> bool {
         self.state.is_ready(direction)
             && (budget::take() || self.core.handle.core().put_off(&self.state, direction))
     }
 
-    /// Takes one operation from the budget of the running poll for something that needs none of the system, such as a
-    /// message that has arrived with the last. Waits for the next poll phase when there is none left.
+    /// Takes one operation from the budget of the running poll, for an operation without a system
+    /// call, such as a message that arrived with the previous one. It waits for the next poll phase
+    /// if the budget is spent.
     pub(crate) async fn spend(&self) -> io::Result<()> {
         if budget::take()
             || self
@@ -351,7 +369,7 @@ impl<T: AsSource> Source<T> {
         self.readable().await
     }
 
-    /// Somebody waits now: the source is active, and where events come once only they are asked for again.
+    /// Starts a wait: the source becomes active, and one-shot interests are registered again.
     #[inline(always)]
     fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
         if self.state.is_gone() {
@@ -369,7 +387,8 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// `None`: it would have blocked, and the direction counts as not ready from now on.
+    /// Calls the operation until it is not interrupted. `None`: it would block, and the direction
+    /// is marked as not ready.
     #[inline]
     pub(super) fn attempt<R>(
         &self,
@@ -407,24 +426,25 @@ impl<T: AsSource> Source<T> {
         self.registration.as_ref().expect(CLOSED)
     }
 
-    /// Brings the loop's books in line with who waits.
+    /// Updates the loop's ref count after a change of the waiters.
     pub(super) fn count_waits(&self) {
         self.state.count_waits(self.core.handle.core());
     }
 
-    /// Takes the source out of the loop and closes it; the handle is left.
+    /// Deregisters the source and closes it. The handle stays.
     pub(super) fn end(&mut self) {
         self.state.shut(self.core.handle.core());
         self.leave();
     }
 
-    /// Drops the source, which is out of the poller.
+    /// Drops the source, which is deregistered already.
     fn leave(&mut self) {
         drop(self.registration.take().map(Registration::leave));
     }
 }
 
-/// Only a stream that was closed while its handle is left is without its descriptor.
+/// The panic message for a stream without a descriptor: it was closed and its handle is still in
+/// use.
 const CLOSED: &str =
     "the stream was closed through `AsyncWrite` and has no descriptor any more: take it before";
 
@@ -457,12 +477,12 @@ impl<T: AsSource + fmt::Debug> fmt::Debug for Source<T> {
 ///
 /// # Cancel safety
 ///
-/// Dropping it takes its waker out of the source.
+/// Dropping the future deregisters its waker; no event is lost.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Readiness<'a, T: AsSource> {
     source: &'a Source<T>,
     direction: Direction,
-    /// The key of the waiter, while it waits.
+    /// The key of the waker in the wait list, while the future waits.
     waiting: Option<WaitKey>,
 }
 
@@ -475,7 +495,7 @@ impl<'a, T: AsSource> Readiness<'a, T> {
         }
     }
 
-    /// Apart, to keep the way of a source that is ready short.
+    /// A function of its own, to keep the path of a ready source short.
     #[inline(never)]
     fn wait(&mut self, waker: &Waker) -> Poll<io::Result<()>> {
         let waiters = self.source.state.waiters(self.direction);
@@ -515,7 +535,7 @@ impl<T: AsSource> Drop for Readiness<'_, T> {
     }
 }
 
-/// Calls an operation as soon as a [`Source`] is ready, again whenever it would have blocked.
+/// Calls an operation once a [`Source`] is ready, and again after each attempt that would block.
 struct WhenReady<'a, T: AsSource, F> {
     readiness: Readiness<'a, T>,
     operation: F,

@@ -120,9 +120,9 @@ pub fn stderr() -> io::Result<Stderr> {
 /// |---|---|
 /// | terminal | opened a second time, without blocking |
 /// | pipe | on Linux, opened a second time, without blocking |
-/// | socket | each call says that it must not block |
+/// | socket | with `MSG_DONTWAIT` |
 /// | file, `/dev/null`, other devices | by a thread of the pool |
-/// | what cannot be opened again: another user's, pipes elsewhere than on Linux | by a thread of the pool when there is something to read |
+/// | one that cannot be opened again | by a thread of the pool, once it is readable |
 ///
 /// One task at a time may wait through a handle; open more handles for more tasks. Each byte goes
 /// to one of them. Bytes in the buffer of [`std::io::stdin`] are not seen here. No more is read

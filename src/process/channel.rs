@@ -1,4 +1,4 @@
-//! Messages and open descriptors between a parent and its child.
+//! Messages and descriptors between a parent and its child.
 
 mod frames;
 
@@ -16,36 +16,37 @@ use crate::io::Source;
 use crate::site::Site;
 use crate::sys::process::inherited::{self, Inherited};
 
-/// The variable that tells a child of its channel: the number of the descriptor, and which socket it has to be.
+/// The environment variable that describes the channel to the child: the descriptor number and the
+/// identity of the socket.
 pub(super) const VARIABLE: &str = "PHASELOOP_CHANNEL";
 
-/// How long a message is at most, unless told otherwise.
+/// The default limit for the length of a message.
 const MAX_MESSAGE_LEN: usize = 256 * 1024 * 1024;
 
-/// What came over a [`Channel`].
+/// A message received from a [`Channel`].
 #[derive(Debug)]
 pub struct Message {
-    /// The bytes, as they were sent.
+    /// The bytes of the message.
     pub bytes: Vec<u8>,
-    /// The descriptors that were sent with them, in their order; not inherited by children.
+    /// The descriptors that were sent with it, in the order of sending. They are close-on-exec.
     pub descriptors: Vec<OwnedFd>,
 }
 
-/// A two-way channel between a parent and a child: whole messages, and open descriptors with them.
+/// A two-way channel between a parent and a child, for whole messages and open descriptors.
 ///
-/// The parent asks for one with [`Command::channel`](super::Command::channel) and finds it in
-/// [`Child::channel`](super::Child::channel); the child gets its end from [`Channel::from_env`]. Dropping one end
-/// disconnects: the other one receives what was sent before, then `None`.
+/// The parent requests one with [`Command::channel`](super::Command::channel) and finds it in
+/// [`Child::channel`](super::Child::channel). The child gets its end from [`Channel::from_env`].
+/// Dropping one end disconnects: the other end receives the messages sent before, then `None`.
 ///
-/// A send waits while the other side is slow to receive. A receive that waits keeps the loop alive, unless the channel is
-/// [unref'd](Handle::unref). Both wake in the poll phase.
+/// A send waits while the socket buffer is full. A waiting receive keeps the loop alive, unless the
+/// channel is [unref'd](Handle::unref). Both are woken in the poll phase.
 ///
 /// # Limits
 ///
-/// The other side need not be trusted with memory or descriptors. A message that is longer than
-/// [`max_message_len`](Self::max_message_len) is refused by its head, and only bytes that have
-/// arrived take memory. Descriptors that no message announces are closed and break the channel. The
-/// memory of a long message goes with it, at both ends.
+/// The peer need not be trusted with memory or descriptors. A message longer than
+/// [`max_message_len`](Self::max_message_len) is rejected when its header arrives, and only
+/// received bytes take memory. Descriptors that no message announces are closed and break the
+/// channel. The memory of a long message is freed with it, at both ends.
 ///
 /// # Examples
 ///
@@ -72,10 +73,10 @@ pub struct Channel {
     max_message_len: Cell<usize>,
 }
 
-/// This end of the channel.
+/// The socket of this end.
 enum Socket {
     Owned(UnixStream),
-    /// Of a child; its drop disconnects.
+    /// The socket of a child, which disconnects on drop.
     Inherited(Inherited),
 }
 
@@ -89,21 +90,20 @@ impl AsFd for Socket {
 }
 
 impl Channel {
-    /// The channel to the parent that has started this process with one. `None` when there is none,
-    /// or it was taken already.
+    /// Returns the channel to the parent. `None` if the parent gave this process no channel, or if
+    /// it was taken already.
     ///
-    /// The environment names a descriptor. It is used only if it is a Unix stream socket,
-    /// connected, and the very one that the parent has made. The channel has a duplicate of it:
-    /// other code in the process that holds the number for its own may close it, and neither closes
-    /// the other's. The number itself stays open, and is not inherited by children; dropping the
-    /// channel disconnects all the same. The variable stays in the environment, since changing that
-    /// is not safe while other threads run; a [`Command`](super::Command) takes it out of its
-    /// child's.
+    /// The environment names a descriptor. It is used only if it is the connected Unix stream
+    /// socket that the parent has created. The channel owns a duplicate: if other code in the
+    /// process owns the number, neither closes the descriptor of the other. The number itself stays
+    /// open and becomes close-on-exec; dropping the channel disconnects nevertheless. The variable
+    /// stays in the environment, since changing the environment is not safe while other threads
+    /// run; a [`Command`](super::Command) removes it from the environment of its child.
     ///
     /// # Errors
     ///
-    /// [`InvalidData`](io::ErrorKind::InvalidData) when the environment names a channel that is not
-    /// there, else any OS error of `fcntl` or `epoll_ctl`; the next call tries again.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if the environment names a channel that does not
+    /// exist; otherwise any OS error of `fcntl` or `epoll_ctl`. The next call tries again.
     ///
     /// # Panics
     ///
@@ -121,7 +121,7 @@ impl Channel {
         Self::new(&handle, socket, Location::caller()).map(Some)
     }
 
-    /// Two ends within this process.
+    /// Creates a channel with both ends in this process.
     ///
     /// # Errors
     ///
@@ -136,7 +136,8 @@ impl Channel {
         Ok((Self::from_std(one)?, Self::from_std(other)?))
     }
 
-    /// A channel over a stream whose other end is one, too. It is made non-blocking.
+    /// Creates a channel over a connected stream, whose peer must be a channel as well. The stream
+    /// is set to non-blocking mode.
     ///
     /// # Errors
     ///
@@ -150,7 +151,7 @@ impl Channel {
         Self::from_std_at(stream, Location::caller())
     }
 
-    /// A channel that was made by the line `site`.
+    /// Creates a channel on behalf of the caller at `site`.
     #[track_caller]
     pub(super) fn from_std_at(stream: UnixStream, site: Site) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
@@ -166,15 +167,15 @@ impl Channel {
         })
     }
 
-    /// How many bytes a message can have, sent or received: 256 MiB, unless
-    /// [set](Self::set_max_message_len).
+    /// Returns the limit for the length of a message, sent or received. The default is 256 MiB; see
+    /// [`set_max_message_len`](Self::set_max_message_len).
     #[must_use]
     pub fn max_message_len(&self) -> usize {
         self.max_message_len.get()
     }
 
-    /// Sets [`max_message_len`](Self::max_message_len) for this end. A message that was refused for
-    /// its length can be received with a higher limit.
+    /// Sets [`max_message_len`](Self::max_message_len) for this end. A message that was rejected
+    /// for its length can be received after the limit is raised.
     ///
     /// # Examples
     ///
@@ -197,30 +198,35 @@ impl Channel {
         self.max_message_len.set(bytes.min(LONGEST));
     }
 
-    /// Sends a message, empty or not. Messages arrive whole and in the order in which their sends have begun.
+    /// Sends a message, which may be empty. Messages arrive whole, in the order in which their
+    /// sends began.
     ///
     /// # Errors
     ///
-    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) when the other side has disconnected,
+    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the peer has disconnected,
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more than
     /// [`max_message_len`](Self::max_message_len) bytes.
     ///
     /// # Cancel safety
     ///
-    /// Given up, the message was either not sent, or has begun to be and is finished by the next send.
+    /// If the future is dropped, the message is either not sent, or partly sent and completed by
+    /// the next send.
     pub async fn send(&self, message: &[u8]) -> io::Result<()> {
         self.send_with(message, &[]).await
     }
 
-    /// Sends a message with open descriptors: sockets, pipes, files. The receiver gets its own; those sent stay open here.
+    /// Sends a message with open descriptors: sockets, pipes, files. The receiver gets duplicates;
+    /// the sent descriptors stay open here.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); [`InvalidInput`](io::ErrorKind::InvalidInput) for more than 253 descriptors.
+    /// The errors of [`send`](Self::send); [`InvalidInput`](io::ErrorKind::InvalidInput) for more
+    /// than 253 descriptors.
     ///
     /// # Cancel safety
     ///
-    /// As [`send`](Self::send).
+    /// If the future is dropped, the message is either not sent, or partly sent and completed by
+    /// the next send.
     pub async fn send_with(
         &self,
         message: &[u8],
@@ -241,24 +247,25 @@ impl Channel {
         self.source.write_with(send).await
     }
 
-    /// The next message; `None` when the other side has disconnected and everything it sent was received.
+    /// Receives the next message. It returns `None` once the peer has disconnected and all its
+    /// messages were received.
     ///
     /// # Errors
     ///
-    /// - [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) when the other side went in the middle of a
-    ///   message.
+    /// - [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the peer disconnected in the middle of
+    ///   a message.
     /// - [`InvalidData`](io::ErrorKind::InvalidData) for a message that is longer than
     ///   [`max_message_len`](Self::max_message_len).
-    /// - [`InvalidData`](io::ErrorKind::InvalidData), now and for ever, when the other side has sent
-    ///   descriptors that no message announces, or has announced some that did not come.
-    /// - An error, now and for ever, when descriptors were lost because this process had no room for
-    ///   them.
+    /// - [`InvalidData`](io::ErrorKind::InvalidData), from now on, if the peer has sent descriptors
+    ///   that no message announces, or has announced descriptors that did not arrive.
+    /// - An error, from now on, if descriptors were lost because this process had none free.
     ///
     /// # Cancel safety
     ///
-    /// Given up, nothing is lost: what has arrived of a message stays for the next receive.
+    /// Dropping the future loses no data: a partly received message stays for the next receive.
     pub async fn recv(&self) -> io::Result<Option<Message>> {
-        // Many messages may have arrived together.
+        // Messages may have arrived together: a buffered one needs no system call, but counts
+        // against the budget.
         self.source.spend().await?;
         loop {
             if let Some(message) = self.next()? {
@@ -266,7 +273,7 @@ impl Channel {
             }
             let fill = |socket: &Socket| self.incoming.borrow_mut().fill(socket);
             if self.source.read_with(fill).await? == 0 {
-                // Another receive may have taken in the last one meanwhile.
+                // Another receive may have completed the last message meanwhile.
                 let message = self.next()?;
                 if message.is_none() {
                     self.incoming.borrow().end()?;
@@ -280,7 +287,8 @@ impl Channel {
         self.incoming.borrow_mut().next(self.max_message_len())
     }
 
-    /// Disconnects at once, and has that reported in the closing phase; see [`Close`]. What was not received here is lost.
+    /// Disconnects at once. The close completes in the closing phase; see [`Close`]. Messages that
+    /// were not received are lost.
     pub fn close(self) -> Close {
         self.source.close()
     }

@@ -1,4 +1,4 @@
-//! A child that runs, or has.
+//! A child process.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,27 +19,28 @@ use crate::io::{PipeReader, PipeWriter};
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;
 
-/// The end of a pipe that the child reads from.
+/// The writing end of the child's standard input.
 pub type ChildStdin = PipeWriter;
 
-/// The end of a pipe that the child writes its output to.
+/// The reading end of the child's standard output.
 pub type ChildStdout = PipeReader;
 
-/// The end of a pipe that the child writes its errors to.
+/// The reading end of the child's standard error.
 pub type ChildStderr = PipeReader;
 
 /// A child process.
 ///
-/// It is *active* from its start until its end was seen in the poll phase, and keeps the loop alive for that time unless
-/// [unref'd](Handle::unref). Dropping it lets it run on; see [the module](super) for who waits for it then.
+/// It is *active* from its start until its exit is delivered in the poll phase, and keeps the loop
+/// alive for that time, unless it is [unref'd](Handle::unref). Dropping it does not end the
+/// process; [the module](super) says how it is reaped.
 pub struct Child {
-    /// Where to write what the child reads, if it was [piped](super::Stdio::piped).
+    /// The child's standard input, if it was [piped](super::Stdio::piped).
     pub stdin: Option<ChildStdin>,
-    /// What the child writes, if it was [piped](super::Stdio::piped).
+    /// The child's standard output, if it was [piped](super::Stdio::piped).
     pub stdout: Option<ChildStdout>,
-    /// Its errors, if they were [piped](super::Stdio::piped).
+    /// The child's standard error, if it was [piped](super::Stdio::piped).
     pub stderr: Option<ChildStderr>,
-    /// The channel to the child, if one was [asked for](super::Command::channel).
+    /// The channel to the child, if one was [requested](super::Command::channel).
     pub channel: Option<Channel>,
     core: HandleCore,
     state: Rc<ChildState>,
@@ -59,32 +60,33 @@ impl Child {
         }
     }
 
-    /// The number of the process. Once its end was seen, the system may give it to another.
+    /// Returns the process id. After the exit was delivered, the kernel may reuse it.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.state.process.id()
     }
 
-    /// Closes the child's standard input, if it is here, and waits for the end of the child. Whoever waits is woken in the
-    /// poll phase.
+    /// Closes [`stdin`](Self::stdin) and waits until the child exits. The task is woken in the poll
+    /// phase.
     ///
-    /// A child whose output is a pipe that nobody reads may never end: read it meanwhile, or drop it.
+    /// A child that writes to a pipe may wait until the pipe is read: read its output meanwhile, or
+    /// drop it.
     ///
     /// # Errors
     ///
-    /// ECHILD when somebody else in the process has waited for it, or SIGCHLD is ignored. The loop's refusal, when it is
-    /// gone.
+    /// `ECHILD` if other code in the process has reaped the child, or if SIGCHLD is ignored. An
+    /// error with [`Error`](crate::Error) as its source if the loop was dropped.
     ///
     /// # Cancel safety
     ///
-    /// Given up, it can be called again.
+    /// If the future is dropped, the child runs on, and `wait` can be called again.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
         self.exited().await
     }
 
-    /// A future of its own for the end of the child, which borrows nothing: others may wait, signal or drop the child
-    /// meanwhile. It leaves the standard input open.
+    /// Returns a future for the exit of the child, which borrows nothing: the child can be waited
+    /// for, signalled or dropped meanwhile. It leaves [`stdin`](Self::stdin) open.
     #[must_use = "futures do nothing unless awaited"]
     pub fn exited(&self) -> Exited {
         Exited {
@@ -94,29 +96,31 @@ impl Child {
         }
     }
 
-    /// How the child has ended, if it has, by asking the system.
+    /// Returns the exit status if the child has exited. It asks the kernel (`waitpid`) and does not
+    /// wait.
     ///
-    /// Those who [wait](Self::wait) are told in the poll phase all the same.
+    /// Tasks that [wait](Self::wait) are still woken in the poll phase.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait).
+    /// The errors of [`wait`](Self::wait).
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.state.look().map(End::result).transpose()
     }
 
-    /// Waits for the end of the child and collects what it writes, both streams at once so that neither can fill up.
-    /// Closes the standard input first. The streams that were not piped, or are taken, are empty.
+    /// Closes [`stdin`](Self::stdin), waits until the child exits and collects its output. Both
+    /// streams are read concurrently, so that neither pipe fills up. A stream that was not piped,
+    /// or was taken, yields no bytes.
     ///
-    /// Waits for the end of the output, too, which other processes may hold open.
+    /// It also waits for EOF of both streams, which other processes may hold open.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), and those of reading.
+    /// The errors of [`wait`](Self::wait), and any OS error of `read`.
     ///
     /// # Cancel safety
     ///
-    /// Given up, what was read is lost, and the child dropped.
+    /// If the future is dropped, the output read so far is lost and the `Child` is dropped.
     pub async fn wait_with_output(mut self) -> io::Result<Output> {
         drop(self.stdin.take());
         let mut stdout = Collect::new(self.stdout.take());
@@ -143,11 +147,12 @@ impl Child {
         })
     }
 
-    /// Ends the child by SIGKILL. Does not wait for its end. Fine if it has ended already.
+    /// Sends SIGKILL to the child and does not wait for its exit. It succeeds if the child has
+    /// exited already.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any OS error of `pidfd_send_signal` or `kill`.
     pub fn kill(&self) -> io::Result<()> {
         if self.state.look().is_some() {
             return Ok(());
@@ -155,12 +160,13 @@ impl Child {
         self.state.signal(SignalKind::KILL.as_raw())
     }
 
-    /// Sends a signal to the child; number 0 only asks whether it could be sent.
+    /// Sends a signal to the child. Signal 0 only checks whether a signal could be sent.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no signal, ESRCH when the end of the child was seen: its
-    /// number may be another's by then. A child that has ended unseen takes every signal.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid signal number. `ESRCH` once the
+    /// child is reaped: its process id may be reused by then. A child that has exited and is not
+    /// reaped yet accepts every signal.
     pub fn signal(&self, kind: SignalKind) -> io::Result<()> {
         let sent = self.state.signal(kind.as_raw());
         sent.map_err(|error| kind.explain(error))
@@ -178,7 +184,7 @@ impl sealed::Sealed for Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.kill_on_drop {
-            // It has ended already, or is not ours to end any more.
+            // The error is ignored: the child has exited, or was reaped by other code.
             let _ = self.kill();
         }
         self.core.release();
@@ -198,18 +204,18 @@ impl fmt::Debug for Child {
     }
 }
 
-/// Waits for the end of a [`Child`]; see [`Child::exited`].
+/// Waits until a [`Child`] exits; returned by [`Child::exited`].
 ///
-/// It does not keep the loop alive, the child does.
+/// The child keeps the loop alive, not this future.
 ///
 /// # Cancel safety
 ///
-/// Dropping it takes its waker back.
+/// Dropping the future deregisters its waker; [`Child::exited`] can be called again.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Exited {
     handle: LoopHandle,
     state: Rc<ChildState>,
-    /// The number of the waiter, while it waits.
+    /// The key of the waker in the wait list, while the future waits.
     waiting: Option<u64>,
 }
 
@@ -248,15 +254,15 @@ impl fmt::Debug for Exited {
     }
 }
 
-/// Reads a stream to its end.
+/// Reads a stream to EOF.
 struct Collect {
-    /// `None` at the end.
+    /// `None` at EOF.
     reader: Option<PipeReader>,
     bytes: Vec<u8>,
 }
 
 impl Collect {
-    /// How much room there is for the next read, at least.
+    /// The least free capacity for a read.
     const ROOM: usize = 8 * 1024;
 
     fn new(reader: Option<PipeReader>) -> Self {
@@ -266,11 +272,11 @@ impl Collect {
         }
     }
 
-    /// Reads what is there. Ready at the end.
+    /// Reads available bytes. Ready at EOF.
     fn poll(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         while let Some(reader) = &mut self.reader {
             let length = self.bytes.len();
-            // Doubled as it grows, so that long output takes few and large reads.
+            // The capacity doubles, so that long output takes few, large reads.
             self.bytes.resize(length + length.max(Self::ROOM), 0);
             let read = Pin::new(reader).poll_read(cx, &mut self.bytes[length..]);
             let count = match &read {

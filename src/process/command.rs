@@ -1,4 +1,4 @@
-//! A program to be started.
+//! The builder of child processes.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,14 +23,14 @@ use crate::sys::process::{
     is_worth_another_try,
 };
 
-/// How often a start is tried when other threads get in the way of the chosen numbers.
+/// How often a start is tried when other threads occupy the chosen descriptor numbers meanwhile.
 const ATTEMPTS: usize = 32;
 
-/// A program to be started, its arguments, environment, directory, descriptors and rights.
+/// Describes a program to start: arguments, environment, directory, descriptors, user and groups.
 ///
-/// Methods are those of [`std::process::Command`] and, for Unix, of [`CommandExt`]. A command may start any number of
-/// children. A child starts with the default action for every signal and with none blocked, and inherits no descriptor
-/// but its standard ones and those given to [`fd`](Self::fd).
+/// The methods are those of [`std::process::Command`] and [`CommandExt`]. A command can start any
+/// number of children. A child starts with the default action for every signal and with no signal
+/// blocked. It inherits its standard descriptors and those given to [`fd`](Self::fd), no others.
 ///
 /// # Examples
 ///
@@ -39,7 +39,9 @@ const ATTEMPTS: usize = 32;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
-///     let output = Command::new("sh").args(["-c", "echo $GREETING; exit 3"]).env("GREETING", "hi").output().await?;
+///     let mut command = Command::new("sh");
+///     command.args(["-c", "echo $GREETING; exit 3"]).env("GREETING", "hi");
+///     let output = command.output().await?;
 ///     assert_eq!(output.stdout, b"hi\n");
 ///     assert_eq!(output.status.code(), Some(3));
 ///     Ok(())
@@ -53,19 +55,20 @@ pub struct Command {
     ids: Ids,
     descriptors: Vec<(RawFd, OwnedFd)>,
     has_channel: bool,
-    /// Which of the standard descriptors the user has set.
+    /// Which standard descriptors the caller has set.
     has_stdin: bool,
     has_stdout: bool,
     has_stderr: bool,
-    /// There as soon as something is asked for that the standard library does not do.
+    /// Set once a start has needed a step that the standard library does not offer.
     pre_exec: Option<PreExec>,
 }
 
 impl Command {
-    /// A command for the program of this name or path, without arguments, with the environment, directory and standard
-    /// descriptors of this process.
+    /// Creates a command for the program of this name or path. It has no arguments, and the
+    /// environment, directory and standard descriptors of this process.
     ///
-    /// A name without a slash is looked for in `PATH`: in that of the child, if the command sets it.
+    /// A name without a slash is searched in `PATH`; in the `PATH` of the child, if the command
+    /// sets it.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         process::Command::new(program).into()
     }
@@ -82,19 +85,19 @@ impl Command {
         self
     }
 
-    /// Sets the name that the program is told it was started by, in place of the one that it is looked for by.
+    /// Sets `argv[0]`, which is the name of the program by default.
     pub fn arg0(&mut self, name: impl AsRef<OsStr>) -> &mut Self {
         self.std.arg0(name);
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
         self.std.env(key, value);
         self
     }
 
-    /// Sets variables of the environment.
+    /// Sets environment variables.
     pub fn envs(
         &mut self,
         variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
@@ -103,28 +106,30 @@ impl Command {
         self
     }
 
-    /// Leaves a variable out of the environment.
+    /// Removes an environment variable.
     pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
         self.std.env_remove(key);
         self
     }
 
-    /// Starts with an empty environment.
+    /// Clears the environment.
     pub fn env_clear(&mut self) -> &mut Self {
         self.std.env_clear();
         self
     }
 
-    /// Sets the directory that the child starts in. A program given by a relative path is looked for from there.
+    /// Sets the working directory of the child. A relative path of the program is resolved against
+    /// it.
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
         self.std.current_dir(directory);
         self
     }
 
-    /// Sets the child's standard input: inherited, empty ([`Stdio::null`]), a pipe, or any open descriptor.
+    /// Sets the child's standard input: inherited, [`Stdio::null`], a pipe, or any open descriptor.
     ///
-    /// Sockets and pipes of this crate do not block, which few programs expect; their `into_std` and `into_owned_fd` give
-    /// descriptors to be made blocking and passed here.
+    /// Sockets and pipes of this crate are in non-blocking mode, which few programs expect.
+    /// `into_std` returns a socket to be set to blocking mode and passed here; `into_owned_fd` of a
+    /// pipe restores its mode.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
         self.has_stdin = true;
         self.std.stdin(stdin);
@@ -145,9 +150,10 @@ impl Command {
         self
     }
 
-    /// Gives the child a descriptor under a number of 3 or more. It stays open here for as long as the command.
+    /// Passes a descriptor to the child under a number of 3 or more. It stays open here as long as
+    /// the command exists.
     ///
-    /// The mode of the open file is left alone; it is shared with the child.
+    /// The mode of the open file description is not changed; it is shared with the child.
     ///
     /// # Panics
     ///
@@ -156,8 +162,7 @@ impl Command {
     pub fn fd(&mut self, number: RawFd, descriptor: impl Into<OwnedFd>) -> &mut Self {
         assert!(
             number > 2,
-            "{number} is not a number for a further descriptor: they begin with 3; use `stdin`, `stdout` or `stderr` for the \
-             others"
+            "fd {number} is reserved: extra descriptors start at 3; use `stdin`, `stdout` or `stderr`"
         );
         let descriptor = descriptor.into();
         self.descriptors.retain(|(other, _)| *other != number);
@@ -165,61 +170,66 @@ impl Command {
         self
     }
 
-    /// Gives each child a [`Channel`] to this process, which it takes by [`Channel::from_env`]. The socket has the first
-    /// number from 3 on that [`fd`](Self::fd) leaves.
+    /// Gives each child a [`Channel`] to this process, which the child takes with
+    /// [`Channel::from_env`]. The socket has the first number from 3 on that [`fd`](Self::fd) does
+    /// not use.
     pub fn channel(&mut self, channel: bool) -> &mut Self {
         self.has_channel = channel;
         self
     }
 
-    /// Sets the user that the child runs as. Its further groups are dropped, if they can be, unless
-    /// [`groups`](Self::groups) are set.
+    /// Sets the user id of the child. Its supplementary groups are dropped if this process has the
+    /// privilege, unless [`groups`](Self::groups) are set.
     pub fn uid(&mut self, user: u32) -> &mut Self {
         self.ids.user = Some(user);
         self
     }
 
-    /// Sets the group that the child runs as; see [`uid`](Self::uid).
+    /// Sets the group id of the child; see [`uid`](Self::uid).
     pub fn gid(&mut self, group: u32) -> &mut Self {
         self.ids.group = Some(group);
         self
     }
 
-    /// Sets the further groups of the child.
+    /// Sets the supplementary groups of the child.
     pub fn groups(&mut self, groups: &[u32]) -> &mut Self {
         self.ids.groups = Some(groups.to_vec());
         self
     }
 
-    /// Puts the child into a process group; 0 makes it the first of a new one.
+    /// Sets the process group of the child; 0 makes the child the leader of a new group.
     pub fn process_group(&mut self, group: i32) -> &mut Self {
         self.std.process_group(group);
         self
     }
 
-    /// Makes the child the first of a session of its own, without a terminal: libuv's and Node's *detached*. A parent that
-    /// is to end before it unrefs or drops the [`Child`]. Not together with [`process_group`](Self::process_group).
+    /// Makes the child the leader of a new session without a terminal: *detached* in libuv and
+    /// Node. To let this process exit first, unref or drop the [`Child`]. It cannot be combined
+    /// with [`process_group`](Self::process_group).
     pub fn setsid(&mut self, new_session: bool) -> &mut Self {
         self.new_session = new_session;
         self
     }
 
-    /// Ends the child by SIGKILL when its [`Child`] is dropped. Off from the start.
+    /// Sets whether the child is killed (SIGKILL) when its [`Child`] is dropped. The default is
+    /// `false`.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self
     }
 
-    /// Starts a child. Standard descriptors that are not set are inherited.
+    /// Starts a child. Standard descriptors that were not set are inherited.
     ///
-    /// Returns when the program was loaded, or could not be. That blocks the loop for as long as it takes, usually less
-    /// than a millisecond; with [`fd`](Self::fd), users, groups or a session the child is forked, which takes longer the
-    /// more memory this process has.
+    /// It returns when the program is loaded, or could not be loaded. This blocks the loop, usually
+    /// for less than a millisecond. With [`fd`](Self::fd), a user, groups or a session the child is
+    /// forked, which takes longer the more memory this process has.
     ///
     /// # Errors
     ///
-    /// The system's: [`NotFound`](io::ErrorKind::NotFound), [`PermissionDenied`](io::ErrorKind::PermissionDenied) and so
-    /// on; [`OsError`](crate::OsError) tells whether the program or the directory is at fault. No child is left then.
+    /// Any OS error of `posix_spawn`, or of `fork` and `exec`, such as
+    /// [`NotFound`](io::ErrorKind::NotFound) and
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied); [`OsError`](crate::OsError) names the
+    /// program or the directory, whichever is at fault. No child is left then.
     ///
     /// # Panics
     ///
@@ -280,7 +290,8 @@ impl Command {
         }
     }
 
-    /// Opens a channel for the next child, and sees to it that the child learns of that, and of no other one.
+    /// Opens a channel for the next child and describes it in the child's environment. Without one,
+    /// the description of this process's own channel is removed.
     fn prepare_channel(&mut self) -> io::Result<Option<UnixStream>> {
         if !self.has_channel {
             if std::env::var_os(channel::VARIABLE).is_some() {
@@ -298,7 +309,7 @@ impl Command {
         Ok(Some(ours))
     }
 
-    /// Closes the child's end of the channel here.
+    /// Closes the child's end of the channel in this process.
     fn forget_channel(&mut self) {
         if self.has_channel {
             self.descriptors.pop();
@@ -306,15 +317,17 @@ impl Command {
         }
     }
 
-    /// Starts a child at once; the future waits for its end. Standard descriptors that are not set are inherited.
+    /// Starts a child at once; the future waits until it exits. Standard descriptors that were not
+    /// set are inherited.
     ///
     /// # Errors
     ///
-    /// As [`spawn`](Self::spawn) and [`Child::wait`].
+    /// The errors of [`spawn`](Self::spawn) and [`Child::wait`].
     ///
     /// # Cancel safety
     ///
-    /// Given up, the [`Child`] is dropped.
+    /// Dropping the future drops the [`Child`], whose process runs on unless
+    /// [`kill_on_drop`](Self::kill_on_drop) is set.
     ///
     /// # Panics
     ///
@@ -326,16 +339,18 @@ impl Command {
         async { child?.wait().await }
     }
 
-    /// Starts a child at once; the future waits for its end and collects what it writes. Of the standard descriptors that
-    /// are not set, the input is empty and the others are piped.
+    /// Starts a child at once; the future waits until it exits and collects its output. Of the
+    /// standard descriptors that were not set, the input is [`Stdio::null`] and the others are
+    /// pipes.
     ///
     /// # Errors
     ///
-    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`].
+    /// The errors of [`spawn`](Self::spawn) and [`Child::wait_with_output`].
     ///
     /// # Cancel safety
     ///
-    /// Given up, the [`Child`] is dropped.
+    /// Dropping the future drops the [`Child`], whose process runs on unless
+    /// [`kill_on_drop`](Self::kill_on_drop) is set.
     ///
     /// # Panics
     ///
@@ -359,7 +374,7 @@ impl Command {
             self.std.stderr(Stdio::piped());
         }
         let child = self.spawn();
-        // As they were: the next start may be another one.
+        // Restored: the next start may be a `spawn`, which inherits descriptors that were not set.
         if !self.has_stdin {
             self.std.stdin(Stdio::inherit());
         }
@@ -372,15 +387,15 @@ impl Command {
         child
     }
 
-    /// The command of the standard library, to ask what is set.
+    /// Returns the command of the standard library, to query the settings.
     #[must_use]
     pub fn as_std(&self) -> &process::Command {
         &self.std
     }
 }
 
-/// Adds the program and its directory to the error of a start. The system does not say which of them it is about, so the
-/// directory is tried once more.
+/// Adds the program or its directory to the error of a start. The kernel does not say which of them
+/// failed, so the directory is checked again.
 fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
     let directory = command.get_current_dir();
     let fault = directory.and_then(|directory| enter_fault(directory).err());
@@ -397,7 +412,7 @@ fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
     OsError::wrap(fault.unwrap_or(error), "spawn", about)
 }
 
-/// Puts this side of the child's streams on the loop.
+/// Registers this side of the child's streams with the loop.
 fn take_streams(
     child: &mut Child,
     started: &mut process::Child,
@@ -425,13 +440,13 @@ fn take_streams(
     Ok(())
 }
 
-/// The error of a stream that the loop could not take; the child was killed.
+/// Returns the error of a stream that could not be registered; the child was killed.
 fn unwatched(stream: &str, error: io::Error) -> io::Error {
-    let text = format!("its {stream} could not be put on the loop: {error}");
+    let text = format!("its {stream} could not be registered with the loop: {error}");
     io::Error::new(error.kind(), text)
 }
 
-/// A command of the standard library, with everything that is set in it.
+/// Converts a command of the standard library with all its settings.
 impl From<process::Command> for Command {
     fn from(std: process::Command) -> Self {
         Self {
@@ -449,7 +464,7 @@ impl From<process::Command> for Command {
     }
 }
 
-/// The command line.
+/// Prints the command line.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.std.fmt(f)

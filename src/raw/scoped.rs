@@ -1,7 +1,7 @@
-//! A slot for a closure that lives on the stack of a caller further up.
+//! A slot for a closure that lives on the stack of an outer caller.
 //!
-//! `block_on` keeps the main future, which may borrow, on its own stack. The microtask lane, several
-//! frames further down, has to poll it in its turn. [`ScopedCall`] carries the way back.
+//! `block_on` keeps the main future, which may borrow, on its own stack. The microtask lane polls
+//! it from a deeper frame, through a [`ScopedCall`].
 #![allow(
     unsafe_code,
     reason = "erases the lifetime of a closure for the time of one scope"
@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// Holds a borrowed closure for the duration of [`ScopedCall::with`].
+/// A slot for a borrowed closure, filled for the duration of [`ScopedCall::with`].
 pub(crate) struct ScopedCall {
     /// `Some` only while a `with` is on the stack and no `call` is inside the closure.
     slot: Cell<Option<NonNull<dyn FnMut()>>>,
@@ -36,9 +36,9 @@ impl ScopedCall {
         }
 
         let pointer: NonNull<dyn FnMut() + '_> = NonNull::from(closure);
-        // SAFETY: only the lifetime changes. The pointer is dereferenced in `call` alone, which finds it
-        // in the slot only until `Restore` takes it out again, at the end of this function, also when
-        // `body` unwinds; `closure` is borrowed for at least that long.
+        // SAFETY: only the lifetime changes. The pointer is dereferenced in `call` alone. `Restore`
+        // takes it out of the slot at the end of this function, also if `body` unwinds, and
+        // `closure` is borrowed for at least that long.
         let pointer = unsafe {
             std::mem::transmute::<NonNull<dyn FnMut() + '_>, NonNull<dyn FnMut() + 'static>>(
                 pointer,
@@ -51,7 +51,8 @@ impl ScopedCall {
         body()
     }
 
-    /// Calls the closure, if there is one; a call from inside the closure itself finds none.
+    /// Calls the closure, if the slot holds one. A call from inside the closure itself does
+    /// nothing.
     pub(crate) fn call(&self) {
         struct PutBack<'a> {
             slot: &'a Cell<Option<NonNull<dyn FnMut()>>>,
@@ -70,9 +71,9 @@ impl ScopedCall {
             slot: &self.slot,
             pointer,
         };
-        // SAFETY: the pointer comes from `with`, which is still on this thread's stack (the slot is not
-        // `Sync`) and holds the closure borrowed mutably without using it. Taking the pointer out of the
-        // slot for the time of the call rules out a second reference.
+        // SAFETY: the pointer comes from `with`, which is still on this thread's stack (the slot is
+        // not `Sync`) and borrows the closure mutably without using it. The pointer is out of the
+        // slot during the call, so there is no second reference.
         unsafe { put_back.pointer.as_mut()() }
     }
 }

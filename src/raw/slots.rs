@@ -1,4 +1,4 @@
-//! A table of shared values of one thread, looked up through a shared reference.
+//! A table of shared values on one thread, used through a shared reference.
 #![allow(
     unsafe_code,
     reason = "every event looks its source up: the flag of a `RefCell` is a third of that"
@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use slab::Slab;
 
-/// Values by number; the number of one that is gone is given to another. It hands out counted pointers, never references
-/// to its insides, so no two uses of it overlap.
+/// Values by slot number; the number of a removed value is reused. The table returns `Rc`s and
+/// never references to its contents, so no two uses of it overlap.
 pub(crate) struct Slots<T> {
     slab: Cell<Slab<Rc<T>>>,
 }
@@ -22,7 +22,8 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Calls `f` with the values, which are out of the table meanwhile: `f` runs no code of `T`.
+    /// Calls `f` with the values, which are out of the table meanwhile: `f` must run no code of
+    /// `T`.
     fn with<R>(&self, f: impl FnOnce(&mut Slab<Rc<T>>) -> R) -> R {
         let mut slab = self.slab.take();
         let result = f(&mut slab);
@@ -30,7 +31,7 @@ impl<T> Slots<T> {
         result
     }
 
-    /// The number that the next value gets.
+    /// Returns the number that the next value gets.
     pub(crate) fn next(&self) -> usize {
         self.with(|slab| slab.vacant_key())
     }
@@ -42,8 +43,8 @@ impl<T> Slots<T> {
 
     #[inline(always)]
     pub(crate) fn get(&self, slot: usize) -> Option<Rc<T>> {
-        // SAFETY: the type is not `Sync`, and no other reference is in use: this one ends before the call does, and counting
-        // one more runs no code of `T`.
+        // SAFETY: the type is not `Sync`, and no other reference is in use: each ends within its
+        // call, and cloning an `Rc` runs no code of `T`.
         unsafe { &*self.slab.as_ptr() }.get(slot).cloned()
     }
 
@@ -51,12 +52,12 @@ impl<T> Slots<T> {
         self.with(|slab| slab.try_remove(slot))
     }
 
-    /// All that there is.
+    /// Returns all values.
     pub(crate) fn list(&self) -> Vec<Rc<T>> {
         self.with(|slab| slab.iter().map(|(_, value)| value.clone()).collect())
     }
 
-    /// Takes everything out.
+    /// Takes all values out of the table.
     pub(crate) fn take(&self) -> Slab<Rc<T>> {
         self.slab.take()
     }
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(slots.get(0), None);
     }
 
-    /// A value that comes back to its table while it is dropped finds it in order.
+    /// A value may use the table while it is dropped.
     #[test]
     fn a_value_may_use_the_table_when_it_is_dropped() {
         struct Value(Rc<Slots<Self>>, bool);

@@ -1,6 +1,7 @@
-//! The synchronisation types of what several threads reach: the inbox, the pool and its jobs.
+//! The synchronisation types of shared state: the inbox, the pool and its jobs.
 //!
-//! One door, so that a build with `--cfg phaseloop_loom` checks the very code that ships.
+//! They are imported in one place, so that a build with `--cfg phaseloop_loom` model-checks the
+//! shipped code.
 
 #[cfg(not(phaseloop_loom))]
 pub(crate) use std::{

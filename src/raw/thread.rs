@@ -3,21 +3,21 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names one thread of the process for good: unlike an address or a system thread id, the number of a
-/// thread that ended is not given to another one.
+/// Identifies a thread of the process. Unlike an address or an OS thread id, it is not reused after
+/// the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadToken(u32);
 
-/// The token of the calling thread.
+/// Returns the token of the calling thread.
 ///
-/// A thread-local read, which `std::thread::current().id()` is not: that counts a reference to the thread.
+/// It is one thread-local read; `std::thread::current().id()` also clones an `Arc`.
 pub(crate) fn token() -> ThreadToken {
     #[cfg(not(phaseloop_loom))]
     thread_local! {
-        /// Zero until the thread first asks.
+        /// Zero until the first call on the thread.
         static TOKEN: Cell<u32> = const { Cell::new(0) };
     }
-    // The threads of a model share one thread of the system.
+    // loom runs the threads of a model on one OS thread.
     #[cfg(phaseloop_loom)]
     loom::thread_local! {
         static TOKEN: Cell<u32> = Cell::new(0);

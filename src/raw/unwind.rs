@@ -1,15 +1,16 @@
-//! Panics that end where they are.
+//! Panics that are caught and discarded.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `f`. `None`: it panicked, which the panic hook has reported, and which goes nowhere else.
+/// Calls `f`. It returns `None` if `f` panicked. The panic hook has reported the panic; it is not
+/// propagated.
 pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(f)).map_err(discard).ok()
 }
 
-/// Drops the payload of a panic. Its drop may panic as well; what that carries is leaked, since its
-/// drop may do the same.
+/// Drops the payload of a panic. If that drop panics, the second payload is leaked, since its drop
+/// may panic again.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
 }
@@ -18,7 +19,7 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
 mod tests {
     use super::quietly;
 
-    /// Panics in its drop with another one of its kind.
+    /// Its drop panics with another value of this type.
     struct Endless;
 
     impl Drop for Endless {

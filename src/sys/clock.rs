@@ -1,4 +1,4 @@
-//! The monotonic clock. No other place in the crate reads the time.
+//! The monotonic clock. No other module of the crate reads it.
 #![cfg_attr(
     any(target_os = "linux", target_os = "android"),
     allow(unsafe_code, reason = "a call of the C library")
@@ -12,11 +12,11 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// Counts nanoseconds since its creation, or since the value it was last set to.
+/// Counts nanoseconds from its creation, or from the value it was last set to.
 pub(crate) struct Stopwatch {
     counter: Counter,
-    /// The counter's value at zero. Differences wrap, since it may be set to more than the counter
-    /// has ever shown.
+    /// The value of the counter at time zero. Differences wrap, since the watch may be set to more
+    /// than the counter's value.
     zero: Cell<u64>,
 }
 
@@ -39,8 +39,8 @@ impl Stopwatch {
     }
 }
 
-/// On Linux the clock is read as a number, which is cheaper than a difference of two [`Instant`]s.
-/// A turn reads it twice.
+/// Reads the clock as a number, which is cheaper than the difference of two [`Instant`]s. A turn
+/// reads it twice.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 struct Counter;
 
@@ -60,10 +60,9 @@ impl Counter {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: the pointer is valid for the time of the call. It cannot fail: Linux has this
-        // clock.
+        // SAFETY: the pointer is valid during the call. The call cannot fail: Linux has this clock.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-        // Time since boot is not negative and far from overflow.
+        // The time since boot is not negative, and far from overflow.
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }

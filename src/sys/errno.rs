@@ -1,8 +1,9 @@
-//! The names of the system's error numbers.
+//! Names of OS error numbers.
 
 use std::io;
 
-/// The name of an error number, such as `ENOENT`. `None` for one without a name here, and where the system has no such names.
+/// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed,
+/// and on platforms without `errno`.
 #[cfg(all(unix, feature = "node"))]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
@@ -27,7 +28,7 @@ pub(crate) fn name(_number: i32) -> Option<&'static str> {
     None
 }
 
-/// The error of an operation whose handle was closed before it had ended.
+/// Returns the error of an operation whose handle was closed before it completed.
 #[cfg(unix)]
 pub(crate) fn cancelled() -> io::Error {
     io::Error::from_raw_os_error(libc::ECANCELED)
@@ -35,7 +36,7 @@ pub(crate) fn cancelled() -> io::Error {
 
 #[cfg(not(unix))]
 pub(crate) fn cancelled() -> io::Error {
-    io::Error::other("the handle was closed before the operation had ended")
+    io::Error::other("the handle was closed before the operation completed")
 }
 
 #[cfg(all(test, unix, feature = "node"))]

@@ -1,8 +1,8 @@
-//! Whether the process has been forked since something was made.
+//! Detects that the process was forked since an object was created.
 //!
-//! A child after `fork` has copies of the descriptors of its parent that stand for the same kernel
-//! objects. What it does to an epoll instance happens to that of its parent. So whatever is shared
-//! that way remembers the generation of the process that has made it.
+//! After `fork`, the descriptors of the child refer to the kernel objects of its parent. A change
+//! to an epoll instance in the child changes that of the parent. So each shared object stores the
+//! generation of the process that created it.
 #![allow(unsafe_code, reason = "has the C library tell of forks")]
 
 #[cfg(unix)]
@@ -12,19 +12,20 @@ mod backend {
 
     static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-    /// How many forks lie between this process and the one that has first asked.
+    /// Returns the number of forks between this process and the one that first called
+    /// [`count_forks`].
     #[inline]
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// From now on, [`generation`] is another one in a child.
+    /// Starts to count: from now on, [`generation`] differs in a child.
     pub(crate) fn count_forks() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handler is a function of this program, and does what a child of a process
-            // with threads may do. An error (no memory) leaves forks uncounted, as they are before
-            // the first loop.
+            // SAFETY: the handler is a function of this program and is async-signal-safe, as the
+            // child of a process with threads requires. An error (no memory) leaves forks
+            // uncounted, as they are before the first loop.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
@@ -36,7 +37,7 @@ mod backend {
 
 #[cfg(not(unix))]
 mod backend {
-    /// There are no forks.
+    /// Returns 0: this platform has no `fork`.
     pub(crate) fn generation() -> u32 {
         0
     }

@@ -1,4 +1,5 @@
-//! Everything that depends on the operating system; with [`raw`](crate::raw), every line of `unsafe`.
+//! Everything that depends on the operating system; with [`raw`](crate::raw), every line of
+//! `unsafe`.
 //!
 //! The contract, item by item; the rest of the crate knows nothing else of the platform:
 //!

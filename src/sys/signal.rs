@@ -1,5 +1,5 @@
-//! Signals: a record that the signal handler writes and the loop reads, and the dispositions of the
-//! process.
+//! Signals: a record that the signal handler writes and the loop reads, and the signal dispositions
+//! of the process.
 
 mod caught;
 mod disposition;
@@ -17,31 +17,31 @@ pub(crate) use libc::{
     SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 
-/// The largest number a signal has anywhere.
+/// The largest signal number on any platform.
 const LARGEST: usize = 128;
 
-/// Signals that cannot be caught, and those after which no handler may return, since they stand for
-/// a fault of the program itself.
+/// Signals that cannot be caught, and fault signals, whose handler must not return.
 const FORBIDDEN: [i32; 5] = [SIGKILL, SIGSTOP, SIGILL, SIGFPE, SIGSEGV];
 
-/// Has a signal noted for a loop, from [`watch`] until the drop.
+/// Records a signal for a loop, from [`watch`] until it is dropped.
 pub(crate) struct Watch {
     number: i32,
     listener: handler::Listener,
 }
 
-/// Has every `number` that the process catches from now on noted in `caught`.
+/// Records each catch of signal `number` in `caught`, from now on.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for what is no signal, and for the [`FORBIDDEN`] ones.
+/// `InvalidInput` for an invalid signal number and for the [`FORBIDDEN`] signals.
 pub(crate) fn watch(number: i32, caught: &Arc<Caught>) -> io::Result<Watch> {
     let in_range = usize::try_from(number).is_ok_and(|number| (1..=LARGEST).contains(&number));
     if !in_range || FORBIDDEN.contains(&number) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let listener = disposition::lock(|taken| {
-        // First: a signal that comes as soon as the handler is installed is noted.
+        // The listener is added before the handler is installed, so that the first signal is
+        // recorded.
         let listener = handler::add(number, caught.clone());
         match taken.begin(number) {
             Ok(()) => Ok(listener),
@@ -55,7 +55,7 @@ pub(crate) fn watch(number: i32, caught: &Arc<Caught>) -> io::Result<Watch> {
 }
 
 impl Watch {
-    /// Installs our handler above the one that was installed since, if there is one.
+    /// Installs our handler again, above one that other code has installed since.
     pub(crate) fn install(&self) -> io::Result<()> {
         disposition::lock(|taken| taken.install(self.number))
     }

@@ -1,11 +1,11 @@
-//! What sockets need of the system beyond what `std` and `socket2` offer.
+//! Socket operations that `std` and `socket2` do not offer.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// A socket that does not block and is not inherited.
+/// Creates a non-blocking, close-on-exec socket.
 pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     return Socket::new(domain, kind.nonblocking(), protocol);
@@ -17,9 +17,11 @@ pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> 
     }
 }
 
-/// Starts to connect. `true`: connected at once; `false`: under way.
+/// Starts to connect. It returns `true` if the socket is connected at once, and `false` if the
+/// attempt is in progress.
 ///
-/// A call that is interrupted is made again. Where it has begun all the same, the second call finds that.
+/// An interrupted call is repeated. If the first call has started the attempt, the second one
+/// reports it.
 pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
     let mut was_interrupted = false;
     loop {
@@ -33,7 +35,7 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
     }
 }
 
-/// Connects a socket that is connected at once or not at all: a local one, or one for datagrams.
+/// Connects a Unix or datagram socket, which is connected at once or not at all.
 #[cfg(unix)]
 pub(crate) fn connect_at_once(socket: &Socket, address: &SockAddr) -> io::Result<()> {
     loop {
@@ -44,8 +46,8 @@ pub(crate) fn connect_at_once(socket: &Socket, address: &SockAddr) -> io::Result
     }
 }
 
-/// A link-local IPv6 address names no interface by itself. One without a scope gets that of the first interface that has
-/// such addresses (R171).
+/// Adds a scope to a link-local IPv6 address without one: that of the first interface with a
+/// link-local address. Such an address alone does not name an interface.
 pub(crate) fn fill_scope(address: SocketAddr) -> SocketAddr {
     #[cfg(unix)]
     if let SocketAddr::V6(mut address) = address {
@@ -70,7 +72,7 @@ fn is_under_way(error: &io::Error) -> bool {
     under_way || error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Whether the error of a second connect says that the first one has succeeded.
+/// Returns whether the error of a second `connect` says that the first one has succeeded.
 fn is_done(error: &io::Error) -> bool {
     #[cfg(unix)]
     return error.raw_os_error() == Some(libc::EISCONN);
@@ -81,7 +83,7 @@ fn is_done(error: &io::Error) -> bool {
     }
 }
 
-/// Accepts a connection that does not block and is not inherited.
+/// Accepts a connection in non-blocking, close-on-exec mode.
 pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -100,7 +102,8 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAdd
     }
 }
 
-/// Whether the socket is of TCP itself. `false` as well where nothing depends on it.
+/// Returns whether the socket is a TCP socket. It returns `false` on platforms where nothing
+/// depends on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn is_tcp(socket: impl std::os::fd::AsFd) -> bool {
     use rustix::net::{ipproto, sockopt::socket_protocol};
@@ -112,7 +115,7 @@ pub(crate) fn is_tcp<S>(_: S) -> bool {
     false
 }
 
-/// Lets several sockets be bound to one address.
+/// Sets whether several sockets can be bound to one address (`SO_REUSEPORT`).
 pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     #[cfg(unix)]
     return socket.set_reuse_port(reuse);
@@ -123,8 +126,8 @@ pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     }
 }
 
-/// Allows an address whose former listener's connections linger. On Windows that is so anyway, and the option means
-/// something else.
+/// Sets `SO_REUSEADDR`, so that an address can be bound while old connections are in `TIME_WAIT`.
+/// Windows allows that by default, and there the option has another meaning.
 pub(crate) fn allow_lingering_address(socket: &Socket) -> io::Result<()> {
     #[cfg(unix)]
     return socket.set_reuse_address(true);
@@ -135,7 +138,8 @@ pub(crate) fn allow_lingering_address(socket: &Socket) -> io::Result<()> {
     }
 }
 
-/// Whether an error of `accept` is that of a connection, which is gone with it: the next attempt gets the next connection.
+/// Returns whether an error of `accept` concerns one connection only, which is lost: the next
+/// attempt gets the next connection.
 pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     #[cfg(unix)]
@@ -153,7 +157,8 @@ pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Whether the error says that the process or the system has no descriptors left.
+/// Returns whether the error is `EMFILE` or `ENFILE`: no descriptor is left in the process or in
+/// the OS.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     #[cfg(unix)]
     return matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
@@ -164,7 +169,7 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     }
 }
 
-/// A descriptor held back for the time when none is left, shared by the loops of the process.
+/// A reserve descriptor for the case that none is left, shared by the loops of the process.
 #[cfg(unix)]
 mod reserve {
     use std::fs::File;
@@ -172,7 +177,8 @@ mod reserve {
 
     static RESERVE: Mutex<Option<File>> = Mutex::new(None);
 
-    /// Opens the reserve if there is none. Fails in silence: without it, connections wait instead of being turned away.
+    /// Opens the reserve if it is closed. An error is ignored: without a reserve, connections wait
+    /// instead of being refused.
     pub(crate) fn keep() {
         let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
         if reserve.is_none() {
@@ -180,7 +186,7 @@ mod reserve {
         }
     }
 
-    /// Frees the reserve, calls `f`, takes it back. `None`: there was none.
+    /// Closes the reserve, calls `f`, and opens the reserve again. `None` if there was no reserve.
     pub(crate) fn with_spare<R>(f: impl FnOnce() -> R) -> Option<R> {
         let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
         let spare = reserve.take()?;

@@ -1,12 +1,12 @@
-//! Messages as they travel.
+//! The wire format of messages.
 //!
-//! A frame is the length of the message (4 bytes, the highest first), the number of its descriptors
-//! (1 byte) and the message. The descriptors travel with the first byte, so they are there when the
-//! frame begins to arrive; messages take theirs in the order of arrival.
+//! A frame is the length of the message (4 bytes, big-endian), the number of its descriptors (1
+//! byte) and the message. The descriptors are sent with the first byte, so they have arrived when
+//! the frame begins to arrive. Messages take their descriptors in the order of arrival.
 //!
-//! The other side may be anything. What it can make this side keep is bounded: a message by its
-//! limit (and only what has arrived of it takes memory), descriptors by the number that the message
-//! in hand announces and those of one receive.
+//! The peer is not trusted. What it can make this side keep is bounded: a message by its limit
+//! (only received bytes take memory), descriptors by the number that the current message announces
+//! plus those of one receive.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -19,17 +19,17 @@ const HEADER: usize = 5;
 
 pub(super) type Header = [u8; HEADER];
 
-/// How much one receive takes at most, and how much memory stays when there is nothing to keep.
+/// The most bytes of one receive, and the capacity that an empty buffer keeps.
 const CHUNK: usize = 64 * 1024;
 
 /// The longest message that a frame can hold.
 pub(super) const LONGEST: usize = u32::MAX as usize;
 
-/// What of the last frame is still to be sent. No other one begins before.
+/// The unsent rest of the last frame. It is sent before the next frame begins.
 #[derive(Default)]
 pub(super) struct Outgoing {
     rest: Vec<u8>,
-    /// How much of it was sent.
+    /// The number of bytes sent.
     sent: usize,
 }
 
@@ -39,12 +39,13 @@ impl Outgoing {
         while self.sent < self.rest.len() {
             self.sent += unix_socket::send_with(socket, &self.rest[self.sent..], &[])?;
         }
-        // Gives the memory back.
+        // Free the memory of a long message.
         *self = Self::default();
         Ok(())
     }
 
-    /// Begins a frame, the last one being sent. What the socket has no room for is kept.
+    /// Begins a frame; the previous one must be complete. Bytes that the socket does not accept are
+    /// kept.
     pub(super) fn begin(
         &mut self,
         socket: impl AsFd,
@@ -62,11 +63,11 @@ impl Outgoing {
     }
 }
 
-/// The head of a frame.
+/// Returns the header of a frame.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for more bytes than `limit`, and for more descriptors than the system sends at
+/// `InvalidInput` for more bytes than `limit`, and for more descriptors than the kernel sends at
 /// once.
 pub(super) fn header(
     message: &[u8],
@@ -82,7 +83,7 @@ pub(super) fn header(
     let count = count.filter(|_| descriptors.len() <= MOST_DESCRIPTORS);
     let (Ok(length), Some(count)) = (length, count) else {
         let text = format!(
-            "a message with {} descriptors was not sent: it can have {MOST_DESCRIPTORS} at most",
+            "a message with {} descriptors was not sent: the limit is {MOST_DESCRIPTORS}",
             descriptors.len()
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -91,19 +92,19 @@ pub(super) fn header(
     Ok([a, b, c, d, count])
 }
 
-/// What has arrived and was not received yet.
+/// Bytes and descriptors that have arrived and were not received yet.
 #[derive(Default)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,
-    /// How many of the bytes were received.
+    /// The number of bytes received.
     start: usize,
     descriptors: VecDeque<OwnedFd>,
-    /// Why nothing more can be received.
+    /// Why no further message can be received.
     broken: Option<(io::ErrorKind, String)>,
 }
 
 impl Incoming {
-    /// Takes in what is there; 0 is the end.
+    /// Reads from the socket; 0 is EOF.
     pub(super) fn fill(&mut self, socket: impl AsFd) -> io::Result<usize> {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -116,10 +117,10 @@ impl Incoming {
         self.bytes.truncate(length + count);
         self.descriptors.extend(descriptors);
         match received {
-            // The other side went without having received everything: that is its end, too.
+            // The peer has closed its end with unread data: that is EOF as well.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
-            // Descriptors, and the bytes they came with, are lost: nothing that follows could be
-            // told apart.
+            // Descriptors and the bytes they came with are lost, so the frames that follow cannot
+            // be parsed.
             Err(error) if error.kind() == io::ErrorKind::Other => {
                 Err(self.break_off(io::ErrorKind::Other, error.to_string()))
             }
@@ -127,12 +128,12 @@ impl Incoming {
         }
     }
 
-    /// The next message that is there as a whole.
+    /// Takes the next message if it has arrived whole.
     ///
     /// # Errors
     ///
-    /// For a message that is longer than `limit`, which can be received with a higher one. When the
-    /// other side breaks the rules, now and for ever.
+    /// For a message longer than `limit`, which can be received with a higher limit. If the peer
+    /// violates the protocol, from now on.
     pub(super) fn next(&mut self, limit: usize) -> io::Result<Option<Message>> {
         if let Some((kind, text)) = &self.broken {
             return Err(io::Error::new(*kind, text.clone()));
@@ -164,12 +165,14 @@ impl Incoming {
             bytes: self.take_bytes(length),
             descriptors: self.descriptors.drain(..count).collect(),
         };
-        // Found now, so that they are not kept until the next receive, which reports it.
+        // Checked now, so that unannounced descriptors are closed before the next receive, which
+        // returns the error.
         let _ = self.check_descriptors();
         Ok(Some(message))
     }
 
-    /// Why there is no next message: the other side has disconnected.
+    /// Returns why no next message exists although the peer has disconnected: `Ok` at a frame
+    /// boundary.
     pub(super) fn end(&self) -> io::Result<()> {
         let arrived = self.left().len();
         if arrived == 0 {
@@ -177,11 +180,11 @@ impl Incoming {
         }
         let text = match self.header() {
             Some((length, _)) => format!(
-                "the other side of the channel has gone after {} of the {length} bytes of a message",
+                "the peer disconnected after {} of the {length} bytes of a message",
                 arrived - HEADER
             ),
             None => {
-                "the other side of the channel has gone inside the head of a message".to_owned()
+                "the peer disconnected inside the header of a message".to_owned()
             }
         };
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
@@ -191,14 +194,14 @@ impl Incoming {
         &self.bytes[self.start..]
     }
 
-    /// The length and the number of descriptors of the next message.
+    /// Returns the length and the number of descriptors of the next message.
     fn header(&self) -> Option<(usize, usize)> {
         let [a, b, c, d, count] = *self.left().first_chunk::<HEADER>()?;
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         Some((length, usize::from(count)))
     }
 
-    /// Takes the bytes of the next message, which is there as a whole.
+    /// Takes the bytes of the next message, which has arrived whole.
     fn take_bytes(&mut self, length: usize) -> Vec<u8> {
         let message = self.start + HEADER..self.start + HEADER + length;
         if length < CHUNK {
@@ -206,7 +209,7 @@ impl Incoming {
             self.start = message.end;
             return bytes;
         }
-        // The memory of a long message goes with it.
+        // Free the memory of a long message with it.
         let rest = self.bytes.split_off(message.end);
         let mut bytes = std::mem::replace(&mut self.bytes, rest);
         self.start = 0;
@@ -215,13 +218,13 @@ impl Incoming {
         bytes
     }
 
-    /// Refuses descriptors that no message announces: those that are there belong to the message
-    /// that is arriving. Without effect while a whole one is there.
+    /// Rejects descriptors that no message announces: those that have arrived belong to the message
+    /// that is arriving. It does nothing while a whole message is buffered.
     fn check_descriptors(&mut self) -> io::Result<()> {
         let announced = match self.header() {
             Some((length, _)) if self.left().len() >= HEADER + length => return Ok(()),
             Some((_, count)) => count,
-            // The number follows.
+            // The header is incomplete: the number is still unknown.
             None if !self.left().is_empty() => MOST_DESCRIPTORS,
             None => 0,
         };
@@ -230,13 +233,13 @@ impl Incoming {
             return Ok(());
         }
         let text = format!(
-            "broken channel: the other side has sent {} descriptors that no message announces",
+            "broken channel: the peer has sent {} descriptors that no message announces",
             count - announced
         );
         Err(self.break_off(io::ErrorKind::InvalidData, text))
     }
 
-    /// Nothing more is received. Descriptors are closed, and memory is given back.
+    /// Breaks the channel: closes the descriptors and frees the memory.
     fn break_off(&mut self, kind: io::ErrorKind, text: String) -> io::Error {
         *self = Self {
             broken: Some((kind, text.clone())),
@@ -246,7 +249,7 @@ impl Incoming {
     }
 }
 
-/// The error for a message that is longer than the channel takes.
+/// Returns the error for a message that exceeds the limit.
 fn too_long(kind: io::ErrorKind, what: &str, length: usize, limit: usize) -> io::Error {
     let text = format!(
         "a message of {length} bytes was not {what}: the limit of this channel is {limit} bytes; \
@@ -261,7 +264,7 @@ mod tests {
     use std::io;
     use std::os::unix::net::UnixStream;
 
-    /// Sends a message of this length and receives it, by turns.
+    /// Sends a message of this length and receives it, in alternation.
     fn pass(outgoing: &mut Outgoing, incoming: &mut Incoming, length: usize) -> Message {
         let (ours, theirs) = UnixStream::pair().unwrap();
         for stream in [&ours, &theirs] {

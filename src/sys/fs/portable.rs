@@ -1,4 +1,4 @@
-//! Platforms other than Unix: as far as the standard library goes.
+//! Platforms other than Unix: the part that the standard library offers.
 
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, IoSliceMut};
@@ -81,12 +81,12 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().create(path)
 }
 
-/// Makes a directory. The folder decides who may use it.
+/// Creates a directory. The parent's access list decides its permissions here.
 pub(crate) fn create_dir(path: &Path, _mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)
 }
 
-/// Permissions and synchronous writes are Unix's.
+/// Does nothing: permission bits and `O_SYNC` exist on Unix only.
 pub(crate) fn set_mode(_: &mut OpenOptions, _mode: u32, _is_synchronous: bool) {}
 
 /// Reads at an offset, and moves the position.

@@ -15,7 +15,7 @@ use super::Time;
 /// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
 pub(crate) fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
-    // SAFETY: the descriptor was owned by `file`, which has released it, so no other code closes it.
+    // SAFETY: `file` owned the descriptor and has released it, so no other code closes it.
     if unsafe { libc::close(descriptor) } == 0 {
         return Ok(());
     }
@@ -59,7 +59,7 @@ fn timestamps(accessed: Time, modified: Time) -> io::Result<Timestamps> {
 /// Converts a time to a `timespec`: seconds rounded down, also before 1970, plus nanoseconds.
 fn timespec(time: Time) -> io::Result<Timespec> {
     let too_far = |_| {
-        let text = "the time is too far from 1970 for the system";
+        let text = "the time does not fit into a `timespec`";
         io::Error::new(io::ErrorKind::InvalidInput, text)
     };
     let (seconds, nanoseconds) = match time {
@@ -156,12 +156,12 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Makes a directory with these permissions, as far as the mask of the process lets them.
+/// Creates a directory with these permission bits, minus the umask of the process.
 pub(crate) fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
 }
 
-/// The permissions of a file that is made, and whether its writes wait for the disk.
+/// Sets the permission bits of a created file, and whether its writes are synchronous (`O_SYNC`).
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
     options.mode(mode);
     if is_synchronous {

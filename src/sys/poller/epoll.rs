@@ -12,14 +12,14 @@ use rustix::io::{DupFlags, Errno, dup3};
 
 use super::{BATCH, BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
 
-/// Whether the end of a stream is an event of its own, so that a short read means that nothing is left.
+/// Whether EOF is an event of its own, so that a short read proves that no data is left.
 pub(crate) const REPORTS_END: bool = true;
-/// Whether an event that somebody waits for has to be asked for each time.
+/// Whether an interest is one-shot, so that each wait has to register it again.
 pub(crate) const NEEDS_REARM: bool = false;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = true;
 
-/// What a level-triggered source can be watched for.
+/// The epoll flags of the level-triggered events.
 const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
     (PollEvents::READABLE, epoll::EventFlags::IN),
     (PollEvents::WRITABLE, epoll::EventFlags::OUT),
@@ -30,7 +30,8 @@ const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
     poller: polling::Poller,
-    /// Closed with the poller, whoever still holds a notifier. A thread that is just writing to it closes it then.
+    /// Closed with the poller, even if notifiers are left: they hold weak references. If a thread
+    /// is just writing to it, that thread closes it.
     event_fd: Arc<OwnedFd>,
     pub(super) maker: Maker,
 }
@@ -39,8 +40,8 @@ impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // SAFETY: a source must be deleted before it is dropped. The eventfd outlives the epoll descriptor, which `Poller`
-        // drops first and which takes the registration with it when it closes.
+        // SAFETY: a source must be deleted before it is dropped. The eventfd outlives the epoll
+        // descriptor: `Poller` drops that first, and closing it removes the registration.
         unsafe {
             let interest = polling::Event::readable(NOTIFY_KEY);
             poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
@@ -52,8 +53,9 @@ impl Poller {
         })
     }
 
-    /// In a child after `fork`: replaces what is shared with the parent. Descriptors keep their numbers, so whoever holds
-    /// one has the new one. Nothing is registered afterwards but the notifier.
+    /// Replaces the kernel objects that are shared with the parent, in a child after `fork`. The
+    /// descriptors keep their numbers, so holders of a number get the new object. Only the notifier
+    /// is registered afterwards.
     pub(crate) fn reinit(&self) -> io::Result<()> {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -85,23 +87,23 @@ impl Poller {
         use epoll::EventFlags as Flags;
         self.maker.check()?;
         let source = source.source();
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of this function.
         unsafe {
             self.poller
                 .add_with_mode(&source, polling::Event::all(key), PollMode::Edge)?;
         }
-        // `polling` cannot ask for the peer's half-close. Without it, the end of a stream that arrived together with
-        // its last bytes would cost a read that finds nothing after every short read.
+        // `polling` cannot request `EPOLLRDHUP`. Without it, EOF that arrives with the last bytes
+        // would be no event, and every short read would need another read to find out.
         let data = epoll::EventData::new_u64(key as u64);
         let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
         epoll::modify(&self.poller, source, data, flags).map_err(|error| {
-            // The caller hears that it is not registered, so it must not be.
+            // The caller gets an error, so the source must not stay registered.
             let _ = self.poller.delete(source);
             error.into()
         })
     }
 
-    /// An edge-triggered source reports every change; there is nothing to ask for again.
+    /// Does nothing: an edge-triggered registration reports every change.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
@@ -111,7 +113,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Watches a source for some events, level-triggered.
+    /// Registers a source for `events`, level-triggered, or changes its registration.
     pub(super) fn set_level(
         &self,
         source: &impl AsSource,
@@ -135,18 +137,18 @@ impl Poller {
 
     pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         if self.maker.is_parent() {
-            // It would be taken out of the parent's poller.
+            // The call would deregister it from the parent's poller.
             return Ok(());
         }
         self.poller.delete(source.source())
     }
 
-    /// Waits until an event, a notification or the timeout in nanoseconds (`None`: for ever), rounded up to whole
-    /// milliseconds.
+    /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds, rounded up
+    /// to milliseconds; `None` waits for ever.
     ///
     /// # Errors
     ///
-    /// `Interrupted` when a signal ended the wait; else what the system says of the epoll descriptor.
+    /// `Interrupted` if a signal ended the wait; otherwise any OS error of `epoll_pwait`.
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         self.maker.check()?;
@@ -161,15 +163,16 @@ impl Poller {
     }
 }
 
-/// Makes the number of `old` stand for what `new` does.
+/// Makes the descriptor number of `old` refer to the object of `new` (`dup2`).
 fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
-    // SAFETY: never dropped, so the number stays its owner's. What it stood for is closed, and something of the same kind
-    // takes its place.
+    // SAFETY: the value is never dropped, so the owner keeps the number. An object of the same kind
+    // replaces the closed one.
     let mut owned = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(old.as_raw_fd()) });
     Ok(dup3(new, &mut owned, DupFlags::CLOEXEC)?)
 }
 
-/// Ends the poller's wait, from any thread and from signal handlers. Without effect once the poller is gone.
+/// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
+/// poller is dropped.
 #[derive(Clone)]
 pub(crate) struct Notifier {
     event_fd: Weak<OwnedFd>,
@@ -180,13 +183,14 @@ impl Notifier {
         let Some(event_fd) = self.event_fd.upgrade() else {
             return;
         };
-        // Edge-triggered: every write is an event, so the counter is never read. A write that did not happen would be a wake
-        // that is lost, and no other write would follow.
+        // The eventfd is edge-triggered: every write is an event, so the counter is never read. The
+        // write must be repeated after `EINTR`: the wake would be lost, and no other write follows
+        // it.
         let one = 1_u64.to_ne_bytes();
         loop {
             match rustix::io::write(&event_fd, &one) {
                 Err(Errno::INTR) => {}
-                // The counter is full: after 2^64 - 2 writes.
+                // The counter is full after 2^64 - 2 writes: reset it.
                 Err(Errno::AGAIN) => drop(rustix::io::read(&event_fd, &mut [0; 8])),
                 written => {
                     debug_assert!(written.is_ok(), "writing to an eventfd: {written:?}");
@@ -197,7 +201,7 @@ impl Notifier {
     }
 }
 
-/// The events of one wait, handed out one by one.
+/// The events of one wait.
 pub(crate) struct Events {
     list: Vec<epoll::Event>,
     next: Cell<usize>,
@@ -216,12 +220,12 @@ impl Events {
         self.next.set(0);
     }
 
-    /// How many events the wait returned, those of the notifier included.
+    /// Returns the number of events of the wait, including those of the notifier.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// The next event of a source; the same until [`advance`](Self::advance).
+    /// Returns the next event of a source, without consuming it; see [`advance`](Self::advance).
     #[inline]
     pub(crate) fn next(&self) -> Option<Event> {
         loop {
@@ -235,11 +239,12 @@ impl Events {
         }
     }
 
-    /// What the next event says of a level-triggered source, of what it was asked for. `None`: nothing of that.
+    /// Returns the requested events that the next event reports for a level-triggered source;
+    /// `None` if it reports none of them.
     ///
     /// # Errors
     ///
-    /// When the source is in error (R238).
+    /// `EBADF` if the source has an error, as in libuv.
     pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
         let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
         let flags = self.list.get(self.next.get())?.flags;
@@ -248,7 +253,7 @@ impl Events {
             .filter(|(event, flag)| asked.contains(*event) && flags.contains(*flag))
             .fold(PollEvents::NONE, |all, (event, _)| all | event);
         let is_error = flags.contains(epoll::EventFlags::ERR);
-        // An error or a hang-up alone says nothing of the directions: an attempt in each will tell.
+        // An error or a hang-up carries no direction: an attempt in each one returns the details.
         let is_alone = ready.is_empty() && flags.intersects(broken) && !flags.contains(broken);
         let ready = if is_alone { asked } else { ready };
         if is_error && !ready.contains(PollEvents::PRIORITIZED) {
@@ -258,13 +263,13 @@ impl Events {
         }
     }
 
-    /// The next event has been dealt with.
+    /// Consumes the next event.
     #[inline]
     pub(crate) fn advance(&self) {
         self.next.set(self.next.get() + 1);
     }
 
-    /// Whether none is left.
+    /// Returns whether all events are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.get() >= self.list.len()
     }
@@ -273,7 +278,7 @@ impl Events {
 #[inline]
 fn translate(flags: epoll::EventFlags) -> Ready {
     use epoll::EventFlags as Flags;
-    // By far the most usual: something to read, on a stream that has room.
+    // Fast path for by far the most frequent event: data to read on a stream that is writable.
     if flags == Flags::IN.union(Flags::OUT) {
         Ready::READ.with(Ready::WRITE)
     } else {
@@ -293,7 +298,7 @@ fn translate_any(flags: epoll::EventFlags) -> Ready {
         ready = ready.with(Ready::WRITE);
     }
     if flags.intersects(broken | Flags::PRI | Flags::RDHUP) {
-        // A read ends at urgent data although there may be more behind it.
+        // A read stops at urgent data although more data may follow.
         ready = ready.with(Ready::READ_FOR_GOOD);
         if flags.intersects(broken) {
             ready = ready.with(Ready::WRITE_FOR_GOOD);

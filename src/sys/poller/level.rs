@@ -1,9 +1,9 @@
-//! What a level-triggered source is watched for, and what it is ready for.
+//! The events of level-triggered sources.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
-/// What a [`PollHandle`](crate::io::PollHandle) waits for, or has been called for: a set.
+/// A set of events that a [`PollHandle`](crate::io::PollHandle) is started for, or is called with.
 ///
 /// # Examples
 ///
@@ -18,15 +18,15 @@ use std::ops::{BitOr, BitOrAssign};
 pub struct PollEvents(u8);
 
 impl PollEvents {
-    /// Nothing.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// Reading does not block: there is data, a connection, or the end.
+    /// Reading does not block: data, a connection or EOF is available.
     pub const READABLE: Self = Self(1);
     /// Writing does not block.
     pub const WRITABLE: Self = Self(1 << 1);
     /// The peer has closed its end, at least for writing (`POLLRDHUP`). Linux only.
     pub const DISCONNECT: Self = Self(1 << 2);
-    /// There is urgent data (`POLLPRI`). Linux only.
+    /// Urgent data is available (`POLLPRI`). Linux only.
     pub const PRIORITIZED: Self = Self(1 << 3);
 
     const NAMES: [(Self, &'static str); 4] = [
@@ -36,19 +36,19 @@ impl PollEvents {
         (Self::PRIORITIZED, "PRIORITIZED"),
     ];
 
-    /// Whether all of `other` is in the set.
+    /// Returns whether the set contains all events of `other`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// What both sets have.
+    /// Returns the events that are in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)

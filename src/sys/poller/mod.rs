@@ -1,21 +1,21 @@
-//! The kernel's event queue: registration through `polling` everywhere, the wait by the platform's
-//! cheapest way.
+//! The kernel's event queue. Sources are registered through `polling` on all platforms; the wait
+//! uses the cheapest call of each platform.
 //!
-//! | file | where | the wait |
-//! |---|---|---|
-//! | `epoll.rs` | Linux, Android | one `epoll_pwait` on the poller's own descriptor; wake-ups by an edge-triggered eventfd that is never read |
-//! | `portable.rs` | everywhere else | `polling`'s own wait and notify |
+//! | file | platforms | the wait | wake-ups |
+//! |---|---|---|---|
+//! | `epoll.rs` | Linux, Android | one `epoll_pwait` | an edge-triggered eventfd, never read |
+//! | `portable.rs` | others | the wait of `polling` | the notification of `polling` |
 //!
-//! `polling`'s wait costs five system calls a turn on Linux; going to the same epoll descriptor directly
-//! costs one. The price is that two facts about its epoll backend are relied on (the event's data is the
-//! key; its timer and notifier stay silent while its own wait is not used), and a test below fails should
-//! an upgrade change them.
+//! The wait of `polling` makes five system calls a turn on Linux; a direct wait on its epoll
+//! descriptor makes one. In return this code relies on two facts about its epoll backend: the
+//! event's data is the key, and its timer and notifier are silent while its own wait is not used. A
+//! test below fails if an upgrade changes them.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
-// `--cfg phaseloop_portable_poller` runs the portable file on Linux too, to test it there.
+// `--cfg phaseloop_portable_poller` selects the portable file on Linux, to test it there.
 #[cfg_attr(
     all(
         any(target_os = "linux", target_os = "android"),
@@ -45,33 +45,33 @@ pub(crate) use backend::{Events, Notifier, Poller};
 pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
 
 pub use level::PollEvents;
-/// What can be registered: anything with a descriptor (Unix) or a socket (Windows).
+/// A type that can be registered: it has a descriptor (Unix) or a socket (Windows).
 pub use polling::AsSource;
 
-/// The loop's own descriptor, to be waited on by somebody else's loop.
+/// The loop's own descriptor. A foreign loop can wait on it.
 #[cfg(unix)]
 pub type BackendFd<'a> = std::os::fd::BorrowedFd<'a>;
-/// The loop's own completion port.
+/// The loop's own completion port. A foreign loop can wait on it.
 #[cfg(windows)]
 pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
-/// The key of the notifier's own event. `usize::MAX` is taken by `polling`.
+/// The key of the notifier's event. `polling` uses `usize::MAX` itself.
 const NOTIFY_KEY: usize = usize::MAX - 1;
 
 /// The largest key a source may have.
 pub(crate) const MAX_KEY: usize = usize::MAX - 2;
 
-/// How many events one system call may return (R89).
+/// The most events that one system call returns.
 pub(crate) const BATCH: usize = 1024;
 
-/// What the kernel said of one source.
+/// An event of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: usize,
     pub(crate) ready: Ready,
 }
 
-/// A registered source without the owner of its descriptor, who keeps it open as long as it is registered.
+/// The raw descriptor of a registered source. Its owner keeps it open as long as it is registered.
 #[cfg(unix)]
 #[derive(Clone, Copy)]
 pub(crate) struct RawSource(std::os::fd::RawFd);
@@ -95,19 +95,19 @@ impl RawSource {
     /// Calls `f` with the source.
     #[cfg(unix)]
     fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
-        // SAFETY: open: it is registered, or about to be, by its owner.
+        // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
     }
 
     /// Calls `f` with the source.
     #[cfg(windows)]
     fn with<R>(self, f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R) -> R {
-        // SAFETY: open: it is registered, or about to be, by its owner.
+        // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
     }
 }
 
-/// The process that has made a poller, by its generation.
+/// The process that created a poller, identified by its generation.
 struct Maker {
     generation: Cell<u32>,
 }
@@ -120,7 +120,8 @@ impl Maker {
         }
     }
 
-    /// Whether this process is a child of the maker: the kernel's part of the poller is shared with that.
+    /// Returns whether this process is a forked child of the maker, and so shares the poller's
+    /// kernel objects with it.
     #[inline]
     fn is_parent(&self) -> bool {
         self.generation.get() != fork::generation()
@@ -128,7 +129,8 @@ impl Maker {
 
     /// # Errors
     ///
-    /// In a child of the maker: what it registers, or waits for, would be its parent's.
+    /// In a forked child of the maker: its registrations and waits would act on the parent's
+    /// poller.
     #[inline]
     fn check(&self) -> io::Result<()> {
         if self.is_parent() {
@@ -138,7 +140,7 @@ impl Maker {
         }
     }
 
-    /// From now on, this process counts as the maker.
+    /// Makes this process the maker.
     fn take_over(&self) {
         self.generation.set(fork::generation());
     }
@@ -153,33 +155,34 @@ fn inherited() -> io::Error {
 }
 
 impl Poller {
-    /// Whether the poller was made by a process that this one was forked from.
+    /// Returns whether the poller was created by a process that this one was forked from.
     pub(crate) fn is_inherited(&self) -> bool {
         self.maker.is_parent()
     }
 
-    /// Registers a source anew, after [`reinit`](Self::reinit).
+    /// Registers a source again, after [`reinit`](Self::reinit).
     pub(crate) fn add_again(&self, source: RawSource, key: usize) -> io::Result<()> {
-        // SAFETY: the registration of before is still there to delete it.
+        // SAFETY: the `Registration` of the source still exists and deletes it.
         source.with(|source| unsafe { self.add(source, key) })
     }
 
-    /// Deregisters a source on behalf of its [`Registration`], which has to [`leave`](Registration::leave) then.
+    /// Deregisters a source on behalf of its [`Registration`], which must
+    /// [`leave`](Registration::leave) afterwards.
     pub(crate) fn remove(&self, source: RawSource) {
-        // As in `Registration::deregister`.
+        // The error is ignored for the reason given in `Registration::deregister`.
         let _ = source.with(|source| self.delete(source));
     }
 
-    /// Whether the source can be watched: registers it for a moment.
+    /// Checks whether the source can be polled, by registering it for a moment.
     pub(crate) fn check(&self, source: &impl AsSource) -> io::Result<()> {
-        // SAFETY: deleted at once.
+        // SAFETY: the source is deleted right after.
         unsafe { self.add(source, MAX_KEY)? };
         self.delete(source)
     }
 
-    /// Registers a source, level-triggered.
+    /// Registers a level-triggered source.
     ///
-    /// The caller sees to it that [`remove`](Self::remove) is called before the source is closed.
+    /// The caller must call [`remove`](Self::remove) before the source is closed.
     pub(crate) fn add_level(
         &self,
         source: RawSource,
@@ -189,7 +192,7 @@ impl Poller {
         source.with(|source| self.set_level(source, key, events, true))
     }
 
-    /// Changes the key of a level-triggered source and what it is watched for.
+    /// Changes the key and the events of a level-triggered source.
     pub(crate) fn change_level(
         &self,
         source: RawSource,
@@ -200,26 +203,26 @@ impl Poller {
     }
 }
 
-/// What a source is ready for: a set, one bit each.
+/// The readiness of a source: a set, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ready(u8);
 
 impl Ready {
-    /// An attempt to read is worth while.
+    /// A read is worth an attempt.
     pub(crate) const READ: Self = Self(1);
-    /// An attempt to write is worth while.
+    /// A write is worth an attempt.
     pub(crate) const WRITE: Self = Self(1 << 1);
-    /// Reading stays worth while until an attempt would block, and a short one says nothing: the end or an error has come,
-    /// of which no further event will tell, or urgent data.
+    /// A read is worth an attempt until one would block; a short read proves nothing. Set at EOF
+    /// and after an error, since no further event reports them, and for urgent data.
     pub(crate) const READ_FOR_GOOD: Self = Self(1 << 2);
-    /// The same for writing.
+    /// A write is worth an attempt until one would block; a short write proves nothing.
     pub(crate) const WRITE_FOR_GOOD: Self = Self(1 << 3);
-    /// There is urgent data, or what the driver of a device takes for such.
+    /// Urgent data has arrived, or a device reports an exceptional condition (`POLLPRI`).
     pub(crate) const PRIORITY: Self = Self(1 << 4);
     /// The peer has closed its end, at least for writing.
     pub(crate) const HANG_UP: Self = Self(1 << 5);
 
-    /// Whether the two have anything in common.
+    /// Returns whether the sets have a bit in common.
     #[inline]
     pub(crate) const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -236,10 +239,10 @@ impl Ready {
     }
 }
 
-/// A source that is registered for both directions, and leaves the poller before it is closed.
+/// A source that is registered for both directions. It is deregistered before it is closed.
 pub(crate) struct Registration<T: AsSource> {
-    /// There until `into_inner` or drop. No `&mut T` is ever handed out: the descriptor behind it must stay the one that was
-    /// registered.
+    /// Valid until `leave` or drop. No `&mut T` is ever returned: the descriptor must stay the
+    /// registered one.
     source: ManuallyDrop<T>,
     poller: Rc<Poller>,
     key: usize,
@@ -250,11 +253,13 @@ impl<T: AsSource> Registration<T> {
     ///
     /// # Errors
     ///
-    /// The system's: `AlreadyExists` for a source that is registered already, `PermissionDenied` for one
-    /// that cannot be polled (a regular file), out of memory. The source comes back with the error.
+    /// Any OS error of `epoll_ctl`: `AlreadyExists` for a source that is registered already,
+    /// `PermissionDenied` for one that cannot be polled (a regular file), `OutOfMemory`. The source
+    /// is returned with the error.
     pub(crate) fn new(poller: Rc<Poller>, source: T, key: usize) -> Result<Self, (T, io::Error)> {
-        // SAFETY: the source must be deleted from the poller before it is dropped: `Registration` owns it, its drop
-        // deregisters it first, and `leave` is for one that was.
+        // SAFETY: the source must be deleted from the poller before it is dropped. `Registration`
+        // owns it; its drop deregisters the source first, and `leave` is called for a deregistered
+        // one only.
         match unsafe { poller.add(&source, key) } {
             Ok(()) => Ok(Self {
                 source: ManuallyDrop::new(source),
@@ -270,20 +275,20 @@ impl<T: AsSource> Registration<T> {
         &self.source
     }
 
-    /// Asks for the next event of these directions, where the platform reports each interest once only.
+    /// Registers one-shot interests in these directions again, on platforms that need it.
     pub(crate) fn rearm(&self, readable: bool, writable: bool) -> io::Result<()> {
         self.poller.rearm(self.get(), self.key, readable, writable)
     }
 
-    /// The source, for who deregisters it by [`Poller::remove`] before this is gone.
+    /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.
     pub(crate) fn raw(&self) -> RawSource {
         RawSource::of(self.get())
     }
 
-    /// The way out for a source that [`Poller::remove`] has deregistered.
+    /// Returns the source, which [`Poller::remove`] has deregistered.
     pub(crate) fn leave(self) -> T {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped: each of its fields is taken, or dropped, here and once.
+        // SAFETY: `this` is not dropped; each field is moved out or dropped here, once.
         unsafe {
             std::ptr::drop_in_place(&raw mut this.poller);
             ManuallyDrop::take(&mut this.source)
@@ -291,8 +296,8 @@ impl<T: AsSource> Registration<T> {
     }
 
     fn deregister(&self) {
-        // The only failure that matters would be a source that is still registered; the system reports
-        // none of that kind: it fails when the descriptor was closed behind our back, and is gone then.
+        // The error is ignored. Only a source that stays registered would matter, and the call
+        // fails only if other code has closed the descriptor, which has deregistered it.
         let _ = self.poller.delete(&*self.source);
     }
 }
@@ -300,7 +305,8 @@ impl<T: AsSource> Registration<T> {
 impl<T: AsSource> Drop for Registration<T> {
     fn drop(&mut self) {
         self.deregister();
-        // SAFETY: not used afterwards; `leave`, which takes it, keeps this from being called.
+        // SAFETY: the source is not used afterwards; `leave`, which moves it out, prevents this
+        // drop.
         unsafe { ManuallyDrop::drop(&mut self.source) };
     }
 }
@@ -318,7 +324,8 @@ mod tests {
         std::iter::from_fn(next).collect()
     }
 
-    /// What `epoll.rs` relies on inside `polling`: the key arrives unchanged, and nothing else does.
+    /// `epoll.rs` relies on this behaviour of `polling`: the key arrives unchanged, and no other
+    /// event does.
     #[test]
     fn events_carry_the_key_and_only_real_sources_report() {
         let poller = Rc::new(Poller::new().unwrap());
@@ -365,9 +372,9 @@ mod tests {
         let mut events = Events::new();
         for _ in 0..3 {
             notifier.notify();
-            // Would hang for ever if the notification were lost.
+            // This would wait for ever if the notification were lost.
             poller.wait(&mut events, None).unwrap();
-            assert_eq!(events.next(), None, "the notifier is nobody's source");
+            assert_eq!(events.next(), None, "the notifier is not a source");
             assert_eq!(wait(&poller, &mut events, 0), []);
         }
     }

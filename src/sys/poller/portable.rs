@@ -1,4 +1,4 @@
-//! Everywhere but Linux: `polling`'s own wait and notify.
+//! Platforms other than Linux: the wait and the notification of `polling`.
 
 use std::cell::Cell;
 use std::io;
@@ -9,19 +9,20 @@ use polling::{AsSource, PollMode};
 
 use super::{BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
 
-/// Whether the end of a stream is an event of its own, so that a short read means that nothing is left. Not in what
-/// `polling` reports.
+/// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
+/// does not report it.
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) const REPORTS_END: bool = false;
-/// Whether an event that somebody waits for has to be asked for each time; some systems have no other way.
+/// Whether an interest is one-shot, so that each wait has to register it again. Some platforms
+/// offer only this mode.
 pub(crate) const NEEDS_REARM: bool = true;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = false;
 
-/// A `polling` poller, which its notifiers reach as long as it is there.
+/// A `polling` poller. Its notifiers hold weak references to it.
 pub(crate) struct Poller {
     poller: Arc<polling::Poller>,
-    /// Edge-triggered where the system has it, else each interest is reported once and asked for again.
+    /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
     pub(super) maker: Maker,
 }
@@ -41,7 +42,7 @@ impl Poller {
         })
     }
 
-    /// Only the backend of Linux can take over what it has inherited.
+    /// Returns an error: only the Linux backend can replace inherited kernel objects.
     pub(crate) fn reinit(&self) -> io::Result<()> {
         let _ = &self.maker;
         Err(io::ErrorKind::Unsupported.into())
@@ -74,7 +75,7 @@ impl Poller {
             _ => polling::Event::none(key),
         };
         let source = source.source();
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of this function.
         unsafe { self.poller.add_with_mode(&source, interest, self.mode) }
     }
 
@@ -93,7 +94,8 @@ impl Poller {
             .modify_with_mode(source.source(), interest, self.mode)
     }
 
-    /// Watches a source for some events: each is reported once, and asked for again after it was dealt with.
+    /// Registers a source for `events`, one-shot, or changes its registration. It is called again
+    /// after each event.
     pub(super) fn set_level(
         &self,
         source: &impl AsSource,
@@ -109,7 +111,7 @@ impl Poller {
         let interest = polling::Event::new(key, read, write);
         let source = source.source();
         if is_new {
-            // SAFETY: deleted before it is closed, as the caller promises.
+            // SAFETY: the caller deletes the source before it is closed.
             unsafe {
                 self.poller
                     .add_with_mode(&source, interest, PollMode::Oneshot)
@@ -122,7 +124,7 @@ impl Poller {
 
     pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         if self.maker.is_parent() {
-            // It would be taken out of the parent's poller.
+            // The call would deregister it from the parent's poller.
             return Ok(());
         }
         self.poller.delete(source.source())
@@ -140,7 +142,7 @@ impl Poller {
     }
 }
 
-/// Ends the poller's wait, from any thread. Without effect once the poller is gone.
+/// Ends the poller's wait, from any thread. It has no effect once the poller is dropped.
 #[derive(Clone)]
 pub(crate) struct Notifier {
     poller: Weak<polling::Poller>,
@@ -155,7 +157,7 @@ impl Notifier {
     }
 }
 
-/// The events of one wait, handed out one by one.
+/// The events of one wait.
 pub(crate) struct Events {
     buffer: polling::Events,
     list: Vec<polling::Event>,
@@ -177,7 +179,7 @@ impl Events {
         self.list.len()
     }
 
-    /// The next event of a source; the same until [`advance`](Self::advance).
+    /// Returns the next event of a source, without consuming it; see [`advance`](Self::advance).
     pub(crate) fn next(&self) -> Option<Event> {
         let event = self.list.get(self.next.get())?;
         debug_assert_ne!(
@@ -197,7 +199,8 @@ impl Events {
         })
     }
 
-    /// What the next event says of a level-triggered source, of what it was asked for. `None`: nothing of that.
+    /// Returns the requested events that the next event reports for a level-triggered source;
+    /// `None` if it reports none of them.
     pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
         let event = self.list.get(self.next.get())?;
         let mut ready = PollEvents::NONE;
@@ -211,12 +214,12 @@ impl Events {
         (!ready.is_empty()).then_some(Ok(ready))
     }
 
-    /// The next event has been dealt with.
+    /// Consumes the next event.
     pub(crate) fn advance(&self) {
         self.next.set(self.next.get() + 1);
     }
 
-    /// Whether none is left.
+    /// Returns whether all events are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.get() >= self.list.len()
     }

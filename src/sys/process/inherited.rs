@@ -1,8 +1,8 @@
-//! A socket that a parent has left for its child under a number that the environment tells.
+//! A socket that a parent passes to its child under a number in the environment.
 //!
 //! Neither the environment nor the number proves that no other code in the process owns the
-//! descriptor. So it is borrowed, and a duplicate is used. The number stays open for good; a drop
-//! therefore disconnects, so that the parent sees the end.
+//! descriptor. So it is borrowed, and a duplicate is used. The number stays open for good. Dropping
+//! the duplicate therefore shuts the socket down, so that the parent gets EOF.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::{Shutdown, SocketType, getpeername, shutdown, sockopt};
 
-/// A duplicate of the socket that a parent has left; its drop disconnects.
+/// A duplicate of the inherited socket. Its drop disconnects.
 pub(crate) struct Inherited(OwnedFd);
 
 impl AsFd for Inherited {
@@ -24,22 +24,22 @@ impl AsFd for Inherited {
 
 impl Drop for Inherited {
     fn drop(&mut self) {
-        // Fails when the other side has disconnected before.
+        // The call fails if the peer has disconnected already.
         let _ = shutdown(&self.0, Shutdown::Both);
     }
 }
 
-/// What to tell the child: the number, and which socket it will find there. A process further down
-/// that has the variable but not the socket notices.
+/// Returns the description for the child: the number and the inode of the socket. A descendant that
+/// inherits the variable but not the socket detects that.
 pub(crate) fn describe(number: RawFd, socket: impl AsFd) -> io::Result<String> {
     Ok(format!("{number}:{}", fstat(socket)?.st_ino))
 }
 
-/// Duplicates the socket that was described to this process, once. `None`: that was done before.
+/// Duplicates the socket that was described to this process, once. Later calls return `None`.
 ///
 /// # Errors
 ///
-/// `InvalidData` when it is not there; any OS error of `fcntl`.
+/// `InvalidData` if the described socket does not exist; any OS error of `fcntl`.
 pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
     if IS_TAKEN.swap(true, Ordering::Relaxed) {
@@ -60,19 +60,19 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
         );
         io::Error::new(io::ErrorKind::InvalidData, text)
     })?;
-    // Not for the children of this process.
+    // Children of this process must not inherit it.
     fcntl_setfd(socket, FdFlags::CLOEXEC)?;
     let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
     rustix::io::ioctl_fionbio(&duplicate, true)?;
     Ok(duplicate)
 }
 
-/// The socket, if it is the one that was described: a connected Unix stream.
+/// Returns the socket if it is the described one: a connected Unix stream.
 fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
     let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
-    // SAFETY: borrowed for the length of `take`. If the number is closed meanwhile, the calls fail.
-    // They change nothing but the flag for children, and that only after the checks.
+    // SAFETY: the descriptor is borrowed for the duration of `take`. If the number is closed
+    // meanwhile, the calls fail. They change only the close-on-exec flag, after the checks.
     let socket = unsafe { BorrowedFd::borrow_raw(number) };
     let stat = fstat(socket).ok()?;
     let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket

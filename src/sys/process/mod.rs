@@ -1,6 +1,7 @@
-//! Children: waiting for one without blocking, a descriptor that tells of its end, signals.
+//! Child processes: reaping without blocking, pidfds, signals.
 //!
-//! Only processes that were started here are waited for, one by one: the children of others in this process are theirs.
+//! Only children that were started here are reaped, one by one: other code in the process reaps its
+//! own.
 #![allow(unsafe_code, reason = "sends signals by their number")]
 
 pub(crate) mod inherited;
@@ -18,14 +19,14 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub(crate) use pre_exec::{Ids, PreExec, has_inheritable_signals, is_limit, is_worth_another_try};
 
-/// A child that was started and has not been waited for.
+/// A started child that was not reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     id: Pid,
 }
 
 impl Process {
-    /// Takes a child over from the standard library, which neither waits for it nor ends it when it forgets it.
+    /// Takes over a child of the standard library, whose drop neither reaps nor kills it.
     pub(crate) fn of(child: &std::process::Child) -> Self {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Self {
@@ -37,29 +38,31 @@ impl Process {
         self.id.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// How the child has ended, if it has; it is over with it then, and its number may be somebody else's.
+    /// Returns the exit status if the child has exited. The child is reaped then, and its process
+    /// id may be reused.
     ///
     /// # Errors
     ///
-    /// ECHILD when somebody else in the process has waited for it.
+    /// `ECHILD` if other code in the process has reaped the child.
     pub(crate) fn try_wait(self) -> io::Result<Option<ExitStatus>> {
         let wait = || waitpid(Some(self.id), WaitOptions::NOHANG);
         let ended = rustix::io::retry_on_intr(wait)?;
         Ok(ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())))
     }
 
-    /// Sends a signal. The child must not have been waited for.
+    /// Sends a signal. The child must not be reaped.
     pub(crate) fn signal(self, number: i32) -> io::Result<()> {
         kill(self.id.as_raw_nonzero().get(), number)
     }
 
-    /// The same by the descriptor that [`open`](Self::open) has returned. It stands for this child alone, also when the
-    /// system has waited for it, as it does for those who ignore SIGCHLD.
+    /// Sends a signal through the pidfd that [`open`](Self::open) returned. A pidfd refers to this
+    /// child only, even after the kernel has reaped it, as it does if SIGCHLD is ignored.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) fn signal_by(self, descriptor: &OwnedFd, number: i32) -> io::Result<()> {
         use std::os::fd::AsRawFd;
         let no_info = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: the descriptor is open; the null pointer stands for what `kill` would tell of the signal.
+        // SAFETY: the descriptor is open; with a null pointer the kernel fills in the signal's
+        // information as `kill` does.
         let result = unsafe {
             let descriptor = descriptor.as_raw_fd();
             libc::syscall(
@@ -73,7 +76,7 @@ impl Process {
         match result {
             0 => Ok(()),
             _ => match io::Error::last_os_error() {
-                // Not there, or not allowed in this sandbox.
+                // The kernel lacks the call, or the sandbox forbids it.
                 error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     self.signal(number)
                 }
@@ -87,15 +90,16 @@ impl Process {
         self.signal(number)
     }
 
-    /// A descriptor that becomes readable when the child has ended. `None` where there is no such thing, and where
-    /// descriptors run short: the last quarter of them is for those who have no other way.
+    /// Returns a pidfd, which becomes readable when the child exits. `None` on platforms without
+    /// pidfds, and if three quarters of the descriptors are in use: SIGCHLD can replace a pidfd,
+    /// other users of descriptors have no alternative.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) fn open(self) -> Option<OwnedFd> {
         use rustix::process::{PidfdFlags, Resource, getrlimit, pidfd_open};
         use std::os::fd::AsRawFd;
         let descriptor = pidfd_open(self.id, PidfdFlags::empty()).ok()?;
         let number = u64::try_from(descriptor.as_raw_fd()).ok()?;
-        // Low numbers are fine under every limit; that saves most starts the question.
+        // A low number is below three quarters of any usual limit: most starts need no `getrlimit`.
         let is_fine = number < 24 || {
             let limit = getrlimit(Resource::Nofile).current;
             limit.is_none_or(|limit| number < limit / 4 * 3)
@@ -109,25 +113,27 @@ impl Process {
     }
 }
 
-/// Sends a signal to a process, or with a negative number to a group; signal 0 only asks whether it could be sent.
+/// Sends a signal to a process, or with a negative number to a process group. Signal 0 only checks
+/// whether a signal could be sent.
 pub(crate) fn kill(process: i32, number: i32) -> io::Result<()> {
-    // SAFETY: takes two numbers and refuses those that mean nothing.
+    // SAFETY: the call takes two numbers and rejects invalid ones.
     match unsafe { libc::kill(process, number) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The error of somebody who asks for a process that is gone.
+/// Returns `ESRCH`, the error for a process that does not exist.
 pub(crate) fn no_such_process() -> io::Error {
     io::Error::from_raw_os_error(libc::ESRCH)
 }
 
-/// Waits on a thread of its own for children whose loop is gone, so that none stays a zombie.
+/// Reaps children whose loop was dropped, on a thread of its own, so that no zombie is left.
 pub(crate) fn reap_in_background(mut left: Vec<Process>) {
     left.retain(|child| matches!(child.try_wait(), Ok(None)));
     if !left.is_empty() {
-        // A thread that cannot be started leaves them to whoever adopts the children of this process.
+        // If no thread can be started, the children become zombies until this process exits and
+        // init reaps them.
         let _ = std::thread::Builder::new()
             .name("phaseloop-reaper".to_owned())
             .spawn(move || reap(left));
@@ -150,13 +156,14 @@ fn reap(left: Vec<Process>) {
         });
         match descriptors.collect::<Option<Vec<_>>>() {
             Some(mut descriptors) => drop(rustix::event::poll(&mut descriptors, None)),
-            // One after the other: those that end before it wait for it.
+            // The children are reaped one after the other: a child that exits earlier stays a
+            // zombie until its turn.
             None => drop(waitpid(Some(first.id), WaitOptions::empty())),
         }
     }
 }
 
-/// Why a directory cannot be entered, if it cannot.
+/// Returns the error that keeps a process from entering a directory, if there is one.
 pub(crate) fn enter_fault(directory: &std::path::Path) -> io::Result<()> {
     if !std::fs::metadata(directory)?.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::ENOTDIR));

@@ -1,4 +1,4 @@
-//! The socket that a parent has left for its child under the number in `NODE_CHANNEL_FD`.
+//! The socket that a parent passes to its child under the number in `NODE_CHANNEL_FD`.
 
 use std::ffi::OsStr;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// Takes the socket over. `None`: it is not there, or was taken before.
+/// Takes ownership of the socket. `None` if it does not exist or was taken before.
 pub(crate) fn take(number: &OsStr) -> Option<OwnedFd> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
     let number: RawFd = number.to_str()?.parse().ok()?;
     if number < 3 || !is_inherited_socket(number) || IS_TAKEN.swap(true, Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: the number is that of an open socket. It was inherited, since what this process opens itself is closed on
-    // exec, and the parent has left it for this call, which comes here once.
+    // SAFETY: the number refers to an open socket. The socket was inherited, since descriptors that
+    // this process opens are close-on-exec. The parent passes it for this call, which gets here
+    // once.
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     fcntl_setfd(&socket, FdFlags::CLOEXEC).ok()?;
     Some(socket)
 }
 
 fn is_inherited_socket(number: RawFd) -> bool {
-    // SAFETY: borrowed for two questions; for a number that is not open, the answers are errors.
+    // SAFETY: the number is borrowed for two queries, which fail if it is not open.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     let is_socket = fstat(descriptor)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);

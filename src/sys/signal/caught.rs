@@ -1,21 +1,22 @@
-//! What was caught for a loop: written by the signal handler, read by the loop.
+//! The caught signals of a loop: written by the signal handler, read by the loop.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::LARGEST;
 use crate::sys::poller::Notifier;
 
-/// What was caught for one loop and not looked at yet: for each signal, when it was first caught.
+/// The signals that were caught for one loop and not delivered yet, each with the order of its
+/// first catch.
 ///
-/// The handler notes, on whatever thread; the loop takes. A signal that is caught again before the
-/// loop has looked is caught once. Nothing is lost: before it sleeps, the loop clears the mark first
-/// and looks then; the handler notes first and marks then.
+/// The handler records, on any thread; the loop takes. A signal that is caught again before it is
+/// taken is delivered once. No signal is lost: the handler records first and then sets the mark;
+/// before it sleeps, the loop clears the mark first and then checks.
 pub(crate) struct Caught {
-    /// Whether something was noted since the last look.
+    /// Whether a signal was recorded since the last check.
     marked: AtomicBool,
-    /// Odd numbers, so that none is 0.
+    /// The next ticket. Tickets are odd, so that none is 0.
     next_ticket: AtomicUsize,
-    /// By signal: the ticket of the first catch, or 0.
+    /// By signal number: the ticket of the first catch, or 0.
     tickets: [AtomicUsize; LARGEST + 1],
     notifier: Notifier,
 }
@@ -30,8 +31,9 @@ impl Caught {
         }
     }
 
-    /// Notes a signal and wakes the loop if this is the first since it looked. For signal handlers:
-    /// atomic operations and at most one write, no lock, no allocation, no panic.
+    /// Records a signal, and wakes the loop if this is the first since its last check. It is
+    /// async-signal-safe: atomic operations and at most one `write`, no lock, no allocation, no
+    /// panic.
     pub(crate) fn note(&self, number: i32) {
         let slot = usize::try_from(number)
             .ok()
@@ -45,25 +47,25 @@ impl Caught {
         }
     }
 
-    /// Whether there is something to take.
+    /// Returns whether a signal is recorded.
     pub(crate) fn any(&self) -> bool {
         self.marked.load(Ordering::Acquire)
     }
 
-    /// From now on a catch wakes the loop again. Before [`take`](Self::take), unless the loop is going to look once more
-    /// before it sleeps.
+    /// Clears the mark, so that the next catch wakes the loop. It must come before
+    /// [`take`](Self::take), unless the loop checks again before it sleeps.
     pub(crate) fn unmark(&self) {
         self.marked.swap(false, Ordering::AcqRel);
     }
 
-    /// Takes the signals that were caught, in the order of their first catch (R244).
+    /// Takes the recorded signals, in the order of their first catch.
     pub(crate) fn take(&self) -> Vec<i32> {
         let mut caught: Vec<(usize, i32)> = (0..)
             .zip(&self.tickets)
             .map(|(number, slot)| (slot.swap(0, Ordering::AcqRel), number))
             .filter(|&(ticket, _)| ticket != 0)
             .collect();
-        // By distance: the counter may have wrapped meanwhile.
+        // Sorted by age, which is right even if the counter has wrapped.
         let now = self.next_ticket.load(Ordering::Relaxed);
         caught.sort_unstable_by_key(|&(ticket, _)| std::cmp::Reverse(now.wrapping_sub(ticket)));
         caught.into_iter().map(|(_, number)| number).collect()
@@ -112,7 +114,7 @@ mod tests {
         for _ in 0..3 {
             caught.note(1);
             caught.note(2);
-            // Would hang if the wake were lost.
+            // This would wait for ever if the wake were lost.
             poller.wait(&mut Events::new(), None).unwrap();
             caught.unmark();
             assert_eq!(caught.take(), [1, 2]);

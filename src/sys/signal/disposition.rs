@@ -1,15 +1,16 @@
-//! The dispositions of the process: what was there before our handler, and when it comes back.
+//! The signal dispositions of the process: which were replaced by our handler, and when they are
+//! restored.
 //!
 //! ```text
-//!   first listener: our handler is installed, what was there is kept and called by it
-//!   last listener gone ──┬── ours is still installed: what was there is put back
-//!                        └── another one was installed above ours: both stay
+//!   first listener ──> our handler is installed; it keeps and calls the one that it replaces
+//!   last listener stops ──┬── ours is still installed: the replaced one is restored
+//!                         └── another one was installed above ours: both stay
 //! ```
 //!
-//! A handler that was installed above ours may call ours, as those of `signal-hook` do, so ours has
-//! to stay where it is. If a listener starts then, ours is installed once more, above the other
-//! one. Each installation is a *layer* with a function and a memory of its own: the same function
-//! twice in one chain of handlers would call itself for ever.
+//! A handler that was installed above ours may call ours, as that of `signal-hook` does, so ours
+//! has to stay in place. If a listener starts then, ours is installed again, above the other one.
+//! Each installation is a *layer* with its own function and state: one function twice in a chain of
+//! handlers would call itself for ever.
 #![allow(unsafe_code, reason = "asks for and sets the dispositions of signals")]
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::handler::{self, LAYERS};
 
-/// The signals that were listened to at some time.
+/// The signals that have had a listener.
 #[derive(Default)]
 pub(super) struct Taken {
     signals: BTreeMap<i32, Signal>,
@@ -27,15 +28,15 @@ pub(super) struct Taken {
 
 #[derive(Default)]
 struct Signal {
-    /// How many loops of the process listen now.
+    /// The number of loops in the process that listen now.
     watches: usize,
-    /// How many of our layers are in use, from the lowest on.
+    /// The number of our layers in use, from the lowest on.
     layers: usize,
-    /// What was there before each layer.
+    /// The disposition that each layer has replaced.
     before: [Option<libc::sigaction>; LAYERS],
 }
 
-/// Calls `f` with the dispositions that are changed here; one thread at a time changes them.
+/// Calls `f` with the state, under a lock: one thread at a time changes dispositions.
 pub(super) fn lock<R>(f: impl FnOnce(&mut Taken) -> R) -> R {
     static TAKEN: Mutex<Taken> = Mutex::new(Taken {
         signals: BTreeMap::new(),
@@ -44,7 +45,7 @@ pub(super) fn lock<R>(f: impl FnOnce(&mut Taken) -> R) -> R {
 }
 
 impl Taken {
-    /// A listener starts: our handler is to be called for this signal.
+    /// Counts a new listener and installs our handler for its signal.
     pub(super) fn begin(&mut self, number: i32) -> io::Result<()> {
         let signal = self.signals.entry(number).or_default();
         signal.install(number)?;
@@ -52,13 +53,13 @@ impl Taken {
         Ok(())
     }
 
-    /// Our handler is to be called for this signal, which has a listener.
+    /// Installs our handler for this signal, which has a listener, unless it is installed already.
     pub(super) fn install(&mut self, number: i32) -> io::Result<()> {
         let signal = self.signals.get_mut(&number);
         signal.map_or(Ok(()), |signal| signal.install(number))
     }
 
-    /// A listener has stopped.
+    /// Counts a stopped listener. The last one restores the previous disposition.
     pub(super) fn end(&mut self, number: i32) {
         if let Some(signal) = self.signals.get_mut(&number) {
             signal.watches -= 1;
@@ -79,13 +80,14 @@ impl Signal {
         }
         if self.layers == LAYERS {
             if handler::is_function(&current) {
-                // It and those below it are relied on to call the ones that they have replaced.
+                // This layer and those below it stay: the handlers above call them.
                 return Ok(());
             }
             self.layers = 0;
         }
         let layer = self.layers;
-        // Known before the first call, and again if it was changed in between.
+        // The handler must know its predecessor before its first call. If the disposition changed
+        // in between, it is set again.
         handler::set_before(number, layer, &current);
         let before = set(number, &handler::action(layer))?;
         handler::set_before(number, layer, &before);
@@ -95,44 +97,45 @@ impl Signal {
         Ok(())
     }
 
-    /// Takes our handler out, if it is the one that is installed.
+    /// Restores the previous disposition, if our handler is the installed one.
     fn put_back(&mut self, number: i32) {
         let layer = get(number).ok().as_ref().and_then(handler::layer_of);
         let Some(layer) = layer else { return };
         if let Some(before) = &self.before[layer] {
-            // Fails for numbers that are no signals only.
+            // The call fails for invalid signal numbers only.
             let _ = set(number, before);
             self.layers = layer;
         }
     }
 }
 
-/// Whether the system has a signal of this number for programs.
+/// Returns whether the platform has a signal of this number for programs.
 pub(crate) fn exists(number: i32) -> bool {
     get(number).is_ok()
 }
 
-/// For signal handlers, too: one system call.
+/// Returns the disposition of a signal. It is async-signal-safe: one system call.
 pub(super) fn get(number: i32) -> io::Result<libc::sigaction> {
     let mut current = MaybeUninit::uninit();
-    // SAFETY: a null pointer changes nothing; `current` has room for the answer.
+    // SAFETY: a null pointer changes nothing; `current` has room for the result.
     let result = unsafe { libc::sigaction(number, std::ptr::null(), current.as_mut_ptr()) };
     if result == 0 {
-        // SAFETY: filled by the call, which has succeeded.
+        // SAFETY: the call has succeeded and filled it.
         Ok(unsafe { current.assume_init() })
     } else {
         Err(io::Error::last_os_error())
     }
 }
 
-/// Returns what was there before. For signal handlers, too: one system call.
+/// Sets the disposition of a signal and returns the previous one. It is async-signal-safe: one
+/// system call.
 pub(super) fn set(number: i32, new: &libc::sigaction) -> io::Result<libc::sigaction> {
     let mut before = MaybeUninit::uninit();
-    // SAFETY: `new` is ours, the default action, or came from the system as a disposition of this
-    // very signal; handlers in it stay valid for the life of the process.
+    // SAFETY: `new` is ours, the default action, or was returned by the kernel as a disposition of
+    // this signal. Its handler stays valid for the life of the process.
     let result = unsafe { libc::sigaction(number, new, before.as_mut_ptr()) };
     if result == 0 {
-        // SAFETY: filled by the call, which has succeeded.
+        // SAFETY: the call has succeeded and filled it.
         Ok(unsafe { before.assume_init() })
     } else {
         Err(io::Error::last_os_error())

@@ -1,8 +1,8 @@
-//! The signal handler: notes a signal for every loop that listens, then calls the handler that was
-//! there before.
+//! The signal handler: records a signal for every listening loop, then calls the handler that it
+//! has replaced.
 //!
-//! Everything that a signal may reach is atomic: no lock, no allocation, no panic. A listener that
-//! is removed waits until no handler looks at it any more.
+//! All state that a handler accesses is atomic: no lock, no allocation, no panic. Removing a
+//! listener waits until no handler reads it any more.
 #![allow(
     unsafe_code,
     reason = "a signal handler, the handler before it, and memory that handlers share with threads"
@@ -19,14 +19,14 @@ use super::LARGEST;
 use super::caught::Caught;
 use super::disposition;
 
-/// How often our handler can be in one chain of handlers; see [`disposition`].
+/// The most layers of our handler in one chain of handlers; see [`disposition`].
 pub(super) const LAYERS: usize = 4;
 
 type WithInfo = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 type Plain = extern "C" fn(c_int);
 
-/// A function for each layer. A static, so that the address of each is the same wherever it is
-/// asked for.
+/// A function for each layer. It is a static, so that each function has one address, which can be
+/// compared.
 static HANDLERS: [WithInfo; LAYERS] = [
     on_signal::<0>,
     on_signal::<1>,
@@ -36,33 +36,34 @@ static HANDLERS: [WithInfo; LAYERS] = [
 
 static SIGNALS: [Signal; LARGEST + 1] = [const { Signal::new() }; LARGEST + 1];
 
-/// What the handler knows of one signal.
+/// The state of one signal.
 struct Signal {
-    /// The first of the listeners. Those that have stopped stay in the list, for the next ones.
+    /// The head of the list of listeners. Nodes of stopped listeners stay in the list and are
+    /// reused.
     listeners: AtomicPtr<Node>,
-    /// The layer that notes. Those below it are called by others, or by no one.
+    /// The layer that records signals. The layers below it only pass signals on.
     live: AtomicUsize,
     before: [Before; LAYERS],
 }
 
-/// The handler that a layer has replaced: at most one of both is there. Two fields, so that none is
-/// ever called as the other kind.
+/// The handler that a layer has replaced. At most one field is set. There are two, so that a
+/// handler is never called with the signature of the other kind.
 struct Before {
     with_info: AtomicUsize,
-    /// `SIG_DFL` and `SIG_IGN` stand here as well.
+    /// `SIG_DFL` and `SIG_IGN` are stored here as well.
     plain: AtomicUsize,
 }
 
-/// A loop that listens to a signal; never freed.
+/// A listening loop. Nodes are never freed.
 struct Node {
-    /// From `Arc::into_raw`; null while it stands for no listener.
+    /// From `Arc::into_raw`; null while the node has no listener.
     caught: AtomicPtr<Caught>,
-    /// How many handlers look at it just now.
+    /// The number of handlers that read the node now.
     readers: AtomicUsize,
     next: AtomicPtr<Self>,
 }
 
-/// Names a listener that was added.
+/// Identifies an added listener.
 #[derive(Clone, Copy)]
 pub(super) struct Listener(&'static Node);
 
@@ -76,20 +77,20 @@ impl Signal {
     }
 
     fn nodes(&self) -> impl Iterator<Item = &'static Node> {
-        // SAFETY: nodes are complete before they are in the list, and never freed.
+        // SAFETY: nodes are initialised before they are added to the list, and never freed.
         let node = |link: &AtomicPtr<Node>| unsafe { link.load(Ordering::Acquire).as_ref() };
         std::iter::successors(node(&self.listeners), move |before| node(&before.next))
     }
 
-    /// Notes a signal for all listeners. `false`: there are none.
+    /// Records a signal for all listeners. It returns `false` if there is none.
     fn note(&self, number: i32) -> bool {
         let mut is_heard = false;
         for node in self.nodes() {
-            // In this order, and in the opposite one in `remove`: either this sees that the
-            // listener is gone, or `remove` sees this reader.
+            // The count is raised before the pointer is read; `remove` does the opposite. So either
+            // this sees that the listener is removed, or `remove` sees this reader.
             node.readers.fetch_add(1, Ordering::SeqCst);
             let caught = node.caught.load(Ordering::SeqCst);
-            // SAFETY: `remove` frees it after it has seen that there is no reader.
+            // SAFETY: `remove` frees it only after it has seen no reader.
             if let Some(caught) = unsafe { caught.as_ref() } {
                 caught.note(number);
                 is_heard = true;
@@ -118,18 +119,19 @@ impl Before {
         self.plain.store(plain, Ordering::Release);
     }
 
-    /// Calls the handler. `false`: there is none, and the default action would have happened.
+    /// Calls the handler. It returns `false` if there is none, so that the default action is due.
     fn call(&self, number: c_int, info: *mut siginfo_t, context: *mut c_void) -> bool {
         let with_info = self.with_info.load(Ordering::Acquire);
         let plain = self.plain.load(Ordering::Acquire);
         if with_info != 0 {
             let function = with_info as *const ();
-            // SAFETY: it was installed as the handler of this signal, with `SA_SIGINFO`.
+            // SAFETY: the function was installed as the handler of this signal with `SA_SIGINFO`.
             let function = unsafe { std::mem::transmute::<*const (), WithInfo>(function) };
             function(number, info, context);
         } else if plain != libc::SIG_DFL && plain != libc::SIG_IGN {
             let function = plain as *const ();
-            // SAFETY: it was installed as the handler of this signal, without `SA_SIGINFO`.
+            // SAFETY: the function was installed as the handler of this signal without
+            // `SA_SIGINFO`.
             let function = unsafe { std::mem::transmute::<*const (), Plain>(function) };
             function(number);
         }
@@ -140,8 +142,8 @@ impl Before {
 /// The signal handler.
 ///
 /// A layer that is neither live nor installed was called by a handler above it, and passes the
-/// signal on. One that is installed without a listener was put back there by another owner; it
-/// gives way to what would have happened without it.
+/// signal on. A layer that is installed without a listener was restored by other code; it takes the
+/// action that the signal would have without it.
 extern "C" fn on_signal<const LAYER: usize>(
     number: c_int,
     info: *mut siginfo_t,
@@ -165,45 +167,45 @@ fn is_installed(number: c_int, layer: usize) -> bool {
     current.as_ref().and_then(layer_of) == Some(layer)
 }
 
-/// Puts the default action back and sends the signal again, which arrives when the handler returns.
+/// Restores the default action and raises the signal again, which arrives when the handler returns.
 fn take_default_action(number: c_int) {
     if disposition::set(number, &action_of(libc::SIG_DFL, 0)).is_ok() {
-        // SAFETY: sends a signal to this thread.
+        // SAFETY: the call sends a signal to this thread.
         unsafe { libc::raise(number) };
     }
 }
 
-/// Which of our layers a disposition calls, if any.
+/// Returns which of our layers a disposition calls, if any.
 pub(super) fn layer_of(action: &libc::sigaction) -> Option<usize> {
     let is_it = |handler: &WithInfo| *handler as *const () as usize == action.sa_sigaction;
     HANDLERS.iter().position(is_it)
 }
 
-/// Whether a disposition calls a function, of whatever origin.
+/// Returns whether a disposition calls a function, ours or another.
 pub(super) fn is_function(action: &libc::sigaction) -> bool {
     !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
 }
 
-/// The disposition that calls one of our layers. System calls that it interrupts are restarted.
+/// Returns the disposition that calls one of our layers. Interrupted system calls are restarted.
 pub(super) fn action(layer: usize) -> libc::sigaction {
     let handler = HANDLERS[layer] as *const () as usize;
     action_of(handler, libc::SA_SIGINFO | libc::SA_RESTART)
 }
 
 fn action_of(handler: libc::sighandler_t, flags: c_int) -> libc::sigaction {
-    // SAFETY: a structure of C for which zero is a value everywhere: no flags, an empty mask.
+    // SAFETY: all zeros are a valid `sigaction`: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     action.sa_flags = flags as _;
     action
 }
 
-/// Tells the handler what a layer has replaced.
+/// Sets the handler that a layer has replaced.
 pub(super) fn set_before(number: i32, layer: usize, before: &libc::sigaction) {
     signal(number).before[layer].set(before);
 }
 
-/// Tells the handler which layer notes.
+/// Sets the layer that records signals.
 pub(super) fn set_live(number: i32, layer: usize) {
     signal(number).live.store(layer, Ordering::Release);
 }
@@ -224,17 +226,17 @@ pub(super) fn add(number: i32, caught: Arc<Caught>) -> Listener {
     }));
     let pointer = ptr::from_mut(node);
     signal.listeners.store(pointer, Ordering::Release);
-    // SAFETY: leaked, and changed through its atomics only.
+    // SAFETY: the node is leaked, and changed through its atomics only.
     Listener(unsafe { &*pointer })
 }
 
-/// Removes a listener, once, and waits for handlers on other threads that note something for it.
+/// Removes a listener, once, and waits for handlers on other threads that read it.
 pub(super) fn remove(Listener(node): Listener) {
     let caught = node.caught.swap(ptr::null_mut(), Ordering::SeqCst);
     while node.readers.load(Ordering::SeqCst) != 0 {
         std::thread::yield_now();
     }
-    // SAFETY: from `Arc::into_raw` in `add`, and out of every handler's reach.
+    // SAFETY: the pointer comes from `Arc::into_raw` in `add`, and no handler can read it any more.
     drop(unsafe { Arc::from_raw(caught) });
 }
 
