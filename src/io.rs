@@ -1,10 +1,9 @@
-//! I/O: anything the system can report ready, on the loop; and what can be done with streams of any
-//! kind.
+//! I/O on the loop: every source whose readiness the kernel reports, and helpers for byte streams.
 //!
-//! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. The traits
-//! are here, too, with the extension traits that bring `read`, `write_all`, `lines`, `seek` and the
-//! rest: a program needs no other crate to use a stream. They are the items of `futures::io`
-//! themselves, so that both names can be mixed.
+//! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. This module
+//! re-exports the traits, and the extension traits with `read`, `write_all`, `lines`, `seek` and
+//! the rest, so that a program needs no second crate. They are the items of `futures::io`
+//! themselves; both paths can be mixed.
 //!
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};

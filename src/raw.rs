@@ -1,18 +1,18 @@
-//! Every line of `unsafe` that knows no operating system; what needs one is in [`sys`](crate::sys).
+//! `unsafe` code that needs no OS; code that needs one is in [`sys`](crate::sys).
 //!
 //! | module | offers |
 //! |---|---|
 //! | [`call`] | a closure that is called once, without an allocation if it is small |
-//! | [`current`] | a thread-local reference to what runs further up the stack |
+//! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
-//! | [`ring`] | a queue of one thread with a power-of-two buffer, pushed to and popped from through shared references |
-//! | [`scoped`] | a slot through which a borrowed closure can be called from deeper in the stack |
-//! | [`slots`] | a table that is used through shared references, without the price of a `RefCell` |
-//! | [`sync`] | the atomics, locks and threads of the inbox and of the pool, replaced by model-checked ones under `cfg(phaseloop_loom)` |
-//! | [`task`] | tasks on top of `async_task`: woken anywhere, polled and dropped on the owner thread only |
-//! | [`thread_bound`] | a value that may travel, but is used and dropped on its own thread only |
-//! | [`thread`] | a number for each thread that is never used twice |
-//! | [`unwind`] | panics that end where they are |
+//! | [`ring`] | a queue for one thread, used through shared references |
+//! | [`scoped`] | a slot through which a borrowed closure is called from a deeper frame |
+//! | [`slots`] | a table that is used through shared references, without a `RefCell` |
+//! | [`sync`] | atomics, locks and threads; model-checked ones under `cfg(phaseloop_loom)` |
+//! | [`task`] | tasks on `async_task`: woken anywhere, polled and dropped on the owner thread only |
+//! | [`thread_bound`] | a value sent between threads, but used and dropped on its owner thread only |
+//! | [`thread`] | a token for each thread, never reused |
+//! | [`unwind`] | panics that are caught and discarded |
 
 pub(crate) mod call;
 pub(crate) mod current;

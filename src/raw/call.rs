@@ -1,6 +1,8 @@
-//! A closure that is called once, on the thread that made it, kept in place if it is small.
+//! A closure that is called once, on the thread that created it, and is stored inline if it is
+//! small.
 //!
-//! Two words, as a `Box<dyn FnOnce()>`. Many closures that are queued hold one pointer; they need no allocation.
+//! It takes two words, as a `Box<dyn FnOnce()>` does. Many queued closures capture one pointer;
+//! they need no allocation.
 #![allow(
     unsafe_code,
     reason = "the type of the closure is erased, and it is kept where its size allows"
@@ -12,16 +14,16 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 use std::rc::Rc;
 
-/// Room for a closure of one word, or for a pointer to a larger one. The word is a pointer, so that one in the closure stays
-/// such.
+/// Room for a closure of one word, or for a pointer to a larger one. The word has pointer type, so
+/// that a captured pointer keeps its provenance.
 type Room = MaybeUninit<*mut ()>;
 
 /// A queued closure.
 pub(crate) struct Call {
-    /// Belongs to the type of the closure that is in the room.
+    /// The functions for the type of the closure in the room.
     actions: &'static Actions,
     room: Room,
-    /// The closure need not be `Send`.
+    /// Makes the type neither `Send` nor `Sync`: the closure need not be.
     _local: PhantomData<Rc<()>>,
 }
 
@@ -32,7 +34,7 @@ struct Actions {
     drop: unsafe fn(*mut Room),
 }
 
-/// The actions for closures of a type that fits into the room.
+/// The actions for closures that fit into the room.
 struct InPlace<F>(PhantomData<F>);
 
 impl<F: FnOnce()> InPlace<F> {
@@ -45,7 +47,7 @@ impl<F: FnOnce()> InPlace<F> {
 
     /// # Safety
     ///
-    /// The room holds an `F`, which is gone afterwards.
+    /// The room holds an `F`, which is moved out: the room must not be used again.
     unsafe fn call(room: *mut Room) {
         // SAFETY: by contract; the room is not used again.
         let closure = unsafe { room.cast::<F>().read() };
@@ -54,7 +56,7 @@ impl<F: FnOnce()> InPlace<F> {
 
     /// # Safety
     ///
-    /// As [`call`](Self::call).
+    /// The contract of [`call`](Self::call).
     unsafe fn drop(room: *mut Room) {
         // SAFETY: by contract; the room is not used again.
         unsafe { ptr::drop_in_place(room.cast::<F>()) };
@@ -90,16 +92,16 @@ impl Call {
     #[inline]
     pub(crate) fn call(self) {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the actions were chosen by what was written to the room, which is used here for the last time: the drop
-        // of `self` does not run.
+        // SAFETY: the actions match the type that was written to the room. The room is used for the
+        // last time here: `self` is not dropped.
         unsafe { (this.actions.call)(&raw mut this.room) };
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // SAFETY: the actions were chosen by what was written to the room; `call` has not run, it would have forgotten
-        // this.
+        // SAFETY: the actions match the type that was written to the room. `call` has not run: it
+        // prevents this drop.
         unsafe { (self.actions.drop)(&raw mut self.room) };
     }
 }
@@ -120,7 +122,8 @@ mod tests {
     #[repr(align(64))]
     struct Aligned(u8);
 
-    /// Closures of nothing, one word, two, many, and an odd alignment: called once and dropped once.
+    /// Closures of no size, one word, two, many, and a large alignment are called once and dropped
+    /// once.
     #[test]
     fn closures_of_all_sizes_are_called_and_dropped_once() {
         let count = Rc::new(Cell::new(0));

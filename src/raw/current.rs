@@ -9,11 +9,12 @@ use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::thread::LocalKey;
 
-/// The value of a thread-local that [`enter`] sets for the time of a call.
+/// The value of a thread-local that [`enter`] sets for the duration of a call.
 pub(crate) struct Current<T> {
-    /// Null, or a pointer made by `Rc::as_ptr` whose `Rc` an `enter` on this thread's stack holds.
+    /// Null, or a pointer from `Rc::as_ptr` whose `Rc` is held by an `enter` on this thread's
+    /// stack.
     pointer: Cell<*const T>,
-    /// Null exactly if the pointer is: tells the current value from others without a look at it.
+    /// Null exactly if the pointer is null. It identifies the current value without a dereference.
     tag: Cell<*const ()>,
 }
 
@@ -30,7 +31,7 @@ impl<T> Current<T> {
     }
 }
 
-/// Makes `value` the current one while `body` runs, under a tag that is its own.
+/// Makes `value` the current one while `body` runs, under a tag that identifies it.
 pub(crate) fn enter<T, R>(
     key: &'static LocalKey<Current<T>>,
     value: &Rc<T>,
@@ -40,7 +41,7 @@ pub(crate) fn enter<T, R>(
     struct Restore<T: 'static> {
         key: &'static LocalKey<Current<T>>,
         before: (*const T, *const ()),
-        /// Keeps what the pointer points to alive until it is replaced.
+        /// Keeps the pointee alive until the pointer is replaced.
         _value: Rc<T>,
     }
     impl<T> Drop for Restore<T> {
@@ -71,8 +72,8 @@ pub(crate) fn with_tagged<T, R>(
             return f(None);
         }
         // SAFETY: a tag that is not null was set with the pointer, by an `enter` that is still on
-        // this thread's stack: it puts the former ones back on its way out, and the calls nest.
-        // That `enter` holds the `Rc`, so the value lives, and it is only ever shared.
+        // this thread's stack: it restores the previous ones when it returns, and the calls nest.
+        // That `enter` holds the `Rc`, so the value is alive, and only shared references exist.
         f(Some(unsafe { &*current.pointer.get() }))
     })
 }
@@ -86,7 +87,7 @@ pub(crate) fn with<T, R>(key: &'static LocalKey<Current<T>>, f: impl FnOnce(Opti
     }
 }
 
-/// The current value.
+/// Returns the current value.
 #[inline]
 pub(crate) fn get<T>(key: &'static LocalKey<Current<T>>) -> Option<Rc<T>> {
     key.with(|current| {
@@ -95,7 +96,7 @@ pub(crate) fn get<T>(key: &'static LocalKey<Current<T>>) -> Option<Rc<T>> {
             return None;
         }
         // SAFETY: the pointer comes from the `Rc` that the `enter` on the stack holds, as in
-        // `with_tagged`: one more count is one more `Rc`.
+        // `with_tagged`. The increment pays for the new `Rc`.
         unsafe {
             Rc::increment_strong_count(pointer);
             Some(Rc::from_raw(pointer))

@@ -1,4 +1,4 @@
-//! A value that may travel between threads, but is used and dropped on its own thread only.
+//! A value that may be sent between threads, but is used and dropped on its owner thread only.
 #![allow(
     unsafe_code,
     reason = "lets a value that is not `Send` pass through interfaces that ask for it"
@@ -8,18 +8,18 @@ use std::mem::ManuallyDrop;
 
 use super::thread::{self, ThreadToken};
 
-/// Holds a value for the thread that made it.
+/// Holds a value for its owner thread, which created it.
 ///
-/// On any other thread it cannot be reached, and dropping it leaks it.
+/// On any other thread the value is not accessible, and dropping the holder leaks it.
 pub(crate) struct ThreadBound<T> {
     home: ThreadToken,
     value: ManuallyDrop<T>,
 }
 
-// SAFETY: away from home the value is not touched: `get` and `get_mut` refuse, and `drop` leaves it alone. Tokens are never
-// reused.
+// SAFETY: on other threads the value is not accessed: `get` and `get_mut` return `None`, and `drop`
+// leaks it. Tokens are never reused.
 unsafe impl<T> Send for ThreadBound<T> {}
-// SAFETY: as above.
+// SAFETY: the same checks apply to shared references.
 unsafe impl<T> Sync for ThreadBound<T> {}
 
 impl<T> ThreadBound<T> {
@@ -30,12 +30,12 @@ impl<T> ThreadBound<T> {
         }
     }
 
-    /// The value, at home.
+    /// Returns the value on its owner thread, and `None` on any other.
     pub(crate) fn get(&self) -> Option<&T> {
         (self.home == thread::token()).then_some(&*self.value)
     }
 
-    /// The value, at home.
+    /// Returns the value on its owner thread, and `None` on any other.
     #[cfg(any(test, feature = "hyper", feature = "node"))]
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         (self.home == thread::token()).then_some(&mut *self.value)
@@ -45,7 +45,7 @@ impl<T> ThreadBound<T> {
 impl<T> Drop for ThreadBound<T> {
     fn drop(&mut self) {
         if self.home == thread::token() {
-            // SAFETY: at home, and not used afterwards.
+            // SAFETY: this is the owner thread, and the value is not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
@@ -79,6 +79,10 @@ mod tests {
         .unwrap();
         assert_eq!(DROPS.load(Ordering::Relaxed), 0, "leaked");
         drop(ThreadBound::new(Counted));
-        assert_eq!(DROPS.load(Ordering::Relaxed), 1, "dropped at home");
+        assert_eq!(
+            DROPS.load(Ordering::Relaxed),
+            1,
+            "dropped on the owner thread"
+        );
     }
 }

@@ -1,26 +1,28 @@
-//! Everything that depends on the operating system; with [`raw`](crate::raw), every line of
-//! `unsafe`.
+//! The platform layer: all code that depends on the OS, behind an interface that does not.
 //!
-//! The contract, item by item; the rest of the crate knows nothing else of the platform:
+//! The rest of the crate uses the platform through these modules only. Together with
+//! [`raw`](crate::raw), which holds `unsafe` code that needs no OS, this is the only place for
+//! `unsafe`.
 //!
 //! | module | offers |
 //! |---|---|
 //! | [`clock`] | the monotonic clock |
 //! | `datagrams` | many datagrams with one system call |
-//! | `descriptor` | pipes, and the modes of open descriptors |
-//! | `errno` | the names of error numbers |
-//! | `fs` | of files: times, owners, shared data, the figures of a file system, copying in the kernel |
-//! | `interfaces` | the addresses of the machine |
-//! | `names` | the name of an address |
-//! | `os` | what the system tells of itself |
-//! | [`poller`] | `Poller` (wait for events), `Registration` (a source that leaves the poller before it closes), `Notifier` (wake the wait from any thread) |
-//! | `process` | children: how they begin, waiting for one without blocking |
-//! | `signal` | what was caught for a loop, and the dispositions of the process |
-//! | `socket` | sockets that do not block, accepting when descriptors run out |
-//! | `stdio` | descriptors that are shared with others: their kind, and ways not to block on them |
-//! | `terminal` | the settings of terminals, brought back from wherever the process ends |
-//! | `unix_socket` | names, credentials and passed descriptors of Unix sockets |
-//! | `watch` | the kernel's notices about files and directories |
+//! | `descriptor` | pipes, and the flags of open descriptors |
+//! | `errno` | names of OS error numbers |
+//! | `fork` | detection of forks |
+//! | `fs` | file times, owners, reflinks, file-system statistics, copies in the kernel |
+//! | `interfaces` | the addresses of the network interfaces |
+//! | `names` | reverse name lookup |
+//! | `os` | queries about the machine, the process and its users |
+//! | [`poller`] | `Poller` waits for events, `Registration` owns a source, `Notifier` ends a wait |
+//! | `process` | child processes: the steps before `exec`, pidfds, reaping |
+//! | `signal` | the signal handler, caught signals, signal dispositions |
+//! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
+//! | `stdio` | shared descriptors: their kind, non-blocking access without a change of mode |
+//! | `terminal` | terminal settings, restored however the process ends |
+//! | `unix_socket` | abstract names, credentials, passing descriptors |
+//! | `watch` | kernel notifications about files and directories |
 
 pub(crate) mod clock;
 #[cfg(feature = "net")]

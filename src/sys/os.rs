@@ -184,8 +184,9 @@ pub(crate) fn user_entry(uid: u32) -> io::Result<Option<UserEntry>> {
     with_growing_buffer(|buffer| {
         let mut found = ptr::null_mut();
         let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: all zeros, its pointers null, is a value of the structure. There is room for the entry, for its texts and
-        // for the pointer. The texts of an entry that was found are in the buffer.
+        // SAFETY: all zeros, with null pointers, are a valid entry. The call gets room for the
+        // entry, for its strings and for the pointer. The strings of an entry that was found are in
+        // the buffer.
         unsafe {
             let mut entry: libc::passwd = std::mem::zeroed();
             let code = libc::getpwuid_r(uid, &mut entry, start, size, &mut found);
@@ -206,9 +207,9 @@ pub(crate) fn group_entry(gid: u32) -> io::Result<Option<GroupEntry>> {
     with_growing_buffer(|buffer| {
         let mut found = ptr::null_mut();
         let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: all zeros, its pointers null, is a value of the structure. There is room for the entry, for its texts and
-        // for the pointer. The texts of an entry that was found are in the buffer, and so is the list of them, which a null
-        // pointer ends.
+        // SAFETY: all zeros, with null pointers, are a valid entry. The call gets room for the
+        // entry, for its strings and for the pointer. The strings of an entry that was found are in
+        // the buffer, and so is the list of members, which ends with a null pointer.
         unsafe {
             let mut entry: libc::group = std::mem::zeroed();
             let code = libc::getgrgid_r(gid, &mut entry, start, size, &mut found);
@@ -234,7 +235,7 @@ pub(crate) fn group_entry(gid: u32) -> io::Result<Option<GroupEntry>> {
 fn with_growing_buffer<T>(
     mut call: impl FnMut(&mut [u8]) -> (libc::c_int, Option<T>),
 ) -> io::Result<Option<T>> {
-    /// Far above the size of any entry: a call that asks for more is broken.
+    /// Far above the size of any entry: a call that needs more is broken.
     const MOST: usize = 1 << 24;
     let mut buffer = vec![0; 1024];
     loop {
@@ -251,12 +252,12 @@ fn with_growing_buffer<T>(
 
 /// # Safety
 ///
-/// `start` is null or leads to a text that ends with a zero byte.
+/// `start` is null or points to a NUL-terminated string.
 unsafe fn text(start: *const libc::c_char) -> OsString {
     if start.is_null() {
         return OsString::new();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the contract of this function.
     let text = unsafe { CStr::from_ptr(start) };
     OsStr::from_bytes(text.to_bytes()).to_owned()
 }

@@ -183,9 +183,7 @@ impl Incoming {
                 "the peer disconnected after {} of the {length} bytes of a message",
                 arrived - HEADER
             ),
-            None => {
-                "the peer disconnected inside the header of a message".to_owned()
-            }
+            None => "the peer disconnected inside the header of a message".to_owned(),
         };
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
     }

@@ -1,7 +1,7 @@
-//! What a child does between its birth and its program beyond what the standard library offers.
+//! The steps of a child between `fork` and `exec` that the standard library does not offer.
 //!
-//! A command that needs none of it is started by `posix_spawn`, which does not copy the parent's memory map; one that
-//! does is forked.
+//! A command that needs none of them is started by `posix_spawn`, which does not copy the parent's
+//! memory map. Other commands are forked.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,22 +13,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::fstat;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, fcntl_setfd};
 
-/// The user and the groups of a child.
+/// The user id and the group ids of a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ids {
     pub(crate) user: Option<u32>,
     pub(crate) group: Option<u32>,
-    /// `None`: dropped together with the user or the group, if they can be.
+    /// `None`: dropped if the user or the group is set and the process has the privilege.
     pub(crate) groups: Option<Vec<u32>>,
 }
 
-/// The steps that one start takes, in the child, before the program is loaded.
+/// The steps of one start, in the child, before the program is loaded.
 ///
-/// Shared between the command and the closure that the standard library calls in the child.
+/// The command and the `pre_exec` closure share it.
 #[derive(Clone, Default)]
 pub(crate) struct PreExec {
-    /// Never contended, so that it may be locked in a forked child: held for the moment of a change only, by the thread
-    /// that starts the child next.
+    /// Locked only briefly by the thread that starts the child next. So it is never contended, and
+    /// may be locked in a forked child.
     steps: Arc<Mutex<Steps>>,
 }
 
@@ -40,35 +40,38 @@ struct Steps {
     reset_signals: bool,
 }
 
-/// A descriptor that the child finds at a number.
+/// A descriptor that the child gets under a number.
 struct Placed {
     source: RawFd,
     target: RawFd,
-    /// What else has the number in the parent: the child must find the same before it overwrites it.
+    /// The file that has the number in the parent, if any. The child overwrites the number only if
+    /// it still refers to this file.
     tenant: Option<(u64, u64)>,
 }
 
-/// Whether a start has failed only because another thread closed and opened descriptors meanwhile.
+/// Returns whether a start failed only because another thread closed or opened descriptors
+/// meanwhile.
 pub(crate) fn is_worth_another_try(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EBUSY)
 }
 
-/// Whether a start has failed because the system makes no further process.
+/// Returns whether a start failed because a process limit is reached.
 pub(crate) fn is_limit(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
-/// What keeps the chosen numbers from being taken by descriptors that the start itself needs.
+/// Occupies the chosen numbers, so that descriptors which the start itself opens do not get them.
 pub(crate) struct Placeholders {
     _held: Vec<OwnedFd>,
 }
 
 impl PreExec {
-    /// Makes the command take the steps of this plan in every child from now on.
+    /// Makes the command run these steps in each child from now on.
     pub(crate) fn attach(&self, command: &mut Command) {
         let steps = self.steps.clone();
         let run = move || steps.lock().unwrap_or_else(PoisonError::into_inner).run();
-        // SAFETY: `run` makes system calls and neither allocates nor waits: nobody else holds the lock, see `PreExec`.
+        // SAFETY: `run` makes system calls and does not allocate. It does not wait either: no other
+        // thread holds the lock, see `PreExec`.
         unsafe { command.pre_exec(run) };
     }
 
@@ -76,7 +79,8 @@ impl PreExec {
     ///
     /// # Errors
     ///
-    /// The system's, when it has no descriptors left to keep the chosen numbers free.
+    /// Any OS error of `fcntl(F_DUPFD_CLOEXEC)`, if no descriptor is left to occupy the chosen
+    /// numbers.
     pub(crate) fn set(
         &self,
         new_session: bool,
@@ -104,10 +108,11 @@ impl PreExec {
     }
 }
 
-/// Sees to it that nothing which the start opens gets the number. The standard library's pipe, through which a child
-/// reports that its program could not be loaded, would be overwritten by what is placed there.
+/// Occupies the number, so that no descriptor which the start opens gets it. Otherwise the pipe
+/// through which the standard library reports a failed `exec` could be overwritten.
 ///
-/// Returns what has the number already; somebody else may close that at any time, so the child looks again.
+/// Returns the file that has the number already, if any. Another thread may close it at any time,
+/// so the child checks again.
 fn hold(
     target: RawFd,
     source: &OwnedFd,
@@ -124,14 +129,14 @@ fn hold(
             return Ok(None);
         }
         let tenant = identity(target);
-        // None: it was closed in between, and the number can be held after all.
+        // `None`: the file was closed in between, and the number can be occupied after all.
         if tenant.is_some() {
             return Ok(tenant);
         }
     }
 }
 
-/// Names the number that a descriptor was to have.
+/// Adds the requested number to an error.
 fn explain_number(number: RawFd, error: io::Error) -> io::Error {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let text = match limit {
@@ -145,17 +150,17 @@ fn explain_number(number: RawFd, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 
-/// Which open file a number stands for. Pipes and sockets have one each.
+/// Returns device and inode of the file behind a number. Each pipe and each socket has its own.
 fn identity(number: RawFd) -> Option<(u64, u64)> {
-    // SAFETY: borrowed for one question; if the number is nobody's by now, the answer is an error.
+    // SAFETY: the number is borrowed for one query, which fails if it is closed.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     let stat = fstat(descriptor).ok()?;
-    // The types differ between systems.
+    // The types differ between platforms.
     Some((stat.st_dev as u64, stat.st_ino as u64))
 }
 
 impl Steps {
-    /// In the child: system calls only, no allocation.
+    /// Runs the steps. It runs in the child: system calls only, no allocation.
     fn run(&mut self) -> io::Result<()> {
         if self.new_session {
             rustix::process::setsid()?;
@@ -168,12 +173,12 @@ impl Steps {
         Ok(())
     }
 
-    /// Puts the descriptors at their numbers (R263: also when these are taken by others of them).
+    /// Moves the descriptors to their numbers, even if other descriptors of the list occupy them.
     fn place_descriptors(&mut self) -> io::Result<()> {
         for placed in &self.descriptors {
             let now = identity(placed.target);
             if placed.tenant.is_some() && now.is_some() && now != placed.tenant {
-                // The number has a new tenant, perhaps something that the start itself needs.
+                // Another file has the number now, perhaps one that the start itself needs.
                 return Err(io::Error::from_raw_os_error(libc::EBUSY));
             }
         }
@@ -183,23 +188,24 @@ impl Steps {
             let source = self.descriptors[index].source;
             let mut others = self.descriptors.iter().enumerate();
             if others.any(|(other, placed)| other != index && placed.target == source) {
-                // SAFETY: the command owns it and outlives the start.
+                // SAFETY: the command owns the descriptor and outlives the start.
                 let descriptor = unsafe { BorrowedFd::borrow_raw(source) };
                 let moved = fcntl_dupfd_cloexec(descriptor, above)?;
                 self.descriptors[index].source = std::os::fd::IntoRawFd::into_raw_fd(moved);
             }
         }
         for placed in &self.descriptors {
-            // SAFETY: as above, or made above.
+            // SAFETY: the descriptor is the command's, or was created above.
             let source = unsafe { BorrowedFd::borrow_raw(placed.source) };
             if placed.source == placed.target {
                 let flags = fcntl_getfd(source)?;
                 fcntl_setfd(source, flags - FdFlags::CLOEXEC)?;
             } else {
-                // SAFETY: the number is the child's to use: nobody owns it here (see `hold`), and what it was is closed.
+                // SAFETY: no code in the child owns the number (see `hold`); the call closes what
+                // it referred to.
                 let mut target = unsafe { OwnedFd::from_raw_fd(placed.target) };
                 let done = rustix::io::retry_on_intr(|| rustix::io::dup2(source, &mut target));
-                // The program inherits it.
+                // Clears close-on-exec: the program inherits it.
                 std::mem::forget(target);
                 done?;
             }
@@ -207,7 +213,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Groups first, then the group, then the user (R267): a user without rights could not set the others any more.
+    /// Sets the supplementary groups first, then the group, then the user: an unprivileged user
+    /// could not set the others any more.
     fn set_ids(&self) -> io::Result<()> {
         let Ids {
             user,
@@ -216,19 +223,19 @@ impl Steps {
         } = &self.ids;
         match groups {
             Some(groups) => {
-                // The type of the count differs between systems; that of the list is the same everywhere.
+                // The type of the count differs between platforms; the type of the list does not.
                 let count = groups.len() as _;
                 // SAFETY: the pointer and the count describe the list.
                 checked(unsafe { libc::setgroups(count, groups.as_ptr()) })?;
             }
             None if user.is_some() || group.is_some() => {
-                // Best effort: without the right to do it there are no rights to lose either.
-                // SAFETY: an empty list needs no pointer.
+                // SAFETY: an empty list needs no pointer. The error is ignored: a process without
+                // the privilege to drop groups gains none by keeping them.
                 unsafe { libc::setgroups(0, std::ptr::null()) };
             }
             None => {}
         }
-        // SAFETY: both take a number.
+        // SAFETY: both calls take a number.
         unsafe {
             if let Some(group) = group {
                 checked(libc::setgid(*group))?;
@@ -248,11 +255,12 @@ fn checked(result: i32) -> io::Result<()> {
     }
 }
 
-/// The signals whose default action a child starts with (R265).
+/// The signals that a child starts with the default action for.
 const RESET: std::ops::Range<i32> = 1..32;
 
-/// Those among them that it makes a difference to ignore. Not so with faults of the program itself, with those that cannot
-/// be ignored and with those that are by default; SIGPIPE is the standard library's business.
+/// Signals whose inherited `SIG_IGN` must be reset in the child. Not listed are faults of the
+/// program itself, signals that cannot be ignored, and SIGURG and SIGWINCH, whose default action is
+/// to do nothing. The standard library resets SIGPIPE.
 const IGNORABLE: [i32; 18] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -274,11 +282,11 @@ const IGNORABLE: [i32; 18] = [
     libc::SIGIO,
 ];
 
-/// In the child: no signal is ignored, none blocked.
+/// Sets every signal to its default action and unblocks all. It runs in the child.
 fn reset_signals() {
     let mut none = MaybeUninit::uninit();
-    // SAFETY: the default action runs no code of this process; it is refused for some numbers, which have it anyway. The
-    // set is filled by one call and read by the next.
+    // SAFETY: the default action runs no code of this process. The call fails for some numbers,
+    // which have the default action anyway. The set is filled by one call and read by the next.
     unsafe {
         for number in RESET {
             libc::signal(number, libc::SIG_DFL);
@@ -288,15 +296,15 @@ fn reset_signals() {
     }
 }
 
-/// Whether a child would inherit signals that are ignored or blocked here. Handlers are not inherited.
+/// Returns whether a child would inherit ignored or blocked signals. Handlers are not inherited.
 pub(crate) fn has_inheritable_signals() -> bool {
     has_blocked_signals() || IGNORABLE.into_iter().any(is_ignored)
 }
 
 fn has_blocked_signals() -> bool {
     let mut mask = MaybeUninit::uninit();
-    // SAFETY: a null pointer changes nothing; `mask` has room for the answer, which is there when the call has succeeded.
-    // The numbers are those of signals.
+    // SAFETY: a null pointer changes nothing; `mask` has room for the result, and is read only if
+    // the call has succeeded. The numbers are signals.
     unsafe {
         if libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) != 0 {
             return false;
@@ -310,7 +318,8 @@ fn has_blocked_signals() -> bool {
 
 fn is_ignored(number: i32) -> bool {
     let mut current = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: a null pointer changes nothing; `current` has room for the answer, which is there if the call has succeeded.
+    // SAFETY: a null pointer changes nothing; `current` has room for the result, and is read only
+    // if the call has succeeded.
     unsafe {
         let result = libc::sigaction(number, std::ptr::null(), current.as_mut_ptr());
         result == 0 && current.assume_init().sa_sigaction == libc::SIG_IGN
