@@ -4,7 +4,8 @@
 //! | about | functions |
 //! |---|---|
 //! | the machine | [`hostname`], [`system_name`], [`uptime`], [`load_average`], [`cpus`] |
-//! | memory | [`total_memory`], [`free_memory`], [`available_memory`], [`constrained_memory`], [`resident_memory`] |
+//! | memory | [`total_memory`], [`free_memory`], [`available_memory`] |
+//! | memory of this process | [`constrained_memory`], [`resident_memory`] |
 //! | this process | [`resource_usage`], [`thread_resource_usage`], [`priority`], [`set_priority`] |
 //! | users | [`user`], [`user_by_id`], [`group_by_id`], [`home_dir`] |
 //! | the network | [`network_interfaces`] |
@@ -16,8 +17,8 @@
 //!
 //! The standard library has the rest: [`std::env`](mod@std::env) has the environment, the working
 //! directory, the directory for temporary files and the path of the executable;
-//! [`std::process::id`] has the process id, and [`std::thread::available_parallelism`] the number of
-//! threads worth starting.
+//! [`std::process::id`] has the process id, and [`std::thread::available_parallelism`] the number
+//! of threads worth starting.
 //!
 //! libuv's process title is left out. Setting it overwrites the memory of the arguments, which
 //! [`std::env::args`] may read at any time on any thread, so no sound implementation exists.

@@ -7,9 +7,11 @@
 //! | idle | [`Idle`] | [`idle()`] |
 //! | prepare | [`Prepare`] | [`prepare()`] |
 //! | poll | I/O, other threads | [`poll()`] |
-//! | check | [`Check`] | [`check()`], [`yield_now_immediate()`], [`set_immediate`](crate::set_immediate) |
+//! | check | [`Check`] | [`check()`], [`yield_now_immediate()`], [`set_immediate`] |
 //! | closing | – | [`closing()`], [`Close`](crate::Close) |
 //! | timers | [`Timer`](crate::time::Timer) | [`timers()`], [`sleep`](crate::time::sleep) |
+//!
+//! [`set_immediate`]: crate::set_immediate
 
 mod awaited;
 mod hook;

@@ -1,10 +1,10 @@
-//! Signals on the loop; on Unix only.
+//! Signals on the loop. Unix only.
 //!
-//! | | for |
+//! | item | use |
 //! |---|---|
-//! | [`Signal`] | a callback, again and again or once: libuv's handle |
+//! | [`Signal`] | a callback for each signal, or for one: libuv's handle |
 //! | [`Signals`] | a stream of one or more signals |
-//! | [`ctrl_c`] | waiting for the next SIGINT |
+//! | [`ctrl_c`] | a future of the next SIGINT |
 //!
 //! Any number of listeners may listen to a signal, on any number of loops in the process; each of
 //! them gets it. They are called in the poll phase, after its I/O: signals in the order in which
@@ -18,20 +18,20 @@
 //!
 //! While a listener is started, the default action of its signal does not happen: a program that
 //! listens to SIGINT is not ended by ctrl-c. The first listener in the process installs a handler,
-//! which calls the handler that was there before. When the last one stops, what was there before is
-//! put back, usually the default action. System calls that a signal interrupts are restarted.
+//! which calls the handler that it has replaced. When the last listener stops, the previous
+//! disposition is restored, usually the default action. Interrupted system calls are restarted.
 //!
-//! Other code in the process may listen to the same signal, through `signal-hook` (tokio does) or
-//! by `sigaction`:
+//! Other code in the process may handle the same signal, through `signal-hook` (which calls the
+//! handler that it has replaced; tokio uses it) or `sigaction`:
 //!
-//! | the other handler was installed | while a listener is started here | after the last one has stopped |
+//! | the other handler | while a listener is started here | after the last listener |
 //! |---|---|---|
-//! | before the first listener | both are called | the other one is put back |
-//! | later, and calls the handler it has replaced, as `signal-hook` does | both are called | the other one stays |
-//! | later, and does not | the other one is called, and listeners that start after it | the other one stays |
+//! | was installed before the first listener | both are called | the other one is restored |
+//! | was installed later, calls its predecessor | both are called | the other one stays |
+//! | was installed later, does not | the other one is called, and later listeners | it stays |
 //!
-//! A handler that was installed later is never taken out. If its owner puts ours back when no
-//! listener is left, the next signal has the action of before. `signal-hook` keeps its handler when
+//! A handler that was installed later is never removed. If its owner restores ours when no listener
+//! is left, the next signal has its previous action. `signal-hook` keeps its handler installed when
 //! its own last action is removed; the signal is ignored then, as it is without this crate.
 //!
 //! # Liveness

@@ -4,8 +4,13 @@
 //!
 //! | | counts from | fires |
 //! |---|---|---|
-//! | [`sleep`], [`sleep_until`], [`timeout`], [`interval`] | the real clock, at the moment of the call | never early |
-//! | [`Timer`] | the loop's cached time ([`LoopHandle::now`](crate::LoopHandle::now)), as libuv's timers do | never before that time plus its timeout; after a callback that took long, that is earlier than a sleep would be |
+//! | [`sleep`], [`timeout`], [`interval`] | the real clock, at the call | never early |
+//! | [`Timer`] | [the loop's cached time], as in libuv | at that time plus its timeout, or later |
+//!
+//! After a callback that took long the cached time is old, so a [`Timer`] started then fires
+//! earlier than a sleep would.
+//!
+//! [the loop's cached time]: crate::LoopHandle::now
 //!
 //! Both wait in one heap and fire in the timers phase, ordered by deadline; equal deadlines fire in
 //! the order of their start. A deadline beyond the range of the clock is never reached. The loop

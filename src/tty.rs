@@ -158,7 +158,8 @@ impl Tty {
     ///
     /// # Errors
     ///
-    /// Any OS error of starting a SIGWINCH listener, duplicating the descriptor or reading the size.
+    /// Any OS error of starting a SIGWINCH listener, duplicating the descriptor or reading the
+    /// size.
     ///
     /// # Panics
     ///

@@ -107,7 +107,7 @@ pub fn priority(process: Option<u32>) -> io::Result<i32> {
 ///
 /// # Errors
 ///
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a value outside this range, and for the process
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a value outside this range, and for process
 /// id 0; [`PermissionDenied`](io::ErrorKind::PermissionDenied) for a higher priority without the
 /// privilege; any other OS error of `setpriority`.
 pub fn set_priority(process: Option<u32>, priority: i32) -> io::Result<()> {

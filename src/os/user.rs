@@ -77,8 +77,8 @@ pub fn user_by_id(id: u32) -> io::Result<User> {
 ///
 /// # Errors
 ///
-/// [`NotFound`](io::ErrorKind::NotFound) when the database has no such group; otherwise any OS error
-/// of `getgrgid_r`.
+/// [`NotFound`](io::ErrorKind::NotFound) when the database has no such group; otherwise any OS
+/// error of `getgrgid_r`.
 pub fn group_by_id(id: u32) -> io::Result<Group> {
     let entry = sys::os::group_entry(id)?.ok_or_else(|| not_found("group", id))?;
     Ok(Group {

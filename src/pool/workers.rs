@@ -17,9 +17,9 @@ use crate::sys::fork;
 pub(super) struct Workers {
     builder: PoolBuilder,
     shared: Arc<Shared>,
-    /// Of the process that the threads belong to.
+    /// The generation of the process that the threads belong to.
     generation: u32,
-    /// The pool of a child after `fork`, which has none of the threads (R329).
+    /// The pool of a forked child, which does not inherit the threads.
     successor: OnceLock<Arc<Self>>,
 }
 

@@ -69,8 +69,8 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     }
 }
 
-/// Ticks at a fixed period, returned by [`interval`] and [`interval_at`]. It is also a [`Stream`] that
-/// never ends.
+/// Ticks at a fixed period, returned by [`interval`] and [`interval_at`]. It is also a [`Stream`]
+/// that never ends.
 #[derive(Debug)]
 pub struct Interval {
     sleep: Sleep,

@@ -5,7 +5,7 @@
 //! The OS position is ahead of the file's position by the bytes in the buffer plus `behind`.
 //!
 //! ```text
-//!   read ──> in the buffer? ──> in the page cache? ──> a job, then another one ahead of the next read
+//!   read ──> in the buffer? ──> in the page cache? ──> a job, then a job that reads ahead
 //! ```
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom};
