@@ -9,8 +9,8 @@
 //! | [`scoped`] | a slot through which a borrowed closure is called from a deeper frame |
 //! | [`slots`] | a table that is used through shared references, without a `RefCell` |
 //! | [`sync`] | atomics, locks and threads; model-checked ones under `cfg(phaseloop_loom)` |
-//! | [`task`] | tasks on `async_task`: woken anywhere, polled and dropped on the owner thread only |
-//! | [`thread_bound`] | a value sent between threads, but used and dropped on its owner thread only |
+//! | [`task`] | tasks on `async_task`: woken anywhere, run on the owner thread only |
+//! | [`thread_bound`] | a value that is used and dropped on its owner thread only |
 //! | [`thread`] | a token for each thread, never reused |
 //! | [`unwind`] | panics that are caught and discarded |
 
