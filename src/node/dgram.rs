@@ -1,8 +1,8 @@
-//! Datagrams, with events. Node's `dgram`, over [`UdpSocket`].
+//! UDP sockets that emit events: Node's `dgram`, over [`UdpSocket`].
 //!
 //! ```text
 //!   new ── bind ──> binding ── a tick: 'listening' ──> bound ── close ──> a tick: 'close'
-//!    └───── send: binds; what is to be sent waits for 'listening' ──┘
+//!    └───── send: binds; datagrams wait for 'listening' ────┘
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -24,13 +24,13 @@ use crate::phase;
 use crate::site::Site;
 use crate::task::next_tick;
 
-/// A datagram has come.
+/// A datagram has arrived. JavaScript: `'message'`.
 pub const MESSAGE: Event<Datagram> = Event::new("message");
 
-/// The socket is connected; see [`Socket::connect`].
+/// The socket is connected; see [`Socket::connect`]. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
 
-/// Any port, of the kind of addresses that `to` is of.
+/// Returns the unspecified address, with port 0, of the address family of `to`.
 fn any_address(to: SocketAddr) -> SocketAddr {
     let any: IpAddr = if to.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()
@@ -47,25 +47,46 @@ fn already_connected() -> ! {
     ))
 }
 
-/// The largest datagram.
+/// The size of the receive buffer, which any datagram fits.
 const LARGEST: usize = 64 * 1024;
 
-/// How many datagrams one poll phase delivers at most, so that others have their turn.
+/// The maximum number of datagrams that one poll phase delivers, so that one socket does not starve
+/// the others.
 const DATAGRAMS_PER_PHASE: usize = 32;
 
-/// What has come, and from where.
+/// A received datagram and its sender.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{dgram::Socket, run};
+///
+/// run(async {
+///     let socket = Socket::new();
+///     socket.on_message_this(|socket, datagram| {
+///         assert_eq!(datagram.bytes, b"ping");
+///         assert_eq!(Some(datagram.from), socket.address());
+///         socket.close();
+///     });
+///     socket.bind_this("127.0.0.1:0".parse().unwrap(), |socket| {
+///         socket.send(b"ping", socket.address().unwrap());
+///     });
+/// });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagram {
-    /// The bytes.
+    /// The payload.
     pub bytes: Vec<u8>,
-    /// Who has sent them.
+    /// The address of the sender.
     pub from: SocketAddr,
 }
 
-/// A socket for datagrams. A clone is the same socket. While it is bound it lives on its loop, and keeps that alive.
+/// A UDP socket. A clone is a handle to the same socket. A bound socket is held by its loop and
+/// keeps it alive. JavaScript: `dgram.Socket`.
 ///
-/// Each datagram is a callback of the poll phase, with a drain after it; a poll phase delivers up to 32 (N103).
+/// Each datagram is a callback of the poll phase, with a drain of the lanes after it. A poll phase
+/// delivers up to 32 datagrams.
 ///
 /// # Examples
 ///
@@ -95,13 +116,13 @@ struct Inner {
     emitter: EventEmitter,
     state: Cell<State>,
     bound: RefCell<Option<Bound>>,
-    /// What waits for the end of the binding: sends, and perhaps a close.
+    /// The sends, and perhaps a close, that wait until the socket is bound.
     queue: RefCell<Option<Vec<Queued>>>,
-    /// The other end, once it is connected.
+    /// The peer of a connected socket.
     peer: Cell<Option<SocketAddr>>,
-    /// It is connected, or is being connected.
+    /// Whether the socket is connected or connecting.
     is_connecting: Cell<bool>,
-    /// How many sends wait for room in the system.
+    /// The number of sends that wait for room in the kernel's send buffer.
     waiting: Cell<usize>,
 }
 
@@ -118,12 +139,12 @@ type Queued = Box<dyn FnOnce()>;
 
 struct Bound {
     socket: Rc<UdpSocket>,
-    /// Ends the receiving.
+    /// Stops receiving.
     controller: AbortController,
 }
 
 impl Socket {
-    /// A socket that is not bound.
+    /// Creates a socket that is not bound. JavaScript: `dgram.createSocket(..)`.
     #[must_use]
     pub fn new() -> Self {
         let inner = Rc::<Inner>::default();
@@ -131,7 +152,7 @@ impl Socket {
         Self { inner }
     }
 
-    /// Throws unless the socket is open.
+    /// Throws if the socket is closed.
     fn check_open(&self) {
         if self.inner.state.get() == State::Closed {
             throw(Error::with_code(
@@ -141,34 +162,37 @@ impl Socket {
         }
     }
 
-    /// Binds the socket by a tick, and emits [`LISTENING`], or the error, there.
+    /// Binds the socket on the next tick, and emits [`LISTENING`] or the error there. JavaScript:
+    /// `socket.bind(port, address)`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` after
-    /// [`close`](Self::close), and `ERR_SOCKET_ALREADY_BOUND` if the socket is bound or is being bound.
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING`
+    /// after [`close`](Self::close), and `ERR_SOCKET_ALREADY_BOUND` if the socket is bound or is
+    /// being bound.
     #[track_caller]
     pub fn bind(&self, address: SocketAddr) {
         self.begin_binding();
         self.bind_later(address, Location::caller());
     }
 
-    /// Binds the socket as [`bind`](Self::bind) does, and calls `callback` when it is bound. It listens for an error
-    /// until then: one of the binding needs no other listener.
+    /// Binds the socket as [`bind`](Self::bind) does, and calls `callback` when it is bound. An
+    /// error of the bind needs no other listener: this call listens for it until then.
     ///
     /// # Panics
     ///
-    /// As [`bind`](Self::bind).
+    /// See [`bind`](Self::bind).
     #[track_caller]
     pub fn bind_with(&self, address: SocketAddr, callback: impl FnOnce() + 'static) {
         self.bind_this(address, move |_| callback());
     }
 
-    /// Binds the socket, and calls `callback` with it when it is bound; otherwise as [`bind_with`](Self::bind_with).
+    /// Binds the socket as [`bind_with`](Self::bind_with) does, and calls `callback` with it when
+    /// it is bound.
     ///
     /// # Panics
     ///
-    /// As [`bind`](Self::bind).
+    /// See [`bind`](Self::bind).
     #[track_caller]
     pub fn bind_this(&self, address: SocketAddr, callback: impl FnOnce(&Self) + 'static) {
         self.begin_binding();
@@ -236,17 +260,17 @@ impl Socket {
         }));
         let this = self.clone();
         in_callbacks(async move {
-            // Aborted, it was closed.
+            // The result is an abort: the socket was closed.
             drop(signal.guard(this.receive(socket)).await);
         });
         Ok(())
     }
 
-    /// Emits what comes, in poll phases.
+    /// Receives datagrams in the poll phase and emits them.
     async fn receive(self, socket: Rc<UdpSocket>) {
         let mut buffer = vec![0; LARGEST];
         loop {
-            // What is there already comes with the next poll phase.
+            // A datagram that has already arrived is delivered in the next poll phase.
             if is_ready(socket.readable()) {
                 phase::poll().await;
             }
@@ -283,12 +307,13 @@ impl Socket {
         });
     }
 
-    /// Adds a listener for datagrams.
+    /// Adds a listener for datagrams. JavaScript: `socket.on('message', ..)`.
     pub fn on_message(&self, listener: impl Fn(&Datagram) + 'static) -> ListenerId {
         self.on(MESSAGE, listener)
     }
 
-    /// Adds a listener for datagrams that is given the socket first; see [`Emitter::on_this`].
+    /// Adds a listener for datagrams that gets the socket as its first argument; see
+    /// [`Emitter::on_this`].
     pub fn on_message_this(
         &self,
         listener: impl Fn(&Listening<Self>, &Datagram) + 'static,
@@ -296,13 +321,14 @@ impl Socket {
         self.on_this(MESSAGE, listener)
     }
 
-    /// Sends a datagram, by a tick. A socket that is not bound is bound to any port first. As in Node, it is not told
-    /// whether the system took the datagram: [`send_with`](Self::send_with) tells.
+    /// Sends a datagram on the next tick. An unbound socket is bound to any port first. As in Node,
+    /// an error of the send is not reported; use [`send_with`](Self::send_with) to get it.
+    /// JavaScript: `socket.send(bytes, port, address)`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` after
-    /// [`close`](Self::close).
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING`
+    /// after [`close`](Self::close).
     #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
         if self.inner.peer.get().is_some() {
@@ -311,12 +337,13 @@ impl Socket {
         self.send_at(bytes.to_vec(), to, None, Location::caller());
     }
 
-    /// Sends a datagram as [`send`](Self::send) does, and calls `callback` with its size, or with the error, by a tick
-    /// after the system took it (N103). A close before that drops the datagram and the callback.
+    /// Sends a datagram as [`send`](Self::send) does. `callback` is called with the size or the
+    /// error, on a tick after the kernel accepted the datagram. A close before that drops the
+    /// datagram and the callback.
     ///
     /// # Panics
     ///
-    /// As [`send`](Self::send).
+    /// See [`send`](Self::send).
     #[track_caller]
     pub fn send_with(
         &self,
@@ -337,7 +364,7 @@ impl Socket {
         }
         let this = self.clone();
         if self.inner.state.get() == State::Bound {
-            // Node looks the address up, which takes a tick.
+            // Node looks up the address, which takes a tick even for an IP address.
             next_tick(move || this.send_now(bytes, to, callback));
         } else {
             self.enqueue(move || this.send_at(bytes, to, callback, site));
@@ -349,7 +376,7 @@ impl Socket {
         let socket = bound.as_ref().map(|bound| bound.socket.clone());
         drop(bound);
         let Some(socket) = socket else {
-            // Closed meanwhile.
+            // The socket was closed before this tick.
             return;
         };
         let sent = if self.inner.waiting.get() > 0 {
@@ -370,7 +397,8 @@ impl Socket {
         }
     }
 
-    /// A connected socket has no address to send to but its own, which some systems refuse to be told again.
+    /// Sends without waiting. A connected socket sends without an address: some platforms reject an
+    /// address on a connected socket (`EISCONN`).
     fn try_send(&self, socket: &UdpSocket, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
         if self.inner.peer.get().is_some() {
             socket.try_send(bytes)
@@ -379,7 +407,7 @@ impl Socket {
         }
     }
 
-    /// Sends in the poll phase in which the system has room, behind those that wait for the same.
+    /// Sends in the poll phase in which the socket is writable, after the sends that already wait.
     fn send_when_writable(
         &self,
         socket: Rc<UdpSocket>,
@@ -402,7 +430,7 @@ impl Socket {
         });
     }
 
-    /// Keeps `f` until the socket is bound; a failure to bind drops it.
+    /// Queues `f` until the socket is bound. A failed bind drops it.
     fn enqueue(&self, f: impl FnOnce() + 'static) {
         if let Some(queue) = &mut *self.inner.queue.borrow_mut() {
             return queue.push(Box::new(f));
@@ -432,25 +460,27 @@ impl Socket {
         on_failed.set(Some(id));
     }
 
-    /// Sends several buffers as one datagram; see [`send`](Self::send). JavaScript: `socket.send([one, two], port, address)`.
+    /// Sends several buffers as one datagram; see [`send`](Self::send). JavaScript:
+    /// `socket.send([one, two], port, address)`.
     ///
     /// # Panics
     ///
-    /// As [`send`](Self::send).
+    /// See [`send`](Self::send).
     #[track_caller]
     pub fn send_all(&self, buffers: &[&[u8]], to: SocketAddr) {
         self.send(&buffers.concat(), to);
     }
 
-    /// Connects the socket: datagrams of others are not received any more, and [`send_to_peer`](Self::send_to_peer) needs no
-    /// address. A socket that is not bound is bound to any port first. [`CONNECT`], or the error, comes by a tick.
+    /// Connects the socket: it receives datagrams of the peer only, and
+    /// [`send_to_peer`](Self::send_to_peer) needs no address. An unbound socket is bound to any
+    /// port first. [`CONNECT`] or the error is emitted on a tick. JavaScript: `socket.connect(port,
+    /// address)`.
     ///
-    /// JavaScript: `socket.connect(port, address)`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_IS_CONNECTED` if it is connected, and
-    /// `ERR_SOCKET_DGRAM_NOT_RUNNING` after [`close`](Self::close).
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_IS_CONNECTED` if
+    /// it is connected, and `ERR_SOCKET_DGRAM_NOT_RUNNING` after [`close`](Self::close).
     #[track_caller]
     pub fn connect(&self, to: SocketAddr) {
         self.check_open();
@@ -477,7 +507,7 @@ impl Socket {
         drop(bound);
         let this = self.clone();
         match connected {
-            // Closed meanwhile.
+            // The socket was closed before this tick.
             None => {}
             Some(Ok(())) => {
                 self.inner.peer.set(Some(to));
@@ -499,7 +529,8 @@ impl Socket {
     ///
     /// # Panics
     ///
-    /// As [`send`](Self::send). [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` before [`CONNECT`].
+    /// See [`send`](Self::send). [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` before
+    /// [`CONNECT`].
     #[track_caller]
     pub fn send_to_peer(&self, bytes: &[u8]) {
         self.check_open();
@@ -507,11 +538,11 @@ impl Socket {
         self.send_at(bytes.to_vec(), peer, None, Location::caller());
     }
 
-    /// The address of the peer. JavaScript: `socket.remoteAddress()`.
+    /// Returns the address of the peer. JavaScript: `socket.remoteAddress()`.
     ///
     /// # Panics
     ///
-    /// [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if it is not connected.
+    /// [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if the socket is not connected.
     #[must_use]
     pub fn remote_address(&self) -> SocketAddr {
         let not_connected = || {
@@ -523,7 +554,7 @@ impl Socket {
         self.inner.peer.get().unwrap_or_else(not_connected)
     }
 
-    /// The address it is bound to.
+    /// Returns the address that the socket is bound to. JavaScript: `socket.address()`.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         let bound = self.inner.bound.borrow();
@@ -532,11 +563,13 @@ impl Socket {
             .and_then(|bound| bound.socket.local_addr().ok())
     }
 
-    /// Closes the socket; [`CLOSE`] comes by a tick (N103). With sends that wait for the binding, it closes after that.
+    /// Closes the socket; [`CLOSE`] is emitted on the next tick. If sends wait for the bind, the
+    /// socket closes after the bind. JavaScript: `socket.close()`.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` if it is closed.
+    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING` if
+    /// the socket is closed.
     pub fn close(&self) {
         let this = self.clone();
         if self.inner.queue.borrow().is_some() {
@@ -558,14 +591,14 @@ impl Socket {
     ///
     /// # Panics
     ///
-    /// As [`close`](Self::close).
+    /// See [`close`](Self::close).
     pub fn close_with(&self, callback: impl Fn() + 'static) {
         self.on(CLOSE, move |()| callback());
         self.close();
     }
 }
 
-/// Who is told of a send.
+/// The callback of a send.
 type Sent = Box<dyn FnOnce(Result<usize, Error>)>;
 
 impl Default for Socket {
@@ -579,7 +612,7 @@ impl Emitter for Socket {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds it while it can emit.
+    /// Weak: the loop holds the socket while it can emit.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = Rc::downgrade(&self.inner);
         Box::new(move || this.upgrade().map(|inner| Self { inner }))

@@ -1,17 +1,21 @@
-//! Servers and sockets that emit events. Node's `net`, a thin layer over [`crate::net`].
+//! Servers and sockets that emit events: Node's `net`, a thin layer over [`crate::net`].
 //!
-//! | event | comes |
+//! | event | emitted |
 //! |---|---|
-//! | [`LISTENING`] | by a tick (N95) |
-//! | [`CONNECTION`] | in the poll phase, one callback each (N95) |
-//! | [`CONNECT`], then [`READY`] | in one callback of the poll phase (N95) |
-//! | `data` | in the read's callback of the poll phase (N96) |
-//! | [`END`](super::stream::END) | by a tick (N96) |
-//! | the callback of a write | by a tick if the system took it at once (N96) |
+//! | [`LISTENING`] | on the next tick |
+//! | [`CONNECTION`] | in the poll phase, one callback for each |
+//! | [`CONNECT`], then [`READY`] | in one callback of the poll phase |
+//! | `data` | in the callback of the read, in the poll phase |
+//! | [`END`](super::stream::END) | on a tick |
+//! | the callback of a write | on a tick if the kernel accepts all bytes at once |
 //! | [`TIMEOUT`] | in the timers phase |
-//! | `error` | by a tick, before `close` (N100) |
-//! | [`CLOSE`](super::stream::CLOSE) of a socket | in the closing phase, in reverse order of closing; by a tick if it never had a connection (N98) |
-//! | [`CLOSE`](super::stream::CLOSE) of a server | by a tick, when the last of its sockets is destroyed (N97) |
+//! | `error` | on a tick, before `close` |
+//! | [`CLOSE`](super::stream::CLOSE) of a socket | in the closing phase, last closed first |
+//! | [`CLOSE`](super::stream::CLOSE) of a server | on a tick after its last socket is destroyed |
+//!
+//! A socket that never had a connection emits `close` on a tick.
+//
+// N95 to N100.
 
 mod address;
 #[macro_use]

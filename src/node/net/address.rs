@@ -1,26 +1,36 @@
-//! Where a server listens, or a socket connects to.
+//! The addresses that a server listens on and a socket connects to.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// An address and a port, a name and a port, or the path of a local socket.
 ///
-/// A bare port stands for all of this machine's addresses to a server, and for this machine to a socket.
+/// A bare port means all addresses of this machine for a server, and `localhost` for a socket.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::net::Address;
+///
+/// assert_eq!(Address::from(8080), Address::Port(8080));
+/// let host = Address::from(("localhost", 8080));
+/// assert_eq!(host, Address::Host("localhost".to_owned(), 8080));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
-    /// An address.
+    /// An IP address and a port.
     Socket(SocketAddr),
-    /// A name to be looked up, and a port.
+    /// A host name, which is looked up, and a port.
     Host(String, u16),
     /// A port.
     Port(u16),
-    /// A local socket; on Unix only.
+    /// The path of a local (Unix domain) socket; Unix only.
     Path(PathBuf),
 }
 
 impl Address {
-    /// Where a server listens, without a lookup. `None` for a name or a path.
+    /// Returns the address to listen on if no lookup is needed. `None` for a name or a path.
     pub(super) fn to_listen(&self) -> Option<SocketAddr> {
         match self {
             Self::Socket(address) => Some(*address),

@@ -1,4 +1,4 @@
-//! What a socket needs of a connection, of whatever kind.
+//! The connection behind a socket: TCP or local.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -22,32 +22,35 @@ pub(super) trait Connection {
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>>;
-    /// Whether a read would be tried now.
+    /// Returns whether a read would be attempted now, without waiting for an event.
     fn is_readable(&self) -> bool;
     fn shutdown_write(&self) -> io::Result<()>;
-    /// Whether it keeps the loop alive.
+    /// Sets whether the connection keeps the loop alive.
     fn set_referenced(&self, is_referenced: bool);
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
 }
 
-/// What a socket and its reads and writes share; `None` before it is connected and after it is destroyed.
+/// The connection, shared by the socket and its reads and writes. `None` before it is connected and
+/// after it is destroyed.
 pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
 
-/// What waits for connections.
+/// A listening socket.
 pub(super) trait Listener {
-    /// Accepts a connection for the line `site`.
+    /// Accepts a connection on behalf of the caller at `site`.
     fn accept(&self, site: Site) -> Accept<'_>;
-    /// Whether the last error is one that stays: it does not concern one connection, and was not dealt with.
+    /// Returns whether the listener rests after a persistent error: one that concerns the listener
+    /// and not a single connection.
     fn is_resting(&self) -> bool;
-    /// Whether it keeps the loop alive.
+    /// Sets whether the listener keeps the loop alive.
     fn set_referenced(&self, is_referenced: bool);
     fn address(&self) -> Option<SocketAddr>;
 }
 
 pub(super) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
 
-/// The part of [`Connection`] that is the same for the streams of [`crate::net`]: all but the addresses.
+/// Implements the methods of [`Connection`] that all streams of [`crate::net`] share: all but the
+/// addresses.
 macro_rules! connection_of_stream {
     () => {
         fn poll_read(
@@ -132,7 +135,7 @@ pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
     }
 }
 
-/// Reads once. `None`: the connection is gone.
+/// Reads once. Returns `None` if the connection was destroyed.
 pub(super) async fn read(slot: &Slot, buffer: &mut [u8]) -> Option<io::Result<usize>> {
     poll_fn(|cx| match &*slot.borrow() {
         Some(connection) => connection.poll_read(cx, buffer).map(Some),
@@ -141,7 +144,7 @@ pub(super) async fn read(slot: &Slot, buffer: &mut [u8]) -> Option<io::Result<us
     .await
 }
 
-/// Writes everything.
+/// Writes all bytes.
 pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let size = poll_fn(|cx| match &*slot.borrow() {
@@ -154,7 +157,7 @@ pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes everything, several chunks at once.
+/// Writes all chunks with vectored writes.
 pub(super) async fn write_all_chunks(slot: &Slot, chunks: &[Vec<u8>]) -> io::Result<()> {
     write_chunks(chunks, |cx, buffers| match &*slot.borrow() {
         Some(connection) => connection.poll_write_vectored(cx, buffers),

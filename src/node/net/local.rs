@@ -1,4 +1,4 @@
-//! Local sockets.
+//! Local (Unix domain) sockets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub(super) fn listen(path: &Path, site: Site) -> io::Result<Box<dyn Listener>> {
     Ok(Box::new(UnixListener::bind_at(path, site)?))
 }
 
-/// A socket over a stream that is connected.
+/// Creates a socket over a connected stream.
 #[track_caller]
 pub(in crate::node) fn socket_of(stream: std::os::unix::net::UnixStream) -> io::Result<Socket> {
     let connection = Box::new(UnixStream::from_std(stream)?);

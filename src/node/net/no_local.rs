@@ -1,4 +1,4 @@
-//! Where there are no local sockets.
+//! Platforms without local sockets.
 
 use std::io;
 use std::path::Path;

@@ -22,36 +22,53 @@ use crate::net::TcpSocket;
 use crate::site::Site;
 use crate::task::next_tick;
 
-/// The server listens.
+/// The server listens. JavaScript: `'listening'`.
 pub const LISTENING: Event<()> = Event::new("listening");
 
-/// Somebody has connected.
+/// A client has connected. JavaScript: `'connection'`.
 pub const CONNECTION: Event<Socket> = Event::new("connection");
 
-/// How many connections wait to be accepted.
+/// The backlog: connections that may wait to be accepted. Node's default.
 const BACKLOG: u32 = 511;
 
-/// A server that calls `listener` with each connection. It does not listen yet.
+/// Creates a server that calls `listener` with each connection. It does not listen yet. JavaScript:
+/// `net.createServer(listener)`.
 pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
     let server = Server::new();
     server.on(CONNECTION, listener);
     server
 }
 
-/// A server whose sockets are made with options. It does not listen yet. JavaScript: `net.createServer({ allowHalfOpen,
-/// highWaterMark }, listener)`.
+/// Creates a server whose sockets have `options`. It does not listen yet. JavaScript:
+/// `net.createServer({ allowHalfOpen, highWaterMark }, listener)`.
 pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + 'static) -> Server {
     let server = create_server(listener);
     server.inner.options.set(options);
     server
 }
 
-/// Waits for connections. A clone is the same server.
+/// Accepts connections. A clone is a handle to the same server. JavaScript: `net.Server`.
 ///
-/// While it listens it lives on its loop, and keeps that alive.
+/// A listening server is held by its loop and keeps it alive.
 ///
-/// An error of accepting that does not concern one connection, such as `ENOBUFS` or `EPERM`, is emitted as
-/// [`ERROR`](super::super::events::ERROR). The server stays open and tries again some milliseconds later.
+/// An error of `accept` that does not concern a single connection, such as `ENOBUFS` or `EPERM`, is
+/// emitted as [`ERROR`](super::super::events::ERROR). The server stays open and tries again some
+/// milliseconds later.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, net, run};
+///
+/// run(async {
+///     let server = net::Server::new();
+///     server.on(net::CONNECTION, |socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         assert!(server.is_listening());
+///         server.close();
+///     });
+/// });
+/// ```
 #[derive(Clone)]
 pub struct Server {
     inner: Rc<Inner>,
@@ -61,21 +78,21 @@ pub struct Server {
 struct Inner {
     emitter: EventEmitter,
     address: Cell<Option<SocketAddr>>,
-    /// Ends the accepting; `None` when the server does not listen.
+    /// Stops the accept loop. `None` if the server does not listen.
     listening: RefCell<Option<AbortController>>,
     connections: Cell<usize>,
-    /// Changes with each close: what was begun before does not listen any more.
+    /// Incremented by each close, so that a lookup started before the close does not listen.
     generation: Cell<u64>,
-    /// How its sockets are made.
+    /// The options of the accepted sockets.
     options: Cell<SocketOptions>,
     /// The listening socket. The task that accepts owns it, so that it closes with the loop.
     listener: RefCell<Option<Weak<dyn Listener>>>,
-    /// It does not keep the loop alive.
+    /// Whether the server does not keep the loop alive.
     is_unreferenced: Cell<bool>,
 }
 
 impl Server {
-    /// A server without listeners.
+    /// Creates a server without listeners.
     #[must_use]
     pub fn new() -> Self {
         let inner = Rc::<Inner>::default();
@@ -83,9 +100,11 @@ impl Server {
         Self { inner }
     }
 
-    /// Listens: at once, and says so by a tick. An error is emitted, by a tick. A name is looked up first.
+    /// Starts to listen at once, and emits [`LISTENING`] on the next tick. An error is also emitted
+    /// on the next tick. A name is looked up first. JavaScript: `server.listen(port, host)`.
     ///
-    /// A bare port is listened to on all addresses, of IPv6 and of IPv4; of IPv4 alone where there is no IPv6.
+    /// A bare port listens on all IPv6 and IPv4 addresses, or on IPv4 only if the machine has no
+    /// IPv6.
     ///
     /// # Panics
     ///
@@ -101,7 +120,7 @@ impl Server {
                 if error.code() == Some("EADDRINUSE") {
                     return Err(error);
                 }
-                // There is no IPv6.
+                // The machine has no IPv6.
                 bind((Ipv4Addr::UNSPECIFIED, *port).into(), site)
             }),
             (_, Some(address)) => bind(address, site),
@@ -116,7 +135,7 @@ impl Server {
         let (server, generation) = (self.clone(), self.inner.generation.get());
         dns::lookup(host, move |address| {
             if server.inner.generation.get() != generation {
-                // Closed meanwhile.
+                // The server was closed during the lookup.
                 return;
             }
             match address {
@@ -139,7 +158,7 @@ impl Server {
                 self.inner.address.set(listener.address());
                 self.start(listener, site);
                 next_tick(move || {
-                    // It may have been closed meanwhile.
+                    // A listener or task may have closed the server before this tick.
                     if server.is_listening() {
                         server.inner.emitter.emit(LISTENING, ());
                     }
@@ -153,7 +172,8 @@ impl Server {
         }
     }
 
-    /// Listens, and calls `callback` when it does.
+    /// Starts to listen, and calls `callback` when the server listens; see
+    /// [`listen`](Self::listen).
     ///
     /// # Panics
     ///
@@ -164,7 +184,8 @@ impl Server {
         self.listen(address);
     }
 
-    /// Listens, and calls `callback` with the server when it does.
+    /// Starts to listen, and calls `callback` with the server when it listens; see
+    /// [`listen`](Self::listen).
     ///
     /// # Panics
     ///
@@ -217,12 +238,13 @@ impl Server {
                     }
                 }
             });
-            // Aborted, it was closed.
+            // The result is an abort: the server was closed.
             drop(accepting.await);
         });
     }
 
-    /// Accepts no more. [`CLOSE`] is emitted by a tick, when no connection is left.
+    /// Stops accepting. [`CLOSE`] is emitted on a tick, when no connection is left. JavaScript:
+    /// `server.close()`.
     pub fn close(&self) {
         self.inner.generation.set(self.inner.generation.get() + 1);
         let listener = self.inner.listener.take();
@@ -234,26 +256,28 @@ impl Server {
         self.inner.close_if_drained();
     }
 
-    /// Accepts no more, and calls `callback` when it is closed.
+    /// Stops accepting, and calls `callback` when the server is closed; see [`close`](Self::close).
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
         self.once(CLOSE, move |()| callback());
         self.close();
     }
 
-    /// Whether the server listens.
+    /// Returns whether the server listens. JavaScript: `server.listening`.
     #[must_use]
     pub fn is_listening(&self) -> bool {
         self.inner.listening.borrow().is_some()
     }
 
-    /// The address that is listened on. `None` for a local socket.
+    /// Returns the address of the listening socket. `None` for a local socket. JavaScript:
+    /// `server.address()`.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.inner.address.get()
     }
 
-    /// Calls back with the number of open connections, by a tick. JavaScript: `server.getConnections(callback)`; the number
-    /// itself is [`connections`](Self::connections).
+    /// Calls `callback` on the next tick with the number of open connections.
+    /// [`connections`](Self::connections) returns the number directly. JavaScript:
+    /// `server.getConnections(callback)`.
     ///
     /// # Panics
     ///
@@ -263,12 +287,13 @@ impl Server {
         next_tick(move || callback(Ok(count)));
     }
 
-    /// Lets the loop end although the server listens. JavaScript: `server.unref()`.
+    /// Lets the loop end while the server listens. JavaScript: `server.unref()`.
     pub fn unref(&self) {
         self.set_referenced(false);
     }
 
-    /// Makes the server keep the loop alive while it listens; it does from the start. JavaScript: `server.ref()`.
+    /// Makes a listening server keep the loop alive, which is the default. JavaScript:
+    /// `server.ref()`.
     pub fn ref_(&self) {
         self.set_referenced(true);
     }
@@ -281,15 +306,16 @@ impl Server {
         }
     }
 
-    /// How many of its connections are open.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.inner.connections.get()
     }
 }
 
-/// Whether an error of accepting is the server's, which its listeners hear while it rests. A connection that was gone
-/// before it was accepted is none of theirs, nor are those that were turned away for want of a descriptor.
+/// Returns whether an error of `accept` concerns the server itself, and is emitted while the
+/// listener rests. A connection that was reset before it was accepted, or refused for lack of a
+/// descriptor, emits no error.
 fn is_worth_an_event(error: &io::Error, listener: &dyn Listener) -> bool {
     listener.is_resting() && error.kind() != io::ErrorKind::ConnectionAborted
 }
@@ -305,7 +331,7 @@ fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
         TcpSocket::new_v4()?
     } else {
         let socket = TcpSocket::new_v6()?;
-        // All addresses are those of IPv4 as well.
+        // The unspecified IPv6 address also accepts IPv4 connections.
         if address.ip().is_unspecified() {
             socket.set_only_v6(false)?;
         }
@@ -343,7 +369,8 @@ impl Emitter for Server {
         &self.inner.emitter
     }
 
-    /// Weak: a server keeps its listeners after its close, since it may listen again. While it emits, it is there.
+    /// Weak, because a closed server keeps its listeners: it may listen again. The reference is
+    /// valid while the server emits.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = Rc::downgrade(&self.inner);
         Box::new(move || this.upgrade().map(|inner| Self { inner }))

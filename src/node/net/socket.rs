@@ -1,8 +1,9 @@
 //! Sockets.
 //!
 //! ```text
-//!   new ── connect ──> connecting ── poll phase: 'connect', 'ready' ──> open ── destroy ──> closing phase: 'close'
-//!    └─────────────────────── destroy ──> a tick: 'close'
+//!   new ── connect ──> connecting ── poll phase: 'connect', 'ready' ──> open
+//!    │                     └──────────────── destroy ────────────────┴──> closing phase: 'close'
+//!    └── destroy ──> a tick: 'close'
 //! ```
 
 mod options;
@@ -28,19 +29,19 @@ use crate::net::{TcpStream, lookup_host};
 use crate::phase;
 use crate::site::Site;
 
-/// The socket is connected.
+/// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
 
-/// The socket can be used; right after [`CONNECT`].
+/// The socket is ready for use; emitted right after [`CONNECT`]. JavaScript: `'ready'`.
 pub const READY: Event<()> = Event::new("ready");
 
-/// Nothing was read or written for as long as [`Socket::set_timeout`] says.
+/// The socket was idle for the time set by [`Socket::set_timeout`]. JavaScript: `'timeout'`.
 pub const TIMEOUT: Event<()> = Event::new("timeout");
 
-/// How many bytes are read at once.
+/// The size of the read buffer.
 const READ_SIZE: usize = 64 * 1024;
 
-/// Connects a new socket.
+/// Creates a socket and connects it. JavaScript: `net.connect(port, host)`.
 ///
 /// # Panics
 ///
@@ -71,7 +72,8 @@ pub fn connect(address: impl Into<Address>) -> Socket {
     socket
 }
 
-/// Connects a new socket, and calls `callback` with it when it is connected.
+/// Creates a socket, connects it, and calls `callback` with it when it is connected. JavaScript:
+/// `net.connect(port, host, callback)`.
 ///
 /// # Panics
 ///
@@ -103,10 +105,32 @@ pub fn connect_with(
     socket
 }
 
-/// A connection as a [duplex stream](Duplex). A clone is the same socket.
+/// A connection as a [duplex stream](Duplex). A clone is a handle to the same socket. JavaScript:
+/// `net.Socket`.
 ///
-/// When the other side has ended, this one ends, too. [`CLOSE`](super::super::stream::CLOSE) is emitted when the connection
-/// is closed.
+/// The socket ends its writing direction when the peer ends, unless
+/// [`allow_half_open`](Self::allow_half_open) is set. [`CLOSE`](super::super::stream::CLOSE) is
+/// emitted when the connection is closed.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, net, run, stream::CLOSE};
+///
+/// run(async {
+///     let server = net::create_server(|socket| {
+///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let socket = net::Socket::new();
+///         socket.connect(server.address().unwrap());
+///         socket.end_chunk("hello");
+///         socket.resume();
+///         let server = server.clone();
+///         socket.on(CLOSE, move |()| server.close());
+///     });
+/// });
+/// ```
 #[derive(Clone)]
 pub struct Socket {
     duplex: Duplex<Vec<u8>, Vec<u8>>,
@@ -118,20 +142,20 @@ struct Inner {
     slot: Slot,
     connecting: Cell<bool>,
     reading: Cell<bool>,
-    /// It does not keep the loop alive.
+    /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
     had_error: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
-    /// Fires when nothing was read or written for a while.
+    /// The timer of `set_timeout`.
     idle: RefCell<Option<Timeout>>,
-    /// Told when the socket is destroyed: its server.
+    /// Called when the socket is destroyed; a server counts its connections with it.
     on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
-    /// Its streams, which hold this.
+    /// The streams of this socket. Weak, because the streams hold this value.
     duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
 }
 
 impl Socket {
-    /// A socket that is not connected.
+    /// Creates a socket that is not connected. JavaScript: `new net.Socket()`.
     ///
     /// # Panics
     ///
@@ -141,7 +165,8 @@ impl Socket {
         Self::with_options(SocketOptions::default())
     }
 
-    /// A socket that is not connected, with options. JavaScript: `new net.Socket({ allowHalfOpen, highWaterMark })`.
+    /// Creates a socket with options that is not connected. JavaScript: `new net.Socket({
+    /// allowHalfOpen, highWaterMark })`.
     ///
     /// # Panics
     ///
@@ -168,7 +193,7 @@ impl Socket {
         Self { duplex, inner }
     }
 
-    /// A socket of a server.
+    /// Creates the socket of an accepted connection.
     pub(super) fn of(
         connection: Box<dyn Connection>,
         options: SocketOptions,
@@ -182,7 +207,8 @@ impl Socket {
         socket
     }
 
-    /// Connects. [`CONNECT`] and [`READY`] come when it has; an error destroys the socket.
+    /// Connects the socket. [`CONNECT`] and [`READY`] are emitted when the connection is
+    /// established; an error destroys the socket. JavaScript: `socket.connect(port, host)`.
     ///
     /// # Panics
     ///
@@ -197,7 +223,8 @@ impl Socket {
         in_callbacks(async move {
             let connected = open(address, site).await;
             if still_inside.get() {
-                // Nobody has had the time to listen.
+                // The result is known inside this call, before the caller could add a listener. It
+                // is deferred to the poll phase.
                 phase::poll().await;
             }
             if !socket.inner.connecting.replace(false) {
@@ -222,30 +249,31 @@ impl Socket {
         at_once.set(false);
     }
 
-    /// The side that is read.
+    /// Returns the readable side.
     #[must_use]
     pub fn readable(&self) -> &Readable<Vec<u8>> {
         self.duplex.readable()
     }
 
-    /// The side that is written.
+    /// Returns the writable side.
     #[must_use]
     pub fn writable(&self) -> &Writable<Vec<u8>> {
         self.duplex.writable()
     }
 
-    /// The stream, for a [`pipeline`](super::super::stream::pipeline()).
+    /// Returns the duplex stream, for a [`pipeline`](super::super::stream::pipeline()).
     #[must_use]
     pub fn duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {
         &self.duplex
     }
 
-    /// Adds a listener for what comes; see [`Readable::on_data`].
+    /// Adds a listener for received bytes; see [`Readable::on_data`].
     pub fn on_data(&self, listener: impl Fn(&Vec<u8>) + 'static) -> ListenerId {
         self.readable().on_data(listener)
     }
 
-    /// Adds a listener for what comes that is given the socket first; see [`Emitter::on_this`].
+    /// Adds a listener for received bytes that gets the socket as its first argument; see
+    /// [`Emitter::on_this`].
     pub fn on_data_this(
         &self,
         listener: impl Fn(&Listening<Self>, &Vec<u8>) + 'static,
@@ -253,12 +281,12 @@ impl Socket {
         self.on_this(Readable::<Vec<u8>>::DATA, listener)
     }
 
-    /// Writes; see [`Writable::write`]. Before the socket is connected, it waits for that.
+    /// Writes bytes; see [`Writable::write`]. Writes before [`CONNECT`] wait for the connection.
     pub fn write(&self, bytes: impl IntoChunk<Vec<u8>>) -> bool {
         self.writable().write(bytes.into_chunk())
     }
 
-    /// Writes, and calls back; see [`Writable::write_with`].
+    /// Writes bytes and calls `callback` when they are written; see [`Writable::write_with`].
     pub fn write_with(
         &self,
         bytes: impl IntoChunk<Vec<u8>>,
@@ -267,22 +295,23 @@ impl Socket {
         self.writable().write_with(bytes.into_chunk(), callback)
     }
 
-    /// Ends the writing direction, after what is written.
+    /// Ends the writing direction after all writes. JavaScript: `socket.end()`.
     pub fn end(&self) {
         self.writable().end();
     }
 
-    /// Writes the last bytes, then ends; see [`Writable::end_chunk`].
+    /// Writes the last bytes and ends the writing direction; see [`Writable::end_chunk`].
     pub fn end_chunk(&self, bytes: impl IntoChunk<Vec<u8>>) {
         self.writable().end_chunk(bytes.into_chunk());
     }
 
-    /// Ends, and calls back; see [`Writable::end_with`].
+    /// Ends the writing direction and calls `callback`; see [`Writable::end_with`].
     pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         self.writable().end_with(callback);
     }
 
-    /// Writes the last bytes, then ends, and calls back; see [`Writable::end_chunk_with`].
+    /// Writes the last bytes, ends the writing direction and calls `callback`; see
+    /// [`Writable::end_chunk_with`].
     pub fn end_chunk_with(
         &self,
         bytes: impl IntoChunk<Vec<u8>>,
@@ -291,7 +320,7 @@ impl Socket {
         self.writable().end_chunk_with(bytes.into_chunk(), callback);
     }
 
-    /// Lets everything go that comes.
+    /// Resumes the flow. Received bytes are discarded if no listener for `data` exists.
     pub fn resume(&self) {
         self.readable().resume();
     }
@@ -301,8 +330,10 @@ impl Socket {
         self.duplex.destroy(error);
     }
 
-    /// Emits [`TIMEOUT`] whenever nothing was read or written for `delay`. The socket stays open: what to do is for the
-    /// listener. Replaces an earlier one; [`clear_timeout`](Self::clear_timeout) ends it, as does the socket's end.
+    /// Emits [`TIMEOUT`] whenever no byte was read or written for `delay`. The socket stays open; a
+    /// listener decides what to do. The call replaces an earlier timeout.
+    /// [`clear_timeout`](Self::clear_timeout) and the destruction of the socket stop the timer.
+    /// JavaScript: `socket.setTimeout(delay)`.
     ///
     /// The timer does not keep the loop alive.
     ///
@@ -324,7 +355,7 @@ impl Socket {
         self.inner.idle.replace(Some(timeout));
     }
 
-    /// Takes [`set_timeout`](Self::set_timeout) back.
+    /// Stops the timer of [`set_timeout`](Self::set_timeout). JavaScript: `socket.setTimeout(0)`.
     pub fn clear_timeout(&self) {
         let idle = self.inner.idle.take();
         if let Some(idle) = idle {
@@ -348,7 +379,7 @@ async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error
     open_one_of(&addresses, site).await
 }
 
-/// Connects to the first address that answers.
+/// Connects to the first address that accepts.
 async fn open_one_of(addresses: &[SocketAddr], site: Site) -> Result<Box<dyn Connection>, Error> {
     let mut errors = Vec::new();
     for &address in addresses {
@@ -374,7 +405,7 @@ impl Inner {
         self.slot.replace(Some(connection));
     }
 
-    /// Something was read or written: the time without either begins anew.
+    /// Restarts the idle timer after a read or write.
     fn is_active(&self) {
         if let Some(idle) = &*self.idle.borrow() {
             idle.refresh();
@@ -385,7 +416,7 @@ impl Inner {
         self.slot.borrow().is_some()
     }
 
-    /// Calls `f` now, or among the listeners of 'connect'.
+    /// Calls `f` now, or from a listener of 'connect'.
     fn when_connected(&self, emitter: &EventEmitter, f: impl FnOnce() + 'static) {
         if self.is_open() {
             return f();
@@ -393,7 +424,8 @@ impl Inner {
         emitter.once(CONNECT, move |()| f());
     }
 
-    /// Reads until there is enough, one chunk a turn unless the system has more than fits.
+    /// Reads until the stream is full, one chunk a turn unless the kernel holds more than the
+    /// buffer takes.
     fn start_reading(self: &Rc<Self>, readable: &Readable<Vec<u8>>) {
         if self.reading.replace(true) {
             return;
@@ -402,7 +434,8 @@ impl Inner {
         in_callbacks(async move {
             let mut buffer = vec![0; READ_SIZE];
             loop {
-                // What is there already comes with the next poll phase, in a callback of its own.
+                // Data that has already arrived is delivered in the next poll phase, in a callback
+                // of its own.
                 let is_readable = inner.slot.borrow().as_ref().map(|io| io.is_readable());
                 if is_readable == Some(true) {
                     phase::poll().await;
@@ -418,7 +451,7 @@ impl Inner {
                         return;
                     }
                     Some(Ok(size)) => {
-                        // After a panic of a listener it reads on.
+                        // A panic of a listener does not stop the read loop.
                         let push = || readable.push(buffer[..size].to_vec());
                         if call_user(push) == Some(false) {
                             inner.reading.set(false);
@@ -442,14 +475,15 @@ impl Inner {
         self.write_when_connected(write, done);
     }
 
-    /// Writes what has queued up, as one request.
+    /// Writes all buffered chunks with one vectored write.
     fn write_all(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
         let write =
             async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
         self.write_when_connected(write, done);
     }
 
-    /// Writes now, or among the listeners of 'connect'; a close before that fails the write among its listeners.
+    /// Writes now, or from a listener of 'connect'. A close before that fails the write from a
+    /// listener of 'close'.
     fn write_when_connected<W>(self: &Rc<Self>, write: W, done: Done)
     where
         W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
@@ -497,7 +531,8 @@ impl Inner {
         });
     }
 
-    /// The system is told by the pending phase, after what was written.
+    /// Shuts down the writing direction in the pending phase, after all writes. libuv's
+    /// `uv_shutdown` also completes there.
     fn shut_down(self: &Rc<Self>, done: Done) {
         let inner = self.clone();
         let shut_down = move || {
@@ -577,7 +612,7 @@ mod tests {
 
     use super::open_one_of;
 
-    /// Two ports that refuse.
+    /// Returns two ports that refuse connections.
     fn refusing() -> [SocketAddr; 2] {
         let listen = |()| std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         [(); 2]

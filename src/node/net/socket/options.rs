@@ -1,4 +1,4 @@
-//! What a socket is made with, and what it tells of itself.
+//! The options of a socket, and its properties.
 
 use std::net::SocketAddr;
 
@@ -7,12 +7,24 @@ use crate::node::events::ListenerId;
 use crate::node::stream::{Duplex, ReadableBuilder, WritableBuilder};
 use crate::node::string_decoder::Encoding;
 
-/// What a socket is made with. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
+/// Options of a socket. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{net, run};
+///
+/// run(async {
+///     let options = net::SocketOptions { allow_half_open: true, high_water_mark: Some(4096) };
+///     let socket = net::Socket::with_options(options);
+///     assert!(socket.allow_half_open());
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Whether it stays open for writing when the other side has ended.
+    /// Whether the writing direction stays open when the peer has ended.
     pub allow_half_open: bool,
-    /// How many bytes each direction keeps; 16 KiB unless told otherwise.
+    /// The high water mark of each direction in bytes. The default is 16 KiB.
     pub high_water_mark: Option<usize>,
 }
 
@@ -33,12 +45,12 @@ impl SocketOptions {
 }
 
 impl Socket {
-    /// Lets the loop end although the socket is open. JavaScript: `socket.unref()`.
+    /// Lets the loop end while the socket is open. JavaScript: `socket.unref()`.
     pub fn unref(&self) {
         self.set_referenced(false);
     }
 
-    /// Makes the socket keep the loop alive; it does from the start. JavaScript: `socket.ref()`.
+    /// Makes the socket keep the loop alive, which is the default. JavaScript: `socket.ref()`.
     pub fn ref_(&self) {
         self.set_referenced(true);
     }
@@ -50,19 +62,21 @@ impl Socket {
         }
     }
 
-    /// How many bytes have come. JavaScript: `socket.bytesRead`.
+    /// Returns the number of bytes received. JavaScript: `socket.bytesRead`.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.readable().bytes_read()
     }
 
-    /// How many bytes were written, with those that wait. JavaScript: `socket.bytesWritten`.
+    /// Returns the number of bytes written, with those still buffered. JavaScript:
+    /// `socket.bytesWritten`.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.writable().bytes_written() + self.writable().length() as u64
     }
 
-    /// Whether the socket stays open for writing when the other side has ended. JavaScript: `socket.allowHalfOpen`.
+    /// Returns whether the writing direction stays open when the peer has ended. JavaScript:
+    /// `socket.allowHalfOpen`.
     #[must_use]
     pub fn allow_half_open(&self) -> bool {
         self.duplex.allow_half_open()
@@ -73,42 +87,45 @@ impl Socket {
         self.duplex.set_allow_half_open(allow);
     }
 
-    /// Decodes what comes from now on; see [`Readable::set_encoding`]. JavaScript: `socket.setEncoding('utf8')`.
+    /// Decodes received bytes from now on; see [`Readable::set_encoding`]. JavaScript:
+    /// `socket.setEncoding('utf8')`.
     pub fn set_encoding(&self, encoding: Encoding) -> &Self {
         self.readable().set_encoding(encoding);
         self
     }
 
-    /// Adds a listener for what comes, as text; see [`Readable::on_text`].
+    /// Adds a listener for received text; see [`Readable::on_text`].
     pub fn on_text(&self, listener: impl Fn(&str) + 'static) -> ListenerId {
         self.readable().on_text(listener)
     }
 
-    /// Whether the socket was destroyed.
+    /// Returns whether the socket was destroyed. JavaScript: `socket.destroyed`.
     #[must_use]
     pub fn destroyed(&self) -> bool {
         self.readable().destroyed()
     }
 
-    /// Whether it is being connected.
+    /// Returns whether the socket is connecting. JavaScript: `socket.connecting`.
     #[must_use]
     pub fn connecting(&self) -> bool {
         self.inner.connecting.get()
     }
 
-    /// Whether an error has closed its connection: what Node's `'close'` is given.
+    /// Returns whether an error has closed the connection: the argument of Node's `'close'` event.
     #[must_use]
     pub fn had_error(&self) -> bool {
         self.inner.had_error.get()
     }
 
-    /// This end's address; also after the close. `None` for a local socket.
+    /// Returns the local address, also after the close. `None` for a local socket. JavaScript:
+    /// `socket.localAddress`.
     #[must_use]
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.inner.addresses.get().0
     }
 
-    /// The other end's address; also after the close. `None` for a local socket.
+    /// Returns the address of the peer, also after the close. `None` for a local socket.
+    /// JavaScript: `socket.remoteAddress`.
     #[must_use]
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.inner.addresses.get().1
