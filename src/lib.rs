@@ -110,7 +110,7 @@
     )
 )]
 
-// What the layers may know of each other is checked by `tests/layers.rs`; each line knows those before it.
+// What the layers may know of each other is checked by `tests/house/layers.rs`; each line knows those before it.
 mod error;
 mod keeper;
 mod raw;

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! The name is that of the program without `.js`. `tests/conformance.rs` runs all of them and compares with
+//! The name is that of the program without `.js`. `tests/conformance/main.rs` runs all of them and compares with
 //! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
 
 mod combined;

@@ -1,0 +1,81 @@
+//! Programs and their traces on Node 20, against the same programs here.
+//!
+//! `conformance/programs` holds hand-written programs with Node's output, `conformance/ports` their ports;
+//! `conformance/fuzz/golden.jsonl` random programs with their traces.
+
+#![cfg(unix)]
+
+mod golden;
+mod interpreter;
+mod ports;
+mod program;
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+
+use ports::Port;
+use support::Clock;
+
+fn corpus(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/conformance")
+        .join(file)
+}
+
+/// Runs the ports that go by `clock`, each on its own thread, and compares their traces with Node's.
+fn compare_ports(clock: Clock) {
+    let ports = ports::ALL.iter().copied().flatten();
+    let runs: Vec<_> = ports
+        .filter(|port| port.clock == clock)
+        .map(|&port| {
+            (
+                port,
+                thread::spawn(move || support::run((port.main)(), clock)),
+            )
+        })
+        .collect();
+    assert!(!runs.is_empty(), "the ports are there");
+    let faults: Vec<_> = runs
+        .into_iter()
+        .filter_map(|(port, run)| match run.join() {
+            Ok((trace, _)) => difference(port, &trace),
+            Err(_) => Some(format!("{}: panicked", port.name)),
+        })
+        .collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+fn difference(port: Port, trace: &[String]) -> Option<String> {
+    let file = corpus(&format!("programs/{}.expected", port.name));
+    let expected = fs::read_to_string(file).expect("every port has a program");
+    let expected: Vec<_> = expected.lines().collect();
+    (expected != trace).then(|| {
+        format!(
+            "{}\n  node: {}\n  here: {}",
+            port.name,
+            expected.join(" "),
+            trace.join(" ")
+        )
+    })
+}
+
+#[test]
+fn ports_on_the_virtual_clock_print_what_node_prints() {
+    compare_ports(Clock::Virtual);
+}
+
+#[test]
+fn ports_on_the_real_clock_print_what_node_prints() {
+    compare_ports(Clock::Real);
+}
+
+#[test]
+fn recorded_random_programs_run_as_on_node() {
+    let file = corpus("fuzz/golden.jsonl");
+    let recorded = fs::read_to_string(file).expect("the recordings are there");
+    let result = golden::compare(&recorded);
+    assert_eq!(result.passed + result.faults.len(), 300);
+    assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
+}

@@ -1,0 +1,4 @@
+//! What the sources must keep to: layers, and the list of differences to libuv.
+
+mod differences;
+mod layers;

@@ -1,0 +1,95 @@
+//! Memory that a burst needs is given back.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::util::in_child;
+use phaseloop::{EventLoop, RunMode, queue_microtask};
+
+/// The bytes that are allocated.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: does what `System` does.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+const BURST: usize = 500_000;
+
+/// What the lanes may keep of a burst that takes at least 16 bytes an entry.
+const KEPT: usize = 2 << 20;
+
+/// In a process of its own: the count is that of the process.
+#[test]
+fn lanes_give_the_memory_of_a_burst_back() {
+    let test = "lanes_give_the_memory_of_a_burst_back";
+    if let Some(child) = in_child(&[], test, give_back) {
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+    }
+}
+
+fn give_back() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let handle = event_loop.handle();
+    let count = Rc::new(Cell::new(0));
+    event_loop.run(RunMode::NoWait).unwrap();
+    let before = live();
+
+    // Ticks.
+    for _ in 0..BURST {
+        let count = count.clone();
+        handle.next_tick(move || count.set(count.get() + 1));
+    }
+    assert!(
+        live() - before > 4 << 20,
+        "the burst is large enough to tell"
+    );
+    event_loop.run(RunMode::NoWait).unwrap();
+    assert_eq!(count.replace(0), BURST);
+    assert!(live() < before + KEPT, "{} bytes are kept", live() - before);
+
+    // Microtasks.
+    for _ in 0..BURST {
+        let count = count.clone();
+        event_loop.enter(|| queue_microtask(move || count.set(count.get() + 1)));
+    }
+    assert!(
+        live() - before > 4 << 20,
+        "the burst is large enough to tell"
+    );
+    event_loop.run(RunMode::NoWait).unwrap();
+    assert_eq!(count.replace(0), BURST);
+    assert!(live() < before + KEPT, "{} bytes are kept", live() - before);
+
+    // Small ones afterwards are served as ever.
+    for _ in 0..100 {
+        let count = count.clone();
+        handle.next_tick(move || count.set(count.get() + 1));
+        event_loop.run(RunMode::NoWait).unwrap();
+    }
+    assert_eq!(count.get(), 100);
+}

@@ -1,0 +1,33 @@
+//! The loop: its phases, lanes, tasks, handles, references and reports.
+
+#[path = "../util/pty.rs"]
+mod pty_util;
+#[path = "../util/mod.rs"]
+mod util;
+
+mod async_handle;
+mod blocking;
+mod budget;
+mod closing;
+mod embed;
+mod hooks;
+mod lanes;
+mod liveness;
+mod observer;
+mod panics;
+mod pending;
+mod phase_calls;
+mod phase_order;
+mod poll;
+mod poll_callbacks;
+mod poll_handles;
+mod queue_work;
+mod references;
+mod remote;
+mod report;
+mod run_modes;
+mod sites;
+mod spawn;
+mod two_loops;
+mod wake_storm;
+mod walk;

@@ -1,0 +1,221 @@
+//! What an observer sees with the feature `probe`: every phase of every turn, every callback in its phase, every poll of
+//! a task, and an end for each start, also after a panic.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::util::{ZERO, finish, ms, panic_of, turn};
+use phaseloop::phase::{Idle, Phase};
+use phaseloop::probe::{Fact, Observer};
+use phaseloop::task::yield_now;
+use phaseloop::time::{Timer, sleep};
+use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
+
+type Facts = Rc<RefCell<Vec<Fact>>>;
+
+fn observed() -> (EventLoop, LoopHandle, Facts) {
+    let facts = Facts::default();
+    let seen = facts.clone();
+    let event_loop = Builder::new()
+        .start_paused(true)
+        .observer(move |fact: &Fact| seen.borrow_mut().push(fact.clone()))
+        .build()
+        .unwrap();
+    let handle = event_loop.handle();
+    (event_loop, handle, facts)
+}
+
+/// The facts as brackets: `check(` … `)` a phase, `<` … `>` a callback, `[name` … `]` a poll.
+fn line(facts: &Facts) -> String {
+    let facts = facts.take();
+    let words = facts.iter().map(|fact| match fact {
+        Fact::PhaseStart(phase) => format!("{phase}("),
+        Fact::PhaseEnd(_) => ")".to_owned(),
+        Fact::CallbackStart(_) => "<".to_owned(),
+        Fact::CallbackEnd(_) => ">".to_owned(),
+        Fact::PollStart(task) => format!("[{}", task.name().unwrap_or("?")),
+        Fact::PollEnd(_) => "]".to_owned(),
+        _ => "unknown".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The facts without phases in which nothing happened.
+fn busy_phases(facts: &Facts) -> String {
+    let mut line = line(facts);
+    for phase in [
+        "pending", "idle", "prepare", "poll", "check", "closing", "timers",
+    ] {
+        line = line.replace(&format!("{phase}( )"), "");
+    }
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_phase_is_reported_also_when_nothing_happens() {
+    let (mut event_loop, handle, facts) = observed();
+    drop(handle.set_immediate(|| ()));
+    finish(&mut event_loop);
+    assert_eq!(
+        line(&facts),
+        "timers( ) pending( ) idle( ) prepare( ) poll( ) check( < > ) closing( ) timers( )"
+    );
+    finish(&mut event_loop);
+    assert_eq!(line(&facts), "", "no turn, no facts");
+}
+
+#[test]
+fn callbacks_are_reported_in_their_phase_one_by_one() {
+    let (mut event_loop, handle, facts) = observed();
+    let (idle, timer) = (Idle::new(&handle), Timer::new(&handle));
+    idle.start(Idle::stop).unwrap();
+    timer.start(ms(1), ZERO, |_| ()).unwrap();
+    drop(handle.set_immediate(|| next_tick(|| ())));
+    drop(handle.set_immediate(|| ()));
+    let sent = AsyncHandle::new(&handle, |sent| drop(sent.close())).unwrap();
+    sent.sender().send().unwrap();
+    let closed = Timer::new(&handle);
+    closed.close().then(|| ());
+    turn(&mut event_loop);
+    // The close without anybody to tell is no callback.
+    assert_eq!(
+        busy_phases(&facts),
+        "idle( < > ) poll( < > ) check( < > < > ) closing( < > )"
+    );
+    turn(&mut event_loop);
+    assert_eq!(busy_phases(&facts), "");
+    finish(&mut event_loop);
+    assert_eq!(busy_phases(&facts), "timers( < > )");
+}
+
+#[test]
+fn the_phase_of_a_callback_is_named_at_both_ends() {
+    let (mut event_loop, handle, facts) = observed();
+    drop(handle.set_immediate(|| ()));
+    finish(&mut event_loop);
+    let facts = facts.take();
+    let is = |wanted: fn(&Fact) -> bool| facts.iter().filter(|fact| wanted(fact)).count();
+    assert_eq!(
+        is(|fact| matches!(fact, Fact::CallbackStart(Phase::Check))),
+        1
+    );
+    assert_eq!(
+        is(|fact| matches!(fact, Fact::CallbackEnd(Phase::Check))),
+        1
+    );
+    assert_eq!(is(|fact| matches!(fact, Fact::PhaseEnd(Phase::Check))), 1);
+}
+
+#[test]
+fn polls_are_reported_with_their_task_inside_the_callback_that_woke_it() {
+    let (mut event_loop, handle, facts) = observed();
+    let sleeper = phaseloop::task::Builder::new().name("sleeper");
+    let task = sleeper.spawn_on(&handle, async {
+        sleep(ms(1)).await;
+        yield_now().await;
+    });
+    finish(&mut event_loop);
+    // The first poll is part of the drain at the start of the run, outside any phase.
+    let expected = "[sleeper ] timers( < [sleeper ] [sleeper ] > )";
+    assert_eq!(busy_phases(&facts), expected);
+    drop(task);
+    event_loop.block_on(async {});
+    assert_eq!(busy_phases(&facts), "", "the main future is no task");
+}
+
+#[test]
+fn an_aborted_task_is_not_polled() {
+    let (mut event_loop, handle, facts) = observed();
+    let task = handle.spawn(async {});
+    task.abort();
+    finish(&mut event_loop);
+    assert_eq!(busy_phases(&facts), "");
+}
+
+#[test]
+fn every_start_has_its_end_after_a_panic() {
+    let (mut event_loop, handle, facts) = observed();
+    drop(handle.set_immediate(|| panic!("boom")));
+    assert_eq!(panic_of(|| turn(&mut event_loop)), "boom");
+    assert_eq!(busy_phases(&facts), "check( < > )");
+    drop(handle.spawn(async { panic!("in a task") }));
+    finish(&mut event_loop);
+    assert_eq!(busy_phases(&facts), "[? ]");
+}
+
+/// An observer may be a type of its own, and look at the loop it observes.
+#[test]
+fn an_observer_may_look_at_the_loop() {
+    struct Counter(Rc<RefCell<u64>>);
+    impl Observer for Counter {
+        fn observe(&self, fact: &Fact) {
+            if matches!(fact, Fact::PhaseEnd(Phase::Timers)) {
+                *self.0.borrow_mut() = LoopHandle::current().turns();
+            }
+        }
+    }
+    let turns = Rc::new(RefCell::new(0));
+    let builder = Builder::new()
+        .start_paused(true)
+        .observer(Counter(turns.clone()));
+    let mut event_loop = builder.build().unwrap();
+    event_loop.block_on(async {
+        for _ in 0..3 {
+            sleep(ms(1)).await;
+        }
+    });
+    assert_eq!(*turns.borrow(), 3);
+}
+
+/// What an observer queues at the start of a callback comes before the task that the callback wakes, as it would in any lane.
+#[test]
+fn what_an_observer_queues_comes_before_the_task_that_is_woken() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let (of_tick, of_task) = (log.clone(), log.clone());
+    let mut event_loop = Builder::new()
+        .start_paused(true)
+        .observer(move |fact: &Fact| {
+            if matches!(fact, Fact::CallbackStart(Phase::Timers)) {
+                let log = of_tick.clone();
+                next_tick(move || log.borrow_mut().push("tick"));
+            }
+        })
+        .build()
+        .unwrap();
+    event_loop.block_on(async move {
+        let task = phaseloop::spawn(async move {
+            sleep(ms(1)).await;
+            of_task.borrow_mut().push("task");
+        });
+        task.await.unwrap();
+    });
+    assert_eq!(*log.borrow(), ["tick", "task"]);
+}
+
+/// A task that is aborted between its wake and its poll is not polled again.
+#[test]
+fn a_task_that_an_observer_aborts_is_not_polled() {
+    fn aborted_at(is_time: fn(&Fact) -> bool) {
+        let task = Rc::new(RefCell::new(None::<phaseloop::task::AbortHandle>));
+        let of_observer = task.clone();
+        let mut event_loop = Builder::new()
+            .start_paused(true)
+            .observer(move |fact: &Fact| {
+                if is_time(fact) {
+                    if let Some(task) = of_observer.take() {
+                        task.abort();
+                    }
+                }
+            })
+            .build()
+            .unwrap();
+        event_loop.block_on(async move {
+            let sleeper = phaseloop::spawn(sleep(ms(1)));
+            phaseloop::phase::check().await;
+            *task.borrow_mut() = sleeper.abort_handle();
+            assert!(sleeper.await.unwrap_err().is_cancelled());
+        });
+    }
+    aborted_at(|fact| matches!(fact, Fact::CallbackStart(Phase::Timers)));
+    aborted_at(|fact| matches!(fact, Fact::PollStart(_)));
+}

@@ -1,0 +1,486 @@
+//! The line that made each handle: for every public constructor it is the caller's, not one of the crate.
+
+use crate::pty_util;
+use crate::util;
+use std::panic::Location;
+use std::time::Duration;
+
+use crate::util::files::Directory;
+use crate::util::{ms, udp_pair};
+use futures::{FutureExt, StreamExt};
+use phaseloop::io::{PipeReader, PipeWriter, Source};
+use phaseloop::net::{
+    TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket, UnixDatagram, UnixListener,
+    UnixStream,
+};
+use phaseloop::node::worker_threads::{MessageChannel, Worker};
+use phaseloop::node::{self, Emitter as _};
+use phaseloop::phase::{Check, Idle, Prepare};
+use phaseloop::process::{Channel, Command, Stdio};
+use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
+use phaseloop::time::{Timer, interval, sleep, sleep_until, timeout};
+use phaseloop::tty::Tty;
+use phaseloop::{
+    AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
+    spawn_blocking,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The line of a handle is in this file, and is the one given.
+#[track_caller]
+fn assert_at(handle: &impl Handle, line: u32) {
+    let site = handle.created_at();
+    assert_eq!((site.file(), site.line()), (file!(), line));
+}
+
+/// Checks that the handle that `$make` makes has the line of the `made!`.
+macro_rules! made {
+    ($make:expr) => {{
+        let line = line!();
+        let handle = $make;
+        assert_at(&handle, line);
+        handle
+    }};
+}
+
+#[test]
+fn handles_have_the_line_of_their_constructor() {
+    let (socket, _peer) = udp_pair();
+    block_on(async {
+        let handle = LoopHandle::current();
+        made!(Timer::new(&handle));
+        made!(Idle::new(&handle));
+        made!(Prepare::new(&handle));
+        made!(Check::new(&handle));
+        made!(AsyncHandle::new(&handle, |_| ()).unwrap());
+        made!(Source::new(&handle, socket).unwrap());
+    });
+}
+
+#[test]
+fn sockets_have_the_line_of_their_constructor() {
+    block_on(async {
+        let listener = made!(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let address = listener.local_addr().unwrap();
+        made!(TcpStream::connect(address).await.unwrap());
+        made!(listener.accept().await.unwrap().0);
+        let socket = TcpSocket::new_v4().unwrap();
+        let client = made!(socket.connect(address).await.unwrap());
+        let mut incoming = listener.incoming();
+        let line = line!() - 1;
+        let accepted = incoming.next().await.unwrap().unwrap();
+        assert_at(&accepted, line);
+        made!(TcpStream::from_std(client.into_std()).unwrap());
+        drop(incoming);
+        made!(TcpListener::from_std(listener.into_std()).unwrap());
+        let socket = TcpSocket::new_v4().unwrap();
+        made!(socket.listen(1).unwrap());
+
+        let socket = made!(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        made!(UdpSocket::from_std(socket.into_std()).unwrap());
+        let any = "127.0.0.1:0".parse().unwrap();
+        made!(UdpSocket::bind_with(any, UdpOptions::new()).unwrap());
+    });
+}
+
+#[test]
+fn unix_sockets_have_the_line_of_their_constructor() {
+    let directory = Directory::new("sites");
+    block_on(async {
+        let path = directory.path("listener");
+        let listener = made!(UnixListener::bind(&path).unwrap());
+        let stream = made!(UnixStream::connect(&path).await.unwrap());
+        made!(listener.accept().await.unwrap());
+        made!(UnixStream::from_std(stream.into_std()).unwrap());
+        made!(UnixStream::pair().unwrap().0);
+        made!(UnixStream::pair().unwrap().1);
+        let std = std::os::unix::net::UnixListener::bind(directory.path("std")).unwrap();
+        made!(UnixListener::from_std(std).unwrap());
+
+        made!(UnixDatagram::bind(directory.path("datagram")).unwrap());
+        made!(UnixDatagram::unbound().unwrap());
+        made!(UnixDatagram::pair().unwrap().0);
+        made!(UnixDatagram::pair().unwrap().1);
+        let (std, _other) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        made!(UnixDatagram::from_std(std).unwrap());
+    });
+}
+
+#[test]
+fn pipes_and_standard_streams_have_the_line_of_their_constructor() {
+    block_on(async {
+        made!(io::pipe().unwrap().0);
+        made!(io::pipe().unwrap().1);
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        made!(PipeReader::from_fd(reader).unwrap());
+        made!(PipeWriter::from_fd(writer).unwrap());
+        made!(io::stdin().unwrap());
+        made!(io::stdout().unwrap());
+        made!(io::stderr().unwrap());
+    });
+}
+
+#[test]
+fn terminals_have_the_line_of_their_constructor() {
+    let (_controller, terminal) = pty_util::open_pty();
+    block_on(async {
+        let tty = made!(Tty::from_fd(&terminal).unwrap());
+        let line = line!() + 1;
+        let resizes = tty.resizes().unwrap();
+        assert_eq!(lines_of(Keeper::Signal), [line]);
+        drop(resizes);
+    });
+}
+
+#[test]
+fn children_and_their_pipes_have_the_line_of_their_start() {
+    block_on(async {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::piped()).channel(true);
+        let line = line!() + 1;
+        let mut child = command.spawn().unwrap();
+        assert_at(&child, line);
+        assert_at(child.stdin.as_ref().unwrap(), line);
+        assert_at(child.stdout.as_ref().unwrap(), line);
+        assert_at(child.stderr.as_ref().unwrap(), line);
+        assert_at(child.channel.as_ref().unwrap(), line);
+        child.wait().await.unwrap();
+        drop(child);
+
+        made!(Channel::pair().unwrap().0);
+        made!(Channel::pair().unwrap().1);
+        let (std, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        made!(Channel::from_std(std).unwrap());
+
+        let line = line!() + 1;
+        let status = Command::new("true").status();
+        assert_eq!(lines_of(Keeper::Child), [line]);
+        status.await.unwrap();
+        let line = line!() + 1;
+        let output = Command::new("true").output();
+        assert_eq!(lines_of(Keeper::Child), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line, line]);
+        output.await.unwrap();
+    });
+}
+
+/// The lines in this file that made the handles of a kind; no other file did.
+#[track_caller]
+fn lines_of(kind: Keeper) -> Vec<u32> {
+    let handles = LoopHandle::current().handles();
+    let of_kind = handles.iter().filter(|info| info.kind == kind);
+    let line = |site: &Location<'_>| {
+        assert_eq!(site.file(), file!());
+        site.line()
+    };
+    of_kind.map(|info| line(info.created_at)).collect()
+}
+
+#[test]
+fn listeners_have_the_line_of_their_constructor() {
+    let directory = Directory::new("sites-watch");
+    block_on(async {
+        let handle = LoopHandle::current();
+        made!(Signal::new(&handle));
+        made!(Signals::new([SignalKind::USR2]).unwrap());
+        made!(Signals::new_on(&handle, [SignalKind::USR2]).unwrap());
+        let line = line!() + 1;
+        let mut waiting = Box::pin(ctrl_c());
+        assert_eq!(
+            lines_of(Keeper::Signal),
+            [0; 0],
+            "nothing before the first poll"
+        );
+        assert!((&mut waiting).now_or_never().is_none());
+        assert_eq!(lines_of(Keeper::Signal), [line]);
+
+        let path = directory.path("");
+        made!(fs::watch(&path).unwrap());
+        made!(fs::Watcher::new_on(&handle, &path).unwrap());
+        made!(fs::watch_poll(&path, HOUR).unwrap());
+        made!(fs::PollWatcher::new_on(&handle, &path, HOUR).unwrap());
+    });
+}
+
+/// Nothing is done before the first poll, and no loop is needed.
+#[test]
+fn constructors_that_are_futures_are_lazy() {
+    drop(TcpListener::bind("127.0.0.1:0"));
+    drop(TcpStream::connect("127.0.0.1:1"));
+    drop(UdpSocket::bind("127.0.0.1:0"));
+    drop(UnixStream::connect("/no/such"));
+    drop(ctrl_c());
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let before = LoopHandle::current().handles().len();
+        let futures = (listener.accept(), TcpListener::bind("127.0.0.1:0"));
+        assert_eq!(LoopHandle::current().handles().len(), before);
+        drop(futures);
+    });
+}
+
+#[test]
+fn what_is_made_through_node_has_the_line_of_the_program() {
+    let directory = Directory::new("sites-node");
+    let exit = node::run(async move {
+        let line = line!() + 2;
+        let server = node::net::create_server(|_| ());
+        server.listen(("127.0.0.1", 0));
+        assert_eq!(lines_of(Keeper::Io), [line]);
+        let client = line!() + 1;
+        let socket = node::net::connect(server.address().unwrap());
+        while lines_of(Keeper::Io).len() < 3 {
+            phase::check().await;
+        }
+        assert_eq!(
+            lines_of(Keeper::Io),
+            [line, client, line],
+            "the last is accepted"
+        );
+        socket.destroy(None);
+        server.close();
+        while !lines_of(Keeper::Io).is_empty() {
+            phase::check().await;
+        }
+
+        let local = node::net::create_server(|_| ());
+        let line = line!() + 1;
+        local.listen_with(node::net::Address::Path(directory.path("local")), || ());
+        assert_eq!(lines_of(Keeper::Io), [line]);
+        local.close();
+
+        let datagrams = node::dgram::Socket::new();
+        let line = line!() + 1;
+        datagrams.bind("127.0.0.1:0".parse().unwrap());
+        phase::check().await;
+        assert_eq!(lines_of(Keeper::Io), [line]);
+        datagrams.close();
+
+        let line = line!() + 1;
+        let child = node::child_process::spawn("true", [] as [&str; 0]);
+        assert_eq!(lines_of(Keeper::Child), [line]);
+        assert_eq!(lines_of(Keeper::Io), [line; 3]);
+        drop(child);
+
+        let line = line!() + 1;
+        let child = node::child_process::exec("true", |_, _, _| ());
+        assert!(lines_of(Keeper::Child).contains(&line));
+        drop(child);
+        let line = line!() + 1;
+        let listener = node::process::on_signal(SignalKind::USR2, |_| ()).unwrap();
+        assert_eq!(lines_of(Keeper::Signal), [line]);
+        listener.remove();
+
+        let line = line!() + 1;
+        let channel = MessageChannel::<()>::new();
+        assert_eq!(lines_of(Keeper::Async), [line; 2]);
+        channel.port1.close();
+        phase::check().await;
+        phase::check().await;
+
+        let line = line!() + 1;
+        let worker = Worker::<(), u32>::new(move |port| async move {
+            assert_eq!(lines_of(Keeper::Async), [line]);
+            port.post_message(7);
+            port.close();
+        });
+        let worker = worker.unwrap();
+        assert_eq!(lines_of(Keeper::Async), [line; 2]);
+        worker.on_message(|n| assert_eq!(*n, 7));
+        worker.on(node::worker_threads::EXIT, |code| assert_eq!(*code, 0));
+    });
+    assert_eq!(exit.code(), 0);
+}
+
+/// What is no handle has its line in the report.
+#[test]
+fn sleeps_jobs_and_timers_of_node_have_their_line() {
+    #[track_caller]
+    fn assert_listed(kind: &str, line: u32) {
+        let report = LoopHandle::current().report().to_string();
+        let expected = format!("{kind} ({}:{line}:", file!());
+        assert!(report.contains(&expected), "{expected} in:\n{report}");
+    }
+    block_on(async {
+        let line = line!() + 1;
+        let mut one = Box::pin(sleep(HOUR));
+        assert!((&mut one).now_or_never().is_none());
+        assert_listed("sleep", line);
+        let line = line!() + 1;
+        let mut one = Box::pin(sleep_until(phaseloop::time::now() + HOUR));
+        assert!((&mut one).now_or_never().is_none());
+        assert_listed("sleep", line);
+        let line = line!() + 1;
+        let mut one = Box::pin(timeout(HOUR, std::future::pending::<()>()));
+        assert!((&mut one).now_or_never().is_none());
+        assert_listed("sleep", line);
+        let line = line!() + 1;
+        let mut ticks = interval(HOUR);
+        ticks.tick().await;
+        assert!(ticks.tick().now_or_never().is_none());
+        assert_listed("sleep", line);
+
+        let (release, wait) = std::sync::mpsc::channel();
+        let line = line!() + 1;
+        let job = spawn_blocking(move || wait.recv());
+        assert_listed("work on another thread", line);
+        release.send(()).unwrap();
+        job.await.unwrap().unwrap();
+
+        let line = line!() + 1;
+        let timer = node::set_timeout(3_600_000, || ());
+        assert_listed("timer", line);
+        timer.close();
+        let line = line!() + 1;
+        let promise = node::timers::promises::set_timeout(3_600_000, ());
+        assert_listed("timer", line);
+        drop(promise);
+        let line = line!() + 1;
+        let mut ticks = node::timers::promises::set_interval(3_600_000, ());
+        assert!(ticks.next().now_or_never().is_none());
+        assert_listed("timer", line);
+        let line = line!() + 1;
+        let signal = node::AbortSignal::timeout(3_600_000);
+        assert_listed("timer", line);
+        drop(signal);
+    });
+}
+
+#[test]
+fn tasks_have_the_line_of_their_spawn() {
+    block_on(async {
+        let line = line!() + 1;
+        spawn(sleep(ms(0))).detach();
+        let tasks = LoopHandle::current().tasks();
+        let sites: Vec<_> = tasks.iter().map(|task| task.spawned_at()).collect();
+        assert_eq!(sites.len(), 1);
+        assert_eq!((sites[0].file(), sites[0].line()), (file!(), line));
+    });
+}
+
+/// What panics for want of a loop, or because one runs, points at the line that has called it.
+#[test]
+fn panics_point_at_the_caller() {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    thread_local! {
+        static PLACE: Cell<Option<(String, u32)>> = const { Cell::new(None) };
+    }
+    let before = std::panic::take_hook();
+    let here = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        PLACE.set(info.location().map(|at| (at.file().to_owned(), at.line())));
+        if std::thread::current().id() != here {
+            before(info);
+        }
+    }));
+    let mut faults = Vec::new();
+    macro_rules! panics {
+        ($call:expr) => {{
+            let (line, call) = (line!(), stringify!($call));
+            let panicked = catch_unwind(AssertUnwindSafe(|| _ = $call));
+            let place = PLACE.take().filter(|_| panicked.is_err());
+            if place != Some((file!().to_owned(), line)) {
+                faults.push(format!("line {line}, {call}: {place:?}"));
+            }
+        }};
+    }
+    panics!(LoopHandle::current());
+    panics!(spawn(async {}));
+    panics!(phaseloop::task::Builder::new().spawn(async {}));
+    panics!(phaseloop::task::JoinSet::new().spawn(async {}));
+    panics!(spawn_blocking(|| ()));
+    panics!(phaseloop::next_tick(|| ()));
+    panics!(phaseloop::queue_microtask(|| ()));
+    panics!(phaseloop::set_immediate(|| ()));
+    panics!(sleep(ms(1)));
+    panics!(sleep_until(std::time::Instant::now()));
+    panics!(timeout(ms(1), async {}));
+    panics!(interval(ms(1)));
+    panics!(phaseloop::time::now());
+    panics!(phaseloop::time::pause());
+    panics!(phaseloop::time::resume());
+    panics!(phaseloop::time::is_paused());
+    panics!(io::pipe());
+    panics!(io::stdin());
+    panics!(UnixStream::pair());
+    panics!(UnixDatagram::unbound());
+    panics!(UnixListener::bind("/no/such"));
+    let any = ([127, 0, 0, 1], 0).into();
+    panics!(UdpSocket::bind_with(any, UdpOptions::new()));
+    panics!(TcpSocket::new_v4().unwrap().listen(1));
+    panics!(Signals::new([SignalKind::USR2]));
+    panics!(fs::watch("/"));
+    panics!(fs::watch_poll("/", HOUR));
+    panics!(Command::new("true").spawn());
+    panics!(Command::new("true").fd(2, rustix::pipe::pipe().unwrap().0));
+    panics!(Channel::pair());
+    panics!(node::set_timeout(1, || ()));
+    panics!(node::set_interval(1, |_| ()));
+    panics!(node::set_immediate(|| ()));
+    panics!(node::next_tick(|| ()));
+    panics!(node::in_callbacks(async {}));
+    panics!(node::net::connect(1_u16));
+    panics!(node::net::create_server(|_| ()).listen(0_u16));
+    panics!(node::dgram::Socket::new().bind("127.0.0.1:0".parse().unwrap()));
+    panics!(node::child_process::spawn("true", [] as [&str; 0]));
+    panics!(node::AbortSignal::timeout(1));
+    panics!(MessageChannel::<()>::new());
+    block_on(async {
+        panics!(block_on(async {}));
+        panics!(phaseloop::run(async {}));
+        panics!(EventLoop::new().unwrap().run(RunMode::NoWait));
+        panics!(EventLoop::new().unwrap().turn(None));
+        panics!(node::run(async {}));
+    });
+    drop(std::panic::take_hook());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A future that is polled where no loop runs cannot point at its line, so it tells it.
+#[test]
+fn futures_without_a_loop_tell_their_line() {
+    use futures::executor::block_on;
+
+    macro_rules! tells {
+        ($future:expr) => {{
+            let line = line!();
+            let text = util::panic_of(|| _ = block_on($future));
+            let expected = format!("(needed by the future of {}:{line}:", file!());
+            assert!(text.contains(&expected), "{text}");
+            assert!(
+                text.starts_with("no event loop runs on this thread: "),
+                "{text}"
+            );
+        }};
+    }
+    let directory = Directory::new("sites-futures");
+    let path = directory.path("listener");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    tells!(TcpListener::bind("127.0.0.1:0"));
+    tells!(TcpStream::connect("127.0.0.1:1"));
+    let (socket, nobody) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
+    tells!(socket.connect(nobody));
+    tells!(UdpSocket::bind("127.0.0.1:0"));
+    tells!(UnixStream::connect(&path));
+    tells!(ctrl_c());
+    tells!(phaseloop::time::advance(ms(1)));
+    let text = util::panic_of(|| block_on(fs::read("file")));
+    assert!(
+        text.ends_with("(needed by the future of `fs::read`)"),
+        "{text}"
+    );
+    let text = util::panic_of(|| block_on(phase::check()));
+    assert!(
+        text.ends_with("(needed by the future of `phase::check`)"),
+        "{text}"
+    );
+    let text = util::panic_of(|| block_on(phaseloop::net::lookup_host("localhost:1")));
+    assert!(
+        text.ends_with("(needed by the future of `net::lookup_host`)"),
+        "{text}"
+    );
+}

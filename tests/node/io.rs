@@ -1,0 +1,481 @@
+//! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what the ported programs show:
+//! failures, names, what waits for a connection, what nobody reads.
+#![cfg(all(unix, feature = "node"))]
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::util::paused;
+use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
+use phaseloop::node::events::{ERROR, once};
+use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
+use phaseloop::node::stream::{CLOSE, END, FINISH, finished, pipeline};
+use phaseloop::node::{Emitter, call, dgram, dns, fs, next_tick, process, run, set_immediate};
+use phaseloop::signal::SignalKind;
+
+/// Labels in the order in which they were logged.
+#[derive(Clone, Default)]
+struct Log(Rc<RefCell<Vec<String>>>);
+
+impl Log {
+    fn say(&self, what: impl ToString) {
+        self.0.borrow_mut().push(what.to_string());
+    }
+
+    fn take(&self) -> String {
+        self.0.take().join(" ")
+    }
+}
+
+const ANY: (&str, u16) = ("127.0.0.1", 0);
+
+/// A server that sends back what it gets, and ends with its clients.
+fn echo() -> Server {
+    net::create_server(|socket| {
+        socket.on_data_this(|socket, bytes| _ = socket.write(bytes));
+        socket.on(ERROR, |_| ());
+    })
+}
+
+#[test]
+fn listeners_that_are_given_their_server_and_sockets_keep_neither() {
+    let held = Rc::new(());
+    let [on_server, on_client, at_listen, at_connect] = [(); 4].map(|()| held.clone());
+    let exit = run(async move {
+        let server = echo();
+        server.on_this(net::CONNECTION, move |server, _| {
+            server.close();
+            drop(on_server.clone());
+        });
+        server.listen_this(ANY, move |server| {
+            let client = net::connect_with(server.address().unwrap(), move |client| {
+                client.write("through");
+                drop(at_connect);
+            });
+            client.on_data_this(move |client, bytes| {
+                assert_eq!(bytes, b"through");
+                drop(on_client.clone());
+                client.end();
+            });
+            drop(at_listen);
+        });
+    });
+    assert_eq!((exit.code(), Rc::strong_count(&held)), (0, 1));
+}
+
+/// Runs a program with a client of the echo server.
+fn with_client(program: impl Fn(&Socket, &Log) + 'static) -> String {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let server = echo();
+        let listening = server.clone();
+        server.listen_with(ANY, move || {
+            let client = net::connect(listening.address().unwrap());
+            let server = listening.clone();
+            program(&client, &said);
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    assert_eq!(exit.code(), 0);
+    log.take()
+}
+
+#[test]
+fn n096_what_is_written_before_the_connection_waits_for_it() {
+    let log = with_client(|client, log| {
+        assert!(client.connecting());
+        let said = log.clone();
+        client.write_with("early", move |_| said.say("written"));
+        let said = log.clone();
+        client.on(CONNECT, move |()| said.say("connect"));
+        let (said, this) = (log.clone(), client.clone());
+        client.on_data(move |bytes| {
+            said.say(String::from_utf8_lossy(bytes));
+            this.end();
+        });
+    });
+    // The write has waited among the listeners of 'connect', and was there first.
+    assert_eq!(log, "written connect early");
+}
+
+#[test]
+fn n096_a_socket_that_ends_finishes_ends_and_closes() {
+    let log = with_client(|client, log| {
+        for (event, name) in [(FINISH, "finish"), (END, "end"), (CLOSE, "close")] {
+            let said = log.clone();
+            client.on(event, move |()| said.say(name));
+        }
+        client.resume();
+        client.end_chunk("bye");
+    });
+    assert_eq!(log, "finish end close");
+}
+
+#[test]
+fn n100_a_refused_connection_is_an_error_then_a_close() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        // A port that was free a moment ago.
+        let free = std::net::TcpListener::bind(ANY)
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let client = net::connect(free);
+        let error = said.clone();
+        client.on(ERROR, move |what| error.say(what.code().unwrap()));
+        let this = client.clone();
+        client.on(CLOSE, move |()| said.say(this.had_error()));
+        client.write_with("never", |result| assert!(result.is_err()));
+    });
+    assert_eq!(exit.code(), 0);
+    assert_eq!(log.take(), "ECONNREFUSED true");
+}
+
+#[test]
+fn n098_a_socket_may_be_destroyed_while_it_is_connected() {
+    let log = with_client(|client, log| {
+        let said = log.clone();
+        client.on(CONNECT, |()| unreachable!("it was destroyed before"));
+        client.on(CLOSE, move |()| said.say("close"));
+        client.destroy(None);
+        let said = log.clone();
+        next_tick(move || said.say("tick"));
+        let said = log.clone();
+        set_immediate(move || said.say("immediate"));
+    });
+    assert_eq!(log, "tick immediate close");
+}
+
+#[test]
+fn n095_an_address_in_use_is_an_error_by_a_tick() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let taken = std::net::TcpListener::bind(ANY).unwrap();
+        let server = Server::new();
+        let error = said.clone();
+        server.on(ERROR, move |what| error.say(what.code().unwrap()));
+        server.on(LISTENING, |()| unreachable!("the address is taken"));
+        server.listen(taken.local_addr().unwrap());
+        said.say("sync");
+        drop(taken);
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "sync EADDRINUSE"));
+}
+
+#[test]
+fn n097_a_server_that_is_closed_before_it_says_so_does_not_listen() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let server = Server::new();
+        server.on(LISTENING, |()| unreachable!("it is closed"));
+        server.listen(ANY);
+        assert!(server.is_listening());
+        server.close_with(move || said.say("closed"));
+        assert!(!server.is_listening());
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "closed"));
+}
+
+#[test]
+fn a_large_transfer_goes_through_pipes_with_backpressure() {
+    const SIZE: usize = 2_000_000;
+    let received = Rc::new(Cell::new(0));
+    let count = received.clone();
+    let exit = run(async move {
+        let server = net::create_server(|socket| {
+            // Back where it came from.
+            socket.readable().pipe(socket.writable());
+        });
+        let listening = server.clone();
+        server.listen_with(ANY, move || {
+            let client = net::connect(listening.address().unwrap());
+            let count = count.clone();
+            client.on_data(move |bytes| count.set(count.get() + bytes.len()));
+            for _ in 0..20 {
+                client.write(vec![7; SIZE / 20]);
+            }
+            assert!(client.writable().need_drain());
+            client.end();
+            let server = listening.clone();
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    assert_eq!((exit.code(), received.get()), (0, SIZE));
+}
+
+#[test]
+fn a_socket_can_be_piped_and_awaited() {
+    let log = with_client(|client, log| {
+        let (client, said) = (client.clone(), log.clone());
+        client.write("x");
+        client.end();
+        let text = Rc::new(RefCell::new(Vec::new()));
+        let sink = text.clone();
+        let sink = phaseloop::node::stream::Writable::bytes(move |bytes: Vec<u8>, done| {
+            sink.borrow_mut().extend(bytes);
+            done.ok();
+        })
+        .build();
+        let row = pipeline(client.readable()).into(&sink);
+        let over = finished(client.duplex());
+        call(async move {
+            row.await.unwrap();
+            over.await.unwrap();
+            said.say(String::from_utf8_lossy(&text.take()));
+        });
+    });
+    assert_eq!(log, "x");
+}
+
+#[test]
+fn sockets_go_with_their_loop() {
+    let (mut event_loop, _, _) = paused();
+    let address: Rc<Cell<Option<SocketAddr>>> = Rc::default();
+    let held = Rc::new(());
+    let (server, keeper) = (event_loop.enter(echo), held.clone());
+    event_loop.enter(|| {
+        server.listen(ANY);
+        let client = net::connect(server.address().unwrap());
+        client.on_data(move |_| drop(keeper.clone()));
+        address.set(server.address());
+    });
+    phaseloop::EventLoop::run(&mut event_loop, phaseloop::RunMode::NoWait).unwrap();
+    drop(server);
+    drop(event_loop);
+    assert_eq!(Rc::strong_count(&held), 1, "the client is gone");
+    let refused = std::net::TcpStream::connect(address.get().unwrap());
+    assert!(refused.is_err(), "nobody listens any more");
+}
+
+#[test]
+fn n090_files_call_back_with_node_s_codes() {
+    let log = Log::default();
+    let said = log.clone();
+    let directory = std::env::temp_dir().join(format!("phaseloop-node-io-{}", std::process::id()));
+    let exit = run(async move {
+        fs::promises::mkdir(&directory).await.unwrap();
+        let (one, two) = (directory.join("one"), directory.join("two"));
+        fs::promises::write_file(&one, "hello").await.unwrap();
+        fs::promises::append_file(&one, ", world").await.unwrap();
+        assert_eq!(fs::promises::copy_file(&one, &two).await.unwrap(), 12);
+        assert_eq!(
+            fs::promises::read_file(&two).await.unwrap(),
+            b"hello, world"
+        );
+        assert_eq!(fs::promises::stat(&two).await.unwrap().len(), 12);
+        fs::promises::unlink(&one).await.unwrap();
+        fs::promises::rename(&two, &one).await.unwrap();
+        assert_eq!(fs::promises::readdir(&directory).await.unwrap(), ["one"]);
+        let missing = fs::promises::read_file(&two).await.unwrap_err();
+        let error: &phaseloop::node::Error = missing.error().unwrap().downcast_ref().unwrap();
+        said.say(error.code().unwrap());
+        assert!(
+            error.message().contains("two"),
+            "{error}: it names the path"
+        );
+        fs::promises::unlink(&one).await.unwrap();
+        let said = said.clone();
+        fs::rmdir(directory.clone(), move |result| {
+            result.unwrap();
+            said.say("callback");
+            let (tick, micro) = (said.clone(), said.clone());
+            phaseloop::queue_microtask(move || micro.say("microtask"));
+            next_tick(move || tick.say("tick"));
+        });
+    });
+    assert_eq!(exit.code(), 0);
+    assert_eq!(log.take(), "ENOENT callback tick microtask");
+}
+
+#[test]
+fn n094_a_name_is_looked_up_by_the_pool() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let immediate = said.clone();
+        set_immediate(move || immediate.say("immediate"));
+        dns::lookup("localhost", move |address| {
+            said.say(address.unwrap().is_loopback())
+        });
+    });
+    assert_eq!(exit.code(), 0);
+    let log = log.take();
+    assert!(log == "immediate true" || log == "true immediate", "{log}");
+}
+
+#[test]
+fn n103_a_datagram_socket_that_is_not_bound_binds_itself() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let (receiver, sender) = (dgram::Socket::new(), dgram::Socket::new());
+        let (this, other) = (receiver.clone(), sender.clone());
+        receiver.on_message(move |datagram| {
+            said.say(String::from_utf8_lossy(&datagram.bytes));
+            assert_eq!(
+                Some(datagram.from.port()),
+                other.address().map(|own| own.port())
+            );
+            this.close();
+            other.close();
+        });
+        receiver.bind("127.0.0.1:0".parse().unwrap());
+        once(receiver.emitter(), LISTENING).await.unwrap();
+        sender.send(b"hello", receiver.address().unwrap());
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "hello"));
+}
+
+#[test]
+fn n102_output_that_nobody_reads_does_not_keep_a_child_from_closing() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let child = spawn("sh", ["-c", "echo unread; echo unread >&2"]);
+        assert!(child.pid().is_some());
+        let exited = said.clone();
+        child.on(EXIT, move |exit| exited.say(exit.code.unwrap()));
+        let this = child.clone();
+        child.on(CLOSE, move |()| {
+            said.say(format_args!("closed {}", this.exit().is_some()))
+        });
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "0 closed true"));
+}
+
+#[test]
+fn n102_a_child_reads_its_input_and_can_be_killed() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let cat = spawn("cat", []);
+        let output = said.clone();
+        let stdout = cat.stdout().unwrap();
+        stdout.on_data(move |bytes| output.say(String::from_utf8_lossy(bytes)));
+        cat.stdin().unwrap().end_chunk("through");
+        let asleep = spawn("sleep", ["60"]);
+        let killed = said.clone();
+        asleep.on(EXIT, move |exit| killed.say(exit.signal.unwrap()));
+        let closed = once(cat.emitter(), CLOSE);
+        closed.await.unwrap();
+        assert!(asleep.kill(SignalKind::TERM));
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "through SIGTERM"));
+}
+
+#[test]
+fn a_child_that_outlives_its_loop_is_let_go_of() {
+    let held = Rc::new(());
+    let keeper = held.clone();
+    let pid = Rc::new(Cell::new(0));
+    let known = pid.clone();
+    let exit = run(async move {
+        let mut command = phaseloop::process::Command::new("sleep");
+        command.arg("60").kill_on_drop(true);
+        command.stdin(phaseloop::process::Stdio::piped());
+        command.stdout(phaseloop::process::Stdio::piped());
+        let child = spawn_command(&mut command);
+        known.set(child.pid().unwrap());
+        let this = child.clone();
+        child.on(EXIT, move |_| drop((this.clone(), keeper.clone())));
+        process::exit(0);
+    });
+    assert_eq!(exit.code(), 0);
+    assert_eq!(Rc::strong_count(&held), 1);
+    // Killed and reaped: a zombie would still have its number.
+    let pid = pid.get().to_string();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let is_there = || {
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-0", &pid]).stderr(std::process::Stdio::null());
+        kill.status().unwrap().success()
+    };
+    while is_there() {
+        assert!(Instant::now() < deadline, "it is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_child_that_nobody_holds_is_closed_after_its_end() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        // The one that is started in the background keeps the pipe open after the end of its parent.
+        let child = spawn("sh", ["-c", "sleep 0.05 & exit 3"]);
+        let exited = said.clone();
+        child.on(EXIT, move |exit| exited.say(exit.code.unwrap()));
+        child.on(CLOSE, move |()| said.say("closed"));
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "3 closed"));
+}
+
+#[test]
+fn a_bare_port_is_listened_to_on_both_families() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let server = net::create_server(|socket| socket.end());
+        server.listen(0);
+        once(server.emitter(), LISTENING).await.unwrap();
+        let port = server.address().unwrap().port();
+        let client = net::connect(("127.0.0.1", port));
+        once(client.emitter(), CONNECT).await.unwrap();
+        client.destroy(None);
+        said.say("4");
+        if std::net::TcpListener::bind("[::1]:0").is_ok() {
+            let client = net::connect(("::1", port));
+            once(client.emitter(), CONNECT).await.unwrap();
+            client.destroy(None);
+        }
+        said.say("6");
+        server.close();
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, "4 6"));
+}
+
+#[test]
+fn a_server_looks_a_name_up_and_a_close_comes_first() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let server = Server::new();
+        server.listen(("localhost", 0));
+        assert!(!server.is_listening());
+        once(server.emitter(), LISTENING).await.unwrap();
+        assert!(server.address().unwrap().ip().is_loopback());
+        server.close();
+        let closed = Server::new();
+        closed.on(LISTENING, move |()| said.say("too late"));
+        closed.listen(("localhost", 0));
+        closed.close();
+    });
+    assert_eq!((exit.code(), log.take().as_str()), (0, ""));
+}
+
+#[test]
+fn a_name_that_is_not_known_has_nodes_code() {
+    let log = Log::default();
+    let said = log.clone();
+    let exit = run(async move {
+        let server = Server::new();
+        server.on(ERROR, |error| {
+            let code = error.code().unwrap();
+            assert!(["ENOTFOUND", "EAI_AGAIN"].contains(&code), "{code}");
+        });
+        server.listen(("nothing.invalid", 0));
+        dns::lookup("nothing.invalid", move |found| {
+            said.say(found.unwrap_err().code().unwrap())
+        });
+    });
+    let code = log.take();
+    // The second where no resolver can be asked.
+    assert!(["ENOTFOUND", "EAI_AGAIN"].contains(&&*code), "{code}");
+    assert_eq!(exit.code(), 0);
+}

@@ -1,0 +1,114 @@
+//! Faults of the system that a test asks for: the test runs itself under `strace`, which makes system calls fail.
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::util::in_child;
+
+/// Longer than any process here takes, however busy the machine is. It is reached only when a test fails.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// Whether this is the process that runs under `strace`.
+fn is_child() -> bool {
+    std::env::var_os("PHASELOOP_TEST_CHILD").is_some()
+}
+
+/// Whether `strace` is installed and may trace. A test that gets `false` says so through this function, and passes.
+pub(crate) fn can_trace() -> bool {
+    if is_child() {
+        return true;
+    }
+    let probe = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .status();
+    let can_trace = probe.is_ok_and(|status| status.success());
+    if !can_trace {
+        eprintln!("skipped: no strace here, or it may not trace");
+    }
+    can_trace
+}
+
+/// A file for the output of `strace`, of which each test has its own.
+pub(crate) fn log_of(test: &str) -> PathBuf {
+    let name = format!("phaseloop-strace-{test}-{}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// Runs `body` in a process of its own, in which system calls fail as `faults` say.
+///
+/// A fault is what `strace -e inject=` takes: `write:error=EINTR:when=1` is an interruption of the first write of each
+/// thread, `accept4:error=EPERM` an error of every accept. Several calls are named as in `wait4,waitid:error=EINTR`. The
+/// test fails if a fault was not injected, if the process fails, or if it hangs.
+///
+/// `test` is the name of the calling test.
+#[track_caller]
+pub(crate) fn with_faults(test: &str, faults: &[&str], body: impl FnOnce()) {
+    with_faults_of(&[], test, faults, body);
+}
+
+/// Does what [`with_faults`] does for calls with the descriptor of an eventfd only.
+#[track_caller]
+pub(crate) fn with_faults_of_eventfds(test: &str, faults: &[&str], body: impl FnOnce()) {
+    with_faults_of(&["-P", "anon_inode:[eventfd]"], test, faults, body);
+}
+
+/// `filter` is what tells `strace` which of the calls count.
+#[track_caller]
+fn with_faults_of(filter: &[&str], test: &str, faults: &[&str], body: impl FnOnce()) {
+    if !can_trace() {
+        return;
+    }
+    let log = log_of(test);
+    let calls: Vec<_> = faults
+        .iter()
+        .map(|fault| fault.split(':').next().unwrap())
+        .collect();
+    let trace = format!("trace={}", calls.join(","));
+    let injections: Vec<_> = faults
+        .iter()
+        .map(|fault| format!("inject={fault}"))
+        .collect();
+    // In a group of its own, which is what `end_of` kills: `strace` alone would leave the process behind.
+    let mut wrapper = vec!["setsid", "strace", "-f", "-q", "--seccomp-bpf"];
+    wrapper.extend(["-o", log.to_str().unwrap(), "-e", &trace]);
+    for injection in &injections {
+        wrapper.extend(["-e", injection]);
+    }
+    wrapper.extend(filter);
+    let Some(child) = in_child(&wrapper, test, body) else {
+        return;
+    };
+    end_of(child);
+    let report = std::fs::read_to_string(&log).unwrap();
+    std::fs::remove_file(log).unwrap();
+    for names in calls {
+        let was_injected = |line: &str| {
+            let is_named = |name| line.contains(&format!("{name}("));
+            names.split(',').any(is_named) && line.contains("(INJECTED)")
+        };
+        assert!(
+            report.lines().any(was_injected),
+            "no {names} failed\n{report}"
+        );
+    }
+}
+
+/// Waits for the end of the process, which has to be a success.
+fn end_of(mut child: Child) {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > HANGS {
+            let group = rustix::process::Pid::from_child(&child);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let hung = start.elapsed() > HANGS;
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!hung, "it hangs\n{stderr}");
+    assert!(output.status.success(), "{stderr}");
+}
