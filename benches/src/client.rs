@@ -3,10 +3,10 @@
 //!
 //! | kind | |
 //! |---|---|
-//! | `echo <connections> <bytes> <n>` | each connection has one message under way, until `n` are back |
-//! | `http <connections> <n>` | the same with GET requests |
-//! | `datagrams <clients> <bytes> <n>` | the same with datagrams, at the end an empty one |
-//! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, whatever became of those before |
+//! | `echo <connections> <bytes> <n>` | one message in flight a connection, until `n` are back |
+//! | `http <connections> <n>` | as `echo`, with GET requests |
+//! | `datagrams <clients> <bytes> <n>` | as `echo`, with datagrams; the last one is empty |
+//! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, without waiting |
 //! | `hold <connections>` | connects and waits until the server ends |
 //! | `flood` | connects and disconnects, in bursts, until the server ends |
 

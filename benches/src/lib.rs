@@ -11,7 +11,7 @@
 //! | `peer.rs`, `peer/` | peers without futures |
 //! | `client.rs`, `client/` | the other end of the socket workloads |
 //! | `meter.rs`, `latency.rs` | what is read before and after |
-//! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; the last counts allocations |
+//! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; `allocs.rs` counts |
 //! | `echo.rs`, `examples/` | the smallest programs, for their size |
 //! | `compare/` | runs these for every pair, prints the tables, writes the report |
 

@@ -10,16 +10,16 @@
 //! | `--count` | only instructions in user space, counted by callgrind |
 //! | `--syscalls` | only system calls, counted by strace |
 //! | `--allocs` | only allocations |
-//! | `--quick` | the most telling workloads with fewer operations; times all runtimes, counts some; in two minutes |
+//! | `--quick` | the main workloads, fewer operations; counts some runtimes only; two minutes |
 //! | `--goals` | only the workloads with a goal (`goals.rs`), with what became of each at the end |
-//! | `--smoke` | no comparison: runs each cell once with few operations, and fails if one does not come to its end |
+//! | `--smoke` | no comparison: runs each cell once, briefly; fails if one does not end |
 //! | `--rounds <n>` | how often each cell is timed |
 //! | `--only <text>` | only workloads with this in their name; may be repeated |
 //! | `--on <runtime>` | only on this runtime; may be repeated |
 //! | `--against <file>` | also what changed since these results |
 //! | `--out <folder>` | where `report.html`, `report.json` and `summary.md` go |
 //! | `--show <file>` | measures nothing: tables and page of these results |
-//! | `--contract` | no comparison: fails if an operation of ours costs more than `contract.json` says |
+//! | `--contract` | no comparison: fails if an operation costs more than `contract.json` allows |
 //! | `--renew-contract` | writes that file |
 //!
 //! `METHOD.md` says what is measured, and what is not.
