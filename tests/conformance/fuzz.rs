@@ -16,12 +16,13 @@ struct Recorder {
     file: PathBuf,
 }
 
-/// Records the traces of `count` programs whose seeds nobody has tried; the lines are those of `golden.jsonl`.
+/// Records the traces of `count` programs whose seeds nobody has tried; the lines are those of
+/// `golden.jsonl`.
 ///
 /// # Errors
 ///
-/// When Node is missing or does not get to the end. A program that it runs otherwise than the model of it, or that takes too
-/// long on a busy machine, is reported and left out.
+/// When Node is missing or does not get to the end. A program that it runs otherwise than the model
+/// of it, or that takes too long on a busy machine, is reported and left out.
 pub(crate) fn record(count: u64) -> Result<String, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let first = now.map_or(1, |now| now.as_secs() % 1_000_000 * 1_000);

@@ -1,7 +1,7 @@
 //! Programs and their traces on Node 20, against the same programs here.
 //!
-//! `conformance/programs` holds hand-written programs with Node's output, `conformance/ports` their ports;
-//! `conformance/fuzz/golden.jsonl` random programs with their traces.
+//! `conformance/programs` holds hand-written programs with Node's output, `conformance/ports` their
+//! ports; `conformance/fuzz/golden.jsonl` random programs with their traces.
 
 #![cfg(unix)]
 
@@ -24,7 +24,8 @@ fn corpus(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// Runs the ports that go by `clock`, each on its own thread, and compares their traces with Node's.
+/// Runs the ports that go by `clock`, each on its own thread, and compares their traces with
+/// Node's.
 fn compare_ports(clock: Clock) {
     let ports = ports::ALL.iter().copied().flatten();
     let runs: Vec<_> = ports

@@ -1,5 +1,5 @@
-//! What the ports share, as the programs share `_lib.js`. Nothing here queues ticks, microtasks or loop work, but
-//! [`fs_op`], which queues exactly one job of the pool.
+//! What the ports share, as the programs share `_lib.js`. Nothing here queues ticks, microtasks or
+//! loop work, but [`fs_op`], which queues exactly one job of the pool.
 #![allow(dead_code, reason = "the tests and the example use a part each")]
 
 use std::cell::{Cell, RefCell};
@@ -66,7 +66,8 @@ pub(crate) fn print_tokens() {
     PRINTS.set(true);
 }
 
-/// Stops the loop's thread for at least this many milliseconds; on the virtual clock, for exactly as many.
+/// Stops the loop's thread for at least this many milliseconds; on the virtual clock, for exactly
+/// as many.
 pub(crate) fn block(milliseconds: u64) {
     let duration = Duration::from_millis(milliseconds);
     if time::is_paused() {
@@ -114,8 +115,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Starts one operation of the file system and returns when it has certainly ended: `callback` is due in the next poll
-/// phase, in the order of these calls.
+/// Starts one operation of the file system and returns when it has certainly ended: `callback` is
+/// due in the next poll phase, in the order of these calls.
 pub(crate) fn fs_op(callback: impl FnOnce() + 'static) {
     if time::is_paused() {
         end_elsewhere(Box::new(callback));
@@ -136,7 +137,8 @@ pub(crate) fn fs_op(callback: impl FnOnce() + 'static) {
     thread::sleep(settled.max(Duration::from_millis(10)));
 }
 
-/// The same for the virtual clock, which cannot wait for the pool: another thread sends what the pool would, and is joined.
+/// The same for the virtual clock, which cannot wait for the pool: another thread sends what the
+/// pool would, and is joined.
 pub(crate) fn end_elsewhere(callback: Callback) {
     let remote = LoopHandle::current().remote();
     let number = WAITING.with_borrow_mut(|waiting| {

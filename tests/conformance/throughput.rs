@@ -1,4 +1,5 @@
-//! How many operations a second, here and on Node, in one run: the same measurements as `throughput.js`.
+//! How many operations a second, here and on Node, in one run: the same measurements as
+//! `throughput.js`.
 
 use std::cell::Cell;
 use std::fs;

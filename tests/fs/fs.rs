@@ -1,8 +1,9 @@
 //! File system operations, R289–R303: what each does, on which errors, and that a call is one job.
 //!
-//! Ours differs: without a loop there is `std::fs` (R290); `Result` in place of signed numbers (R291); an interrupted read
-//! is tried again (R292); no buffers are no error (R294); times are `SystemTime`s (R298); a copy that fails leaves a target
-//! alone that was there and has not been touched (R299); what is to be sent may be of any length (R301).
+//! Ours differs: without a loop there is `std::fs` (R290); `Result` in place of signed numbers
+//! (R291); an interrupted read is tried again (R292); no buffers are no error (R294); times are
+//! `SystemTime`s (R298); a copy that fails leaves a target alone that was there and has not been
+//! touched (R299); what is to be sent may be of any length (R301).
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
 use std::cell::RefCell;
@@ -87,7 +88,8 @@ fn r290_n091_a_call_is_one_job_of_the_pool() {
     assert_eq!(pool.stats().queued, 0);
 }
 
-/// The thread has done both before the loop looks: one poll delivers them, in their order, each with what it set off.
+/// The thread has done both before the loop looks: one poll delivers them, in their order, each
+/// with what it set off.
 #[test]
 fn n090_n092_ends_come_in_the_poll_phase_each_with_its_drain() {
     let directory = Directory::new("n090");

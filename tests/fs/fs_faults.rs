@@ -1,5 +1,6 @@
-//! What can go wrong with files: no room, no permission, the wrong kind of file, odd names, and a loop that goes while jobs
-//! are under way. Nothing hangs, nothing is lost in silence, and the error names the path.
+//! What can go wrong with files: no room, no permission, the wrong kind of file, odd names, and a
+//! loop that goes while jobs are under way. Nothing hangs, nothing is lost in silence, and the
+//! error names the path.
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
 use std::ffi::OsStr;
@@ -428,7 +429,8 @@ fn a_file_that_is_cut_while_it_is_read_ends_there() {
     });
 }
 
-/// Read as a whole, again and again, while another thread writes it anew: some state of it, never an error.
+/// Read as a whole, again and again, while another thread writes it anew: some state of it, never
+/// an error.
 #[test]
 fn a_file_that_changes_while_it_is_read_as_a_whole() {
     let directory = Directory::new("changes");
@@ -457,8 +459,8 @@ fn a_file_that_changes_while_it_is_read_as_a_whole() {
 
 // The loop.
 
-/// The thread is held, so that everything is under way when the loop goes: what has been accepted is carried out, the rest
-/// is not.
+/// The thread is held, so that everything is under way when the loop goes: what has been accepted
+/// is carried out, the rest is not.
 #[test]
 fn a_loop_may_go_while_jobs_are_under_way() {
     let directory = Directory::new("loop-goes");

@@ -1,5 +1,5 @@
-//! Open files, R293 and R294: one position for reading, writing and seeking, which nothing mixes up that is given up;
-//! writes that are accepted are carried out; errors come once.
+//! Open files, R293 and R294: one position for reading, writing and seeking, which nothing mixes up
+//! that is given up; writes that are accepted are carried out; errors come once.
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
 use std::cell::Cell;
@@ -142,7 +142,8 @@ fn what_the_system_has_in_memory_is_read_without_jobs_and_by_turns() {
             }
             assert!(read == content, "by {size}");
             assert!(turns.get() >= 7, "{} turns", turns.get());
-            // One, to see what kind of file it is; more where the file system does not tell what it has in memory.
+            // One, to see what kind of file it is; more where the file system does not tell what it
+            // has in memory.
             assert!(jobs(&pool) - before < 40, "{}", jobs(&pool) - before);
             counting.abort();
         });
@@ -419,7 +420,8 @@ fn a_seek_that_was_given_up_is_no_answer_after_a_change() {
     });
 }
 
-/// Whatever is done, in whatever order, and given up in between: as the standard library does it on another file.
+/// Whatever is done, in whatever order, and given up in between: as the standard library does it on
+/// another file.
 #[test]
 fn r293_files_behave_as_those_of_the_standard_library() {
     let directory = Directory::new("model");
@@ -618,8 +620,9 @@ fn many_small_writes_take_few_jobs() {
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 
-/// The one thread waits for somebody who reads the pipe. What is accepted meanwhile is written behind the job that came
-/// first, and not at once: another file that is written without end would have the thread for itself.
+/// The one thread waits for somebody who reads the pipe. What is accepted meanwhile is written
+/// behind the job that came first, and not at once: another file that is written without end would
+/// have the thread for itself.
 #[test]
 fn writes_take_turns_with_other_jobs() {
     let (mut reader, writer) = pipe();
@@ -643,7 +646,8 @@ fn writes_take_turns_with_other_jobs() {
     });
 }
 
-/// What is accepted while a job writes is written by the same, or by another; nothing waits for ever.
+/// What is accepted while a job writes is written by the same, or by another; nothing waits for
+/// ever.
 #[test]
 fn what_is_written_while_a_job_writes_follows_it() {
     let directory = Directory::new("follow");

@@ -1,9 +1,12 @@
-//! File watchers, R304–R310: what is told of which file, to whom, in which order, and when a watch ends.
+//! File watchers, R304–R310: what is told of which file, to whom, in which order, and when a watch
+//! ends.
 //!
-//! The kernel queues an event before the call that causes it returns, so no test waits: one turn delivers.
+//! The kernel queues an event before the call that causes it returns, so no test waits: one turn
+//! delivers.
 //!
-//! Ours differs in R304 and R309 (a watcher is started when it is made, and has no flags), in R310 (an overflow is an
-//! event) and where the watched thing is gone (the stream ends; libuv's handle stays).
+//! Ours differs in R304 and R309 (a watcher is started when it is made, and has no flags), in R310
+//! (an overflow is an event) and where the watched thing is gone (the stream ends; libuv's handle
+//! stays).
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
 use std::cell::{Cell, RefCell};

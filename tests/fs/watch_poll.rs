@@ -1,10 +1,11 @@
 //! Watching by looking again and again, R311–R315: what is an event, and when looks are made.
 //!
-//! On the paused clock, which does not move while a look is under way: looks take no time unless a test lets it pass.
-//! How many there were is told by the pool of the loop.
+//! On the paused clock, which does not move while a look is under way: looks take no time unless a
+//! test lets it pass. How many there were is told by the pool of the loop.
 //!
-//! Ours differs in R311 (a watcher is started when it is made), in R313 (after an error there is no current state instead
-//! of an empty one) and in R116 (a close does not wait for the look that is under way).
+//! Ours differs in R311 (a watcher is started when it is made), in R313 (after an error there is no
+//! current state instead of an empty one) and in R116 (a close does not wait for the look that is
+//! under way).
 #![cfg(feature = "fs")]
 
 use std::fs;
@@ -313,7 +314,8 @@ fn r116_libuv_fs_poll_close_request() {
     finish(&mut event_loop);
 }
 
-/// Also `fs_poll_close_request_multi_stop_start`: there is no stop, and so many watchers come and go.
+/// Also `fs_poll_close_request_multi_stop_start`: there is no stop, and so many watchers come and
+/// go.
 #[test]
 fn libuv_fs_poll_close_request_multi_start_stop() {
     let (mut event_loop, handle, trace, _) = one_thread();

@@ -1,4 +1,5 @@
-//! The README's table of differences from libuv has every rule that `LIBUV.md` says is kept differently, and no other.
+//! The README's table of differences from libuv has every rule that `LIBUV.md` says is kept
+//! differently, and no other.
 
 use std::collections::BTreeSet;
 

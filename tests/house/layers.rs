@@ -1,5 +1,5 @@
-//! The layers of the crate, checked on its source text: who may name whom, and where the operating system,
-//! `unsafe`, thread-locals and clocks may appear.
+//! The layers of the crate, checked on its source text: who may name whom, and where the operating
+//! system, `unsafe`, thread-locals and clocks may appear.
 //!
 //! A module may use those of lower layers and of its own; the table is in the order of the layers.
 

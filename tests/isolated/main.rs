@@ -1,4 +1,5 @@
-//! Tests that use what a process has once: signal handlers, its allocator, its forks, functions of the C library.
+//! Tests that use what a process has once: signal handlers, its allocator, its forks, functions of
+//! the C library.
 
 #[path = "../util/udp.rs"]
 mod udp_util;

@@ -1,4 +1,5 @@
-//! Signals, R241–R251 and N101: who is told, when, in which order, and what the process is left with.
+//! Signals, R241–R251 and N101: who is told, when, in which order, and what the process is left
+//! with.
 //!
 //! A raise is for the whole process, so the tests of this file take turns.
 #![cfg(all(unix, feature = "signal"))]
@@ -147,7 +148,8 @@ fn r248_a_listener_once_for_once_may_be_started_for_all() {
 fn r243_libuv_we_get_signals_mixed() {
     let _alone = alone();
     let (mut event_loop, handle, trace) = paused();
-    // Every way to mix one for once with two for all: always the order of start, and the handler stays while one is left.
+    // Every way to mix one for once with two for all: always the order of start, and the handler
+    // stays while one is left.
     for once_at in 0..3 {
         let listeners: Vec<_> = (0..3)
             .map(|index| {
@@ -223,7 +225,8 @@ fn r245_libuv_signal_pending_on_close() {
     assert_eq!(trace.take(), "other closed");
 }
 
-/// Closed where no poll phase comes before the closing phase: the signal has to come through one first.
+/// Closed where no poll phase comes before the closing phase: the signal has to come through one
+/// first.
 #[test]
 fn r115_a_close_waits_for_the_poll_phase_that_passes_over_what_was_caught() {
     let _alone = alone();
@@ -333,7 +336,8 @@ fn r115_a_signal_raised_by_a_listener_comes_in_the_next_poll_phase() {
     drop(other);
 }
 
-/// A wake-up that was left over would refresh the clock in the middle of the phase, and the wait would be a shorter one.
+/// A wake-up that was left over would refresh the clock in the middle of the phase, and the wait
+/// would be a shorter one.
 #[test]
 fn r115_what_was_delivered_with_another_leaves_no_wake_up() {
     let _alone = alone();
@@ -367,7 +371,8 @@ fn r241_a_signal_is_for_those_who_listened_when_it_was_caught() {
     turn(&mut event_loop);
     assert_eq!(trace.take(), "early");
 
-    // Caught twice, with a start in between: once for those who were there, and for the new one, too.
+    // Caught twice, with a start in between: once for those who were there, and for the new one,
+    // too.
     raise(USR1);
     let _last = listen(&handle, USR1, &trace, "last");
     raise(USR1);
@@ -407,7 +412,8 @@ fn r241_a_signal_caught_again_before_the_loop_has_looked_is_one() {
     assert_eq!(trace.take(), "signal", "what comes later is another one");
 }
 
-/// Every catch after the look makes another delivery: raised in its own callback, a signal is never lost.
+/// Every catch after the look makes another delivery: raised in its own callback, a signal is never
+/// lost.
 #[test]
 fn r241_a_signal_raised_in_its_own_callback_comes_again() {
     let _alone = alone();
@@ -451,7 +457,8 @@ fn r241_a_storm_of_signals_while_the_loop_is_busy() {
     }
     assert_eq!(trace.take(), "usr1 usr2");
 
-    // From another thread, against a loop that sleeps and looks all the time: the last one of every burst is seen.
+    // From another thread, against a loop that sleeps and looks all the time: the last one of every
+    // burst is seen.
     let mut event_loop = EventLoop::new().unwrap();
     let handle = event_loop.handle();
     let deliveries = Rc::new(Cell::new(0_usize));
@@ -602,7 +609,8 @@ fn r251_n101_signals_are_the_last_of_the_batch() {
     assert_eq!(trace.take(), "socket queued signal check");
 }
 
-/// As many ready sources as one look at the kernel can report, each of which makes all of them ready again.
+/// As many ready sources as one look at the kernel can report, each of which makes all of them
+/// ready again.
 #[test]
 fn r096_a_full_batch_with_a_signal_is_not_followed_by_another() {
     let test = "r096_a_full_batch_with_a_signal_is_not_followed_by_another";
@@ -889,7 +897,8 @@ fn r249_the_default_action_comes_back_with_the_last_stop() {
     }
 }
 
-/// Ours differs: libuv makes it the default action, here it is what it was. Rust programs ignore SIGPIPE.
+/// Ours differs: libuv makes it the default action, here it is what it was. Rust programs ignore
+/// SIGPIPE.
 #[test]
 fn r249_what_was_ignored_is_ignored_again() {
     let status = end_of_child("r249_what_was_ignored_is_ignored_again", || {

@@ -1,7 +1,8 @@
-//! UDP in batches when the system is short of room: between any two datagrams, it may take no more for now, or fail.
+//! UDP in batches when the system is short of room: between any two datagrams, it may take no more
+//! for now, or fail.
 //!
-//! Over the loopback interface it never does. So this program has its own `recvmmsg` and `sendmmsg`, which are called in
-//! place of the C library's, do as a script says, and count.
+//! Over the loopback interface it never does. So this program has its own `recvmmsg` and
+//! `sendmmsg`, which are called in place of the C library's, do as a script says, and count.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #![allow(
     unsafe_code,
@@ -129,7 +130,8 @@ async fn expect(socket: &UdpSocket, texts: &[&str]) {
     }
 }
 
-/// Has the system tell of a socket that there is room, as it does in the end: here, because something has come for it.
+/// Has the system tell of a socket that there is room, as it does in the end: here, because
+/// something has come for it.
 async fn make_room(socket: &UdpSocket) {
     bind().send_to(b"room", address(socket)).await.unwrap();
 }
@@ -288,7 +290,8 @@ fn interrupted_calls_are_made_again() {
     });
 }
 
-/// A server with fifty clients: for each round one receive, one send, and a receive that finds nothing.
+/// A server with fifty clients: for each round one receive, one send, and a receive that finds
+/// nothing.
 #[test]
 fn a_round_of_fifty_is_three_calls() {
     const ROUNDS: usize = 20;

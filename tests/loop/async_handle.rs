@@ -1,7 +1,9 @@
-//! Async handles, R117–R126: coalescing, no lost send, the order of one walk, and what a close does to a send.
+//! Async handles, R117–R126: coalescing, no lost send, the order of one walk, and what a close does
+//! to a send.
 //!
-//! Most sends here come from the loop's own thread: the code is the same, and the order is exact. Ours differs in R125: a
-//! send after the close says so. R121 is proven with calls of a `Remote`, which stand where finished pool work will.
+//! Most sends here come from the loop's own thread: the code is the same, and the order is exact.
+//! Ours differs in R125: a send after the close says so. R121 is proven with calls of a `Remote`,
+//! which stand where finished pool work will.
 
 use crate::util;
 use std::cell::{Cell, RefCell};
@@ -162,7 +164,8 @@ fn r123_a_handle_made_during_the_walk_is_not_in_it() {
     assert_eq!(trace.take(), "new");
 }
 
-/// Ours: it stays behind all that were made before it. libuv puts it before those that the walk has not reached.
+/// Ours: it stays behind all that were made before it. libuv puts it before those that the walk has
+/// not reached.
 #[test]
 fn r120_a_handle_made_during_the_walk_is_the_last_of_the_next() {
     let (mut event_loop, handle, trace) = paused();
@@ -244,7 +247,8 @@ fn r001_a_send_does_not_make_a_loop_alive() {
     assert_eq!(trace.take(), "");
 }
 
-/// The second is served by the walk that its send came from; the wake-up that is left is for nothing.
+/// The second is served by the walk that its send came from; the wake-up that is left is for
+/// nothing.
 #[test]
 fn r001_r122_a_send_that_was_served_does_not_make_a_loop_alive() {
     let (mut event_loop, handle, trace) = paused();
@@ -265,7 +269,8 @@ fn r001_r122_a_send_that_was_served_does_not_make_a_loop_alive() {
     assert_eq!(trace.take(), "first later");
 }
 
-/// libuv's `async`: a thread sends until the callback has run often enough, and that closes its handle.
+/// libuv's `async`: a thread sends until the callback has run often enough, and that closes its
+/// handle.
 #[test]
 fn r124_libuv_async() {
     let mut event_loop = EventLoop::new().unwrap();

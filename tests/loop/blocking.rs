@@ -1,12 +1,12 @@
-//! The thread pool, R270–R284: jobs run and end in order, their ends come in the poll phase, an abort takes out what no
-//! thread has begun, and slow jobs leave room for others.
+//! The thread pool, R270–R284: jobs run and end in order, their ends come in the poll phase, an
+//! abort takes out what no thread has begun, and slow jobs leave room for others.
 //!
-//! Most tests have a pool of their own, whose threads are held by jobs that wait at a gate. A job that has started tells
-//! that the one before it on that thread has ended.
+//! Most tests have a pool of their own, whose threads are held by jobs that wait at a gate. A job
+//! that has started tells that the one before it on that thread has ended.
 //!
-//! Ours differs in R272 (the threads have our name and the system's usual stack), in R281 (an abort takes effect in the
-//! microtask lane) and in R284 (the process does not wait for jobs when it exits). R271, R275 and R276 are also tested
-//! beside the pool's code.
+//! Ours differs in R272 (the threads have our name and the system's usual stack), in R281 (an abort
+//! takes effect in the microtask lane) and in R284 (the process does not wait for jobs when it
+//! exits). R271, R275 and R276 are also tested beside the pool's code.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -86,7 +86,8 @@ fn hold() -> (Gate, JoinHandle<()>) {
     (gate.wait(), job)
 }
 
-/// Returns when everything that was queued before has been taken, and has ended if there is one thread only.
+/// Returns when everything that was queued before has been taken, and has ended if there is one
+/// thread only.
 #[track_caller]
 fn flush() {
     let (gate, wait) = Gate::new();
@@ -276,7 +277,8 @@ fn jobs_that_wait_keep_a_private_pool_going() {
 
 // Slow jobs and others.
 
-/// Two jobs of a class with a limit of two, queued before any thread is awake: both have to run at once.
+/// Two jobs of a class with a limit of two, queued before any thread is awake: both have to run at
+/// once.
 #[test]
 fn r275_as_many_slow_jobs_as_may_run_at_once() {
     let (mut event_loop, ..) = with_threads(4);
@@ -368,7 +370,8 @@ fn r275_others_may_use_all_threads() {
     assert_eq!(count.most.load(Ordering::SeqCst), 4);
 }
 
-/// Threads that sleep are woken one by one, each by the one before, and before that begins with its job.
+/// Threads that sleep are woken one by one, each by the one before, and before that begins with its
+/// job.
 #[test]
 fn a_burst_of_jobs_wakes_all_threads() {
     let (mut event_loop, _, _, pool) = with_threads(4);
@@ -779,7 +782,8 @@ fn loops_go_at_any_moment() {
         }
     }
     drop(pool);
-    // Every closure or output is dropped once, whoever had it; the threads end when all of it is done.
+    // Every closure or output is dropped once, whoever had it; the threads end when all of it is
+    // done.
     let mut event_loop = EventLoop::new().unwrap();
     event_loop.block_on(async {
         while ended.load(Ordering::SeqCst) < 1000 {
@@ -812,7 +816,8 @@ fn a_loop_that_is_gone_takes_no_jobs() {
     assert_eq!(pool.stats().threads, 0);
 }
 
-/// Dropped unrun, or with nobody to take the output: a panic in that drop costs neither process nor thread.
+/// Dropped unrun, or with nobody to take the output: a panic in that drop costs neither process nor
+/// thread.
 #[test]
 fn a_panic_in_a_drop_stays_with_the_job() {
     let (mut event_loop, _, _, pool) = with_threads(1);

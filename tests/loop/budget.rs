@@ -1,5 +1,6 @@
-//! The lane budget: a drain ends after so many entries, the rest goes on after the next callback or at the start of the
-//! next turn, nothing is lost or waited for meanwhile, and the loop counts how often that happened. The opposite of N7.
+//! The lane budget: a drain ends after so many entries, the rest goes on after the next callback or
+//! at the start of the next turn, nothing is lost or waited for meanwhile, and the loop counts how
+//! often that happened. The opposite of N7.
 
 use crate::util::{Trace, ZERO, finish, ms, turn};
 use phaseloop::task::yield_now;
@@ -124,7 +125,8 @@ fn a_task_woken_by_a_phase_counts() {
     assert_eq!(handle.budget_hits(), 1);
 }
 
-/// What is left in the lanes is work: the poll phase does not sleep on it, and the run does not end.
+/// What is left in the lanes is work: the poll phase does not sleep on it, and the run does not
+/// end.
 #[test]
 fn the_rest_is_not_slept_on() {
     let (mut event_loop, handle, trace) = with_budget(1);

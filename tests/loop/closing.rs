@@ -1,7 +1,9 @@
-//! Closing handles, R101–R109: at once for the handle, reported in the closing phase in reverse order, from a snapshot.
+//! Closing handles, R101–R109: at once for the handle, reported in the closing phase in reverse
+//! order, from a snapshot.
 //!
-//! R110–R116 are about requests of streams, signals and file watchers. Ours differs in R109: closing twice is not an
-//! error, since a close can always be awaited once more. And a drop closes too, at once and without a report.
+//! R110–R116 are about requests of streams, signals and file watchers. Ours differs in R109:
+//! closing twice is not an error, since a close can always be awaited once more. And a drop closes
+//! too, at once and without a report.
 
 use std::cell::Cell;
 use std::net::TcpListener;
@@ -79,7 +81,8 @@ fn r104_a_close_from_a_close_callback_is_reported_in_the_next_turn() {
     assert_eq!(trace.take(), "second");
 }
 
-/// The number of turns begun when the close of a handle is reported that was closed in the given phase.
+/// The number of turns begun when the close of a handle is reported that was closed in the given
+/// phase.
 fn turn_of_report(phase: Phase) -> u64 {
     let (mut event_loop, handle, _) = paused();
     let reported = Rc::new(Cell::new(0));

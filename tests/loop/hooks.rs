@@ -1,5 +1,6 @@
-//! Idle, prepare and check hooks, R71–R80. The three share one structure, so each rule is proven for all of them:
-//! reverse order of start, stable from turn to turn, and what a running pass makes of changes to its own list.
+//! Idle, prepare and check hooks, R71–R80. The three share one structure, so each rule is proven
+//! for all of them: reverse order of start, stable from turn to turn, and what a running pass makes
+//! of changes to its own list.
 
 use crate::util;
 use std::cell::{Cell, RefCell};
@@ -22,7 +23,8 @@ macro_rules! each_kind {
     };
 }
 
-/// Three started hooks, A, B and C. They log their names; one of them also acts, once, in the first turn.
+/// Three started hooks, A, B and C. They log their names; one of them also acts, once, in the first
+/// turn.
 fn three<P: HookPhase>(
     new: New<P>,
     actor: &'static str,
@@ -219,7 +221,8 @@ fn r080_a_hook_may_drop_its_neighbour_and_itself() {
     each_kind!(proof);
 }
 
-/// libuv's `queue_foreach_delete`: whatever deletes whom while the list is walked, nobody runs who is gone.
+/// libuv's `queue_foreach_delete`: whatever deletes whom while the list is walked, nobody runs who
+/// is gone.
 #[test]
 fn libuv_queue_foreach_delete() {
     fn proof<P: HookPhase>(new: New<P>) {

@@ -1,8 +1,9 @@
-//! The two lanes, N1–N10, and immediates, N60–N66: ticks before microtasks, a full drain after every callback of every
-//! phase, one batch of immediates a turn.
+//! The two lanes, N1–N10, and immediates, N60–N66: ticks before microtasks, a full drain after
+//! every callback of every phase, one batch of immediates a turn.
 //!
-//! N8: a tick has no arguments but what it captures. N64: immediates cannot be unref'd. N65 is `yield_now_immediate`.
-//! N66 shows after a panic only, and ours ends the run then: the next one begins with the drain.
+//! N8: a tick has no arguments but what it captures. N64: immediates cannot be unref'd. N65 is
+//! `yield_now_immediate`. N66 shows after a panic only, and ours ends the run then: the next one
+//! begins with the drain.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -297,8 +298,8 @@ fn a_task_woken_often_is_polled_once() {
     assert_eq!(trace.take(), "1 2");
 }
 
-/// A task that a phase wakes is the first microtask of its drain: what it queues follows as after any other, the microtasks
-/// before the ticks, and all of it before the next callback.
+/// A task that a phase wakes is the first microtask of its drain: what it queues follows as after
+/// any other, the microtasks before the ticks, and all of it before the next callback.
 #[test]
 fn n002_a_task_woken_by_a_phase_is_a_microtask() {
     fn woken_by<F: Future<Output = ()> + 'static>(wait: impl Fn() -> F) -> String {

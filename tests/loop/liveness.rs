@@ -1,7 +1,8 @@
-//! The life of a loop, R1–R12: what keeps it alive, what blocks its close, the list of its handles, whose thread it is.
+//! The life of a loop, R1–R12: what keeps it alive, what blocks its close, the list of its handles,
+//! whose thread it is.
 //!
-//! Ours differs in R8 (handles are listed in the order of creation, always) and in R11 (no SIGPROF: options are on the
-//! builder, and only those that exist can be named).
+//! Ours differs in R8 (handles are listed in the order of creation, always) and in R11 (no SIGPROF:
+//! options are on the builder, and only those that exist can be named).
 
 use std::cell::Cell;
 use std::future::pending;
@@ -427,7 +428,8 @@ fn libuv_callback_stack() {
     assert_eq!(trace.take(), "end tick microtask task closed immediate");
 }
 
-/// A callback that owns its handle is a cycle; the loop breaks it when it goes, also if the handle is stopped.
+/// A callback that owns its handle is a cycle; the loop breaks it when it goes, also if the handle
+/// is stopped.
 #[test]
 fn callbacks_that_own_their_handles_go_with_the_loop() {
     let (event_loop, handle, _) = paused();
@@ -465,7 +467,8 @@ fn a_source_dropped_by_its_own_callback_lets_the_loop_end() {
     theirs.write_all(b"x").unwrap();
     let log = trace.clone();
     drop(handle.spawn(async move {
-        // Woken, it finds that something else is done as well, waits once more and is given up with its source.
+        // Woken, it finds that something else is done as well, waits once more and is given up with
+        // its source.
         for is_done in [false, true] {
             let other = async {
                 if !is_done {

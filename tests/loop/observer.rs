@@ -1,5 +1,5 @@
-//! What an observer sees with the feature `probe`: every phase of every turn, every callback in its phase, every poll of
-//! a task, and an end for each start, also after a panic.
+//! What an observer sees with the feature `probe`: every phase of every turn, every callback in its
+//! phase, every poll of a task, and an end for each start, also after a panic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -167,7 +167,8 @@ fn an_observer_may_look_at_the_loop() {
     assert_eq!(*turns.borrow(), 3);
 }
 
-/// What an observer queues at the start of a callback comes before the task that the callback wakes, as it would in any lane.
+/// What an observer queues at the start of a callback comes before the task that the callback
+/// wakes, as it would in any lane.
 #[test]
 fn what_an_observer_queues_comes_before_the_task_that_is_woken() {
     let log = Rc::new(RefCell::new(Vec::new()));

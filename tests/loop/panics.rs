@@ -1,6 +1,7 @@
-//! What a panic does, and bad use. A task's panic goes to its handle, or to the loop's policy if nobody awaits it. A
-//! callback's panic unwinds out of the run; the rest of its phase, whatever the phase, goes on with the next run, and
-//! no wake is lost. Bad use is a panic that says what to do instead (R20 among it).
+//! What a panic does, and bad use. A task's panic goes to its handle, or to the loop's policy if
+//! nobody awaits it. A callback's panic unwinds out of the run; the rest of its phase, whatever the
+//! phase, goes on with the next run, and no wake is lost. Bad use is a panic that says what to do
+//! instead (R20 among it).
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -168,7 +169,8 @@ fn an_unhandled_panic_unwinds_out_of_the_run_at_the_end_of_the_turn() {
     finish(&mut event_loop);
 }
 
-/// Unhandled is what nobody will look at; here that is known when the handle goes, and no loop runs then.
+/// Unhandled is what nobody will look at; here that is known when the handle goes, and no loop runs
+/// then.
 #[test]
 fn an_unhandled_panic_of_a_handle_dropped_between_runs_unwinds_out_of_the_next() {
     let mut event_loop = policy(UnhandledPanic::Unwind);
@@ -512,7 +514,8 @@ fn after_a_panic_of_a_message_the_async_handles_are_called() {
     assert_eq!(trace.take(), "rest");
 }
 
-/// What the loop sends to itself while it runs needs no notification, so nothing but the marks is left of it.
+/// What the loop sends to itself while it runs needs no notification, so nothing but the marks is
+/// left of it.
 #[test]
 fn after_a_panic_what_was_sent_during_the_turn_still_arrives() {
     let (mut event_loop, handle, trace) = paused();

@@ -1,5 +1,6 @@
-//! The order of one turn, R21–R27, and N30, N33–N36: which phase follows which, and where a thing that is started in
-//! one phase runs. The pending queue stands for libuv's finished writes (R27): `phase::pending()` waits in it.
+//! The order of one turn, R21–R27, and N30, N33–N36: which phase follows which, and where a thing
+//! that is started in one phase runs. The pending queue stands for libuv's finished writes (R27):
+//! `phase::pending()` waits in it.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -98,7 +99,8 @@ fn r021_r022_a_callback_in_every_phase() {
     }
 }
 
-/// What follows when `act` is called in a callback of the given phase, on a loop that logs its idle and check phases.
+/// What follows when `act` is called in a callback of the given phase, on a loop that logs its idle
+/// and check phases.
 fn act_in(phase: Phase, act: impl FnOnce(&LoopHandle, &Trace) + 'static) -> String {
     let (mut event_loop, handle, trace) = paused();
     let (idle, check) = (Idle::new(&handle), Check::new(&handle));

@@ -1,9 +1,9 @@
-//! The poll phase, R87–R100, through `io::Source` over sockets: who is woken by an event, who is not any more, and when
-//! the wait ends.
+//! The poll phase, R87–R100, through `io::Source` over sockets: who is woken by an event, who is
+//! not any more, and when the wait ends.
 //!
-//! Ours differs in R87 and R99 (a source is registered once, when it is made), in R88 (events are edges, and the source
-//! remembers them: what is ready stays so until an attempt would block) and in R92 (a signal does not shorten the wait).
-//! R95 and R96 are about signals.
+//! Ours differs in R87 and R99 (a source is registered once, when it is made), in R88 (events are
+//! edges, and the source remembers them: what is ready stays so until an attempt would block) and
+//! in R92 (a signal does not shorten the wait). R95 and R96 are about signals.
 #![cfg(unix)]
 
 use std::cell::{Cell, RefCell};
@@ -130,8 +130,8 @@ fn a_writer_waits_until_there_is_room() {
     assert_eq!(reader.join().unwrap(), total.get());
 }
 
-/// 1024 descriptors of one socket, all readable again whenever a byte comes, and the first reader of each batch sends
-/// the next one. In a process of its own, which may open that many.
+/// 1024 descriptors of one socket, all readable again whenever a byte comes, and the first reader
+/// of each batch sends the next one. In a process of its own, which may open that many.
 #[test]
 fn r089_full_batches_are_followed_up_to_48_in_all() {
     let raise = "ulimit -n 4096; exec \"$@\"";
@@ -271,7 +271,8 @@ fn r090_a_wake_of_a_remote_is_one_turn() {
     }
 }
 
-/// A process that is stopped and continued again and again while it waits: each time its wait is interrupted.
+/// A process that is stopped and continued again and again while it waits: each time its wait is
+/// interrupted.
 #[cfg(target_os = "linux")]
 #[test]
 fn r091_r092_a_signal_neither_ends_nor_shortens_the_wait() {
@@ -356,7 +357,8 @@ fn libuv_watcher_cross_stop() {
     assert_eq!(handle.handles(), []);
 }
 
-/// Whichever comes first drops the other source and makes a new one, which gets its slot and, most likely, its number.
+/// Whichever comes first drops the other source and makes a new one, which gets its slot and, most
+/// likely, its number.
 #[test]
 fn r094_a_new_source_does_not_inherit_events() {
     let (mut event_loop, handle, trace) = paused();
@@ -414,7 +416,8 @@ fn r098_one_source_a_descriptor() {
     assert_eq!(handle.handles(), []);
 }
 
-/// The descriptor of the source is closed, a copy of it is not; the kernel must have forgotten both.
+/// The descriptor of the source is closed, a copy of it is not; the kernel must have forgotten
+/// both.
 #[cfg(target_os = "linux")]
 #[test]
 fn r100_a_copy_of_a_closed_descriptor_makes_no_events() {
@@ -525,7 +528,8 @@ fn both_directions_are_independent() {
     assert_eq!(trace.take(), "read=y");
 }
 
-/// Has many tasks wait for one source, takes some of them back out of the middle, and wakes the others.
+/// Has many tasks wait for one source, takes some of them back out of the middle, and wakes the
+/// others.
 fn wait_by_the_thousand(waiters: usize) {
     let (mut event_loop, handle, _trace) = paused();
     let (ours, theirs) = udp_pair();
@@ -563,8 +567,9 @@ fn processor_time() -> Option<u64> {
     times.split(' ').next()?.parse().ok()
 }
 
-/// Each of them waits, is woken and gives up at the same cost, however many there are. A search through all of them, or a
-/// move of all of them, would make it sixteen times as much for four times as many.
+/// Each of them waits, is woken and gives up at the same cost, however many there are. A search
+/// through all of them, or a move of all of them, would make it sixteen times as much for four
+/// times as many.
 #[cfg(target_os = "linux")]
 #[test]
 fn thousands_wait_for_one_source_at_the_cost_of_a_few() {

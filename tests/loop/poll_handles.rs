@@ -1,8 +1,10 @@
-//! Foreign descriptors through `io::Source`, R235–R240: sockets, pipes, an epoll descriptor, standard input.
+//! Foreign descriptors through `io::Source`, R235–R240: sockets, pipes, an epoll descriptor,
+//! standard input.
 //!
-//! Ours differs: the source is not made non-blocking (R235); the peer's half-close, a hangup, an error and urgent data make a
-//! source ready in the directions they concern, beside being events of their own (R236, R238); an event is remembered until an attempt
-//! would block (R237, tested with the poll phase, as are R239 and the second source of a descriptor).
+//! Ours differs: the source is not made non-blocking (R235); the peer's half-close, a hangup, an
+//! error and urgent data make a source ready in the directions they concern, beside being events of
+//! their own (R236, R238); an event is remembered until an attempt would block (R237, tested with
+//! the poll phase, as are R239 and the second source of a descriptor).
 #![cfg(target_os = "linux")]
 
 use std::cell::Cell;
@@ -406,7 +408,8 @@ fn libuv_iouring_pollhup() {
     let _keep = AsyncHandle::new(&handle, |_| ()).unwrap();
     turn(&mut event_loop);
     drop(writer);
-    // Closes the first and puts another one into its place at once, so that nobody else can get the number.
+    // Closes the first and puts another one into its place at once, so that nobody else can get the
+    // number.
     let (reader, writer) = pipe();
     let mut first = OwnedFd::from(first.into_inner());
     rustix::io::dup2(&reader, &mut first).unwrap();

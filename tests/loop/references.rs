@@ -1,5 +1,6 @@
-//! Active, ref and unref, R322–R326 and N37, with libuv's `ref` tests: what is unref'd does not hold the loop, and works
-//! as long as something else does. Sources stand for the sockets of those tests.
+//! Active, ref and unref, R322–R326 and N37, with libuv's `ref` tests: what is unref'd does not
+//! hold the loop, and works as long as something else does. Sources stand for the sockets of those
+//! tests.
 
 use std::net::{TcpListener, UdpSocket};
 use std::rc::Rc;
@@ -278,7 +279,8 @@ fn libuv_pipe_ref() {
     });
 }
 
-/// libuv's `tcp_ref3` and `pipe_ref3`: a connect that is under way holds the loop, and there is no handle to unref yet.
+/// libuv's `tcp_ref3` and `pipe_ref3`: a connect that is under way holds the loop, and there is no
+/// handle to unref yet.
 #[cfg(unix)]
 #[test]
 fn libuv_connect_holds_the_loop() {
@@ -302,8 +304,8 @@ fn libuv_connect_holds_the_loop() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// libuv's `tcp_ref4`, `udp_ref3` and `pipe_ref4`, and ours differs: who waits to write on an unref'd source does not
-/// hold the loop either. It is for whoever unrefs it to know.
+/// libuv's `tcp_ref4`, `udp_ref3` and `pipe_ref4`, and ours differs: who waits to write on an
+/// unref'd source does not hold the loop either. It is for whoever unrefs it to know.
 #[cfg(unix)]
 #[test]
 fn libuv_write_on_an_unrefd_source_does_not_hold() {

@@ -1,6 +1,7 @@
-//! The loop and other threads: `Remote`, wakes from elsewhere, and what outlives the loop. Wakes arrive in the poll
-//! phase, in order, none is lost and none counts twice; a future is touched on its own thread only; a loop that is gone
-//! says so to `Remote`s and is silent to wakers, also while it goes.
+//! The loop and other threads: `Remote`, wakes from elsewhere, and what outlives the loop. Wakes
+//! arrive in the poll phase, in order, none is lost and none counts twice; a future is touched on
+//! its own thread only; a loop that is gone says so to `Remote`s and is silent to wakers, also
+//! while it goes.
 
 use crate::util;
 use std::cell::RefCell;
@@ -493,7 +494,8 @@ fn a_woken_task_is_dropped_at_home_with_the_loop() {
     }
 }
 
-/// Other threads wake, call and send for as long as they can, while the loop runs a little and goes.
+/// Other threads wake, call and send for as long as they can, while the loop runs a little and
+/// goes.
 #[test]
 fn teardown_races_with_senders() {
     for round in 0..100 {

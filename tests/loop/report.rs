@@ -1,6 +1,8 @@
-//! Why does it hang, why did it exit: the report of a loop, and the error of a run that ended too early.
+//! Why does it hang, why did it exit: the report of a loop, and the error of a run that ended too
+//! early.
 //!
-//! What the report says is for people; the tests hold it to the facts in it, and one to its whole text.
+//! What the report says is for people; the tests hold it to the facts in it, and one to its whole
+//! text.
 
 use std::future::pending;
 use std::sync::mpsc;
@@ -243,7 +245,8 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
     });
 }
 
-/// A write that waits keeps the loop alive although its stream is unref'd (R156); a sleep that is unref'd does not.
+/// A write that waits keeps the loop alive although its stream is unref'd (R156); a sleep that is
+/// unref'd does not.
 #[test]
 fn r156_what_is_unrefd_is_listed_where_it_counts() {
     block_on(async {

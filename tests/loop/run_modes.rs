@@ -1,8 +1,10 @@
-//! Running the loop: entry and exit (R13–R20), when the poll phase may wait (R28–R37), and the stop flag (R38–R41).
+//! Running the loop: entry and exit (R13–R20), when the poll phase may wait (R28–R37), and the stop
+//! flag (R38–R41).
 //!
-//! Whether a turn has waited shows on the paused clock: a wait jumps to the next deadline. Ours differs in R15 and R46
-//! (every run refreshes the time), in R19 (the real liveness is returned) and in R36 (descriptors are registered at
-//! once, so the timeout needs no exception for those that are not).
+//! Whether a turn has waited shows on the paused clock: a wait jumps to the next deadline. Ours
+//! differs in R15 and R46 (every run refreshes the time), in R19 (the real liveness is returned)
+//! and in R36 (descriptors are registered at once, so the timeout needs no exception for those that
+//! are not).
 
 use crate::util;
 use std::rc::Rc;
@@ -479,7 +481,8 @@ fn run_until_done_says_why_it_ended_without_an_output() {
     assert!(stopped.unwrap_err().is_stopped());
 }
 
-/// Stopped by the main future itself, with nothing else to do: that is a stop, not a loop that ran dry.
+/// Stopped by the main future itself, with nothing else to do: that is a stop, not a loop that ran
+/// dry.
 #[test]
 fn a_main_future_that_stops_the_loop_is_told_so() {
     let (mut event_loop, handle, _) = paused();

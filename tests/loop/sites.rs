@@ -1,4 +1,5 @@
-//! The line that made each handle: for every public constructor it is the caller's, not one of the crate.
+//! The line that made each handle: for every public constructor it is the caller's, not one of the
+//! crate.
 
 use crate::pty_util;
 use crate::util;

@@ -1,7 +1,7 @@
 //! Tasks: spawning, awaiting, aborting, names and places, and `JoinSet`.
 //!
-//! A task is first polled in the microtask lane, goes on without its handle, ends at once in the lane when aborted, and
-//! is listed until its future is gone.
+//! A task is first polled in the microtask lane, goes on without its handle, ends at once in the
+//! lane when aborted, and is listed until its future is gone.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -392,7 +392,8 @@ fn many_tasks_of_a_set_all_end() {
     });
 }
 
-/// The clone of a waker is anybody's code: here it drops the loop, and so ends the tasks of the set.
+/// The clone of a waker is anybody's code: here it drops the loop, and so ends the tasks of the
+/// set.
 #[test]
 fn a_task_that_ends_while_the_set_notes_its_waker_is_seen() {
     let (event_loop, handle, _) = paused();

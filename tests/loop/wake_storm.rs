@@ -1,4 +1,5 @@
-//! Threads wake, clone and drop the wakers of many tasks while the loop runs them, and go on after it is gone.
+//! Threads wake, clone and drop the wakers of many tasks while the loop runs them, and go on after
+//! it is gone.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

@@ -29,7 +29,8 @@ fn with_server<T: Send + 'static>(client: impl FnOnce(SocketAddr) -> T + Send + 
     })
 }
 
-/// All connections of a thread ask, then all are answered, again and again: each answer is the one to its request.
+/// All connections of a thread ask, then all are answered, again and again: each answer is the one
+/// to its request.
 #[test]
 fn every_request_of_a_load_is_answered() {
     let answered = with_server(|address| {

@@ -1,4 +1,5 @@
-//! The bridges: hyper's traits, for services that are not `Send`, and tokio's I/O traits on our streams.
+//! The bridges: hyper's traits, for services that are not `Send`, and tokio's I/O traits on our
+//! streams.
 
 use std::cell::Cell;
 use std::convert::Infallible;

@@ -1,4 +1,5 @@
-//! System calls that fail: interruptions where a wake or a connection would be lost, errors of `accept` that stay.
+//! System calls that fail: interruptions where a wake or a connection would be lost, errors of
+//! `accept` that stay.
 //!
 //! The tests run themselves under `strace`; where there is none, they say so and pass.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
@@ -73,7 +74,8 @@ fn a_signal_whose_write_is_interrupted_arrives() {
     });
 }
 
-/// Some systems let a signal interrupt a connect that goes on in the background; all let it be tried again.
+/// Some systems let a signal interrupt a connect that goes on in the background; all let it be
+/// tried again.
 #[test]
 fn a_connect_that_is_interrupted_is_tried_again() {
     let test = "a_connect_that_is_interrupted_is_tried_again";
@@ -111,7 +113,8 @@ fn a_connect_that_is_interrupted_is_tried_again() {
     });
 }
 
-/// Counts the errors of an accept loop that goes on after each of them, and compares them with the time.
+/// Counts the errors of an accept loop that goes on after each of them, and compares them with the
+/// time.
 async fn count_errors<T>(mut accept: impl AsyncFnMut() -> std::io::Result<T>) {
     /// How long a listener rests after an error that stays.
     const REST: u128 = 10;

@@ -1,4 +1,5 @@
-//! A source that stays ready leaves the rest of the loop its turn: one poll of a task does at most so many operations.
+//! A source that stays ready leaves the rest of the loop its turn: one poll of a task does at most
+//! so many operations.
 #![cfg(all(unix, feature = "net"))]
 
 use std::cell::Cell;
@@ -54,8 +55,8 @@ impl Counter {
         self.all.set(self.all.get() + 1);
     }
 
-    /// There were so many operations, and no turn had more of them than three polls may do: the one before it, one for an
-    /// event, and one for what was put off.
+    /// There were so many operations, and no turn had more of them than three polls may do: the one
+    /// before it, one for an event, and one for what was put off.
     #[track_caller]
     fn expect(&self, all: usize) {
         self.expect_at_most(all, 3 * MOST);

@@ -1,6 +1,6 @@
-//! Name lookup, R285–R288: what is asked on the pool, what is known without asking, what is refused before anything is
-//! queued, and that the loop goes on meanwhile. Nothing here leaves the host: names are those of the hosts file, or
-//! such as no server could be asked for.
+//! Name lookup, R285–R288: what is asked on the pool, what is known without asking, what is refused
+//! before anything is queued, and that the loop goes on meanwhile. Nothing here leaves the host:
+//! names are those of the hosts file, or such as no server could be asked for.
 //!
 //! Ours differs in R285 (there is no synchronous call; `std` has one).
 
@@ -94,8 +94,8 @@ fn r286_bad_input_is_refused_before_anything_is_queued() {
     assert_eq!((stats.threads, stats.started, stats.queued), (0, 0, 0));
 }
 
-/// The dots of other scripts make an address of it, which the resolver knows; the other names are too long for any. The
-/// conversion itself is tested beside its code.
+/// The dots of other scripts make an address of it, which the resolver knows; the other names are
+/// too long for any. The conversion itself is tested beside its code.
 #[test]
 fn r286_names_in_other_scripts_are_converted() {
     let (mut event_loop, pool) = with_pool(1);
@@ -106,7 +106,8 @@ fn r286_names_in_other_scripts_are_converted() {
             let addresses = lookup_host(format!("{host}:80")).await.unwrap();
             assert_eq!(addresses.len(), 1);
         }
-        // Asked for, although it is longer than that in the form of this file, and refused without asking a server.
+        // Asked for, although it is longer than that in the form of this file, and refused without
+        // asking a server.
         let long = "語".repeat(100);
         let error = lookup_host((&*long, 80)).await.unwrap_err();
         assert!(error.to_string().contains(&long), "{error}");

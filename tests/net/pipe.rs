@@ -1,4 +1,5 @@
-//! The ends of pipes, R196 and R206: what they carry, how they end, which mode their descriptors are in.
+//! The ends of pipes, R196 and R206: what they carry, how they end, which mode their descriptors
+//! are in.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -213,7 +214,8 @@ fn named_pipes_are_pipes() {
     });
 }
 
-/// Bytes that are there are read without an event, the short read that empties the pipe is the last before the wait.
+/// Bytes that are there are read without an event, the short read that empties the pipe is the last
+/// before the wait.
 #[test]
 fn a_waiting_reader_is_woken_in_the_poll_phase_and_keeps_the_loop_alive() {
     let (mut event_loop, handle, trace) = paused();

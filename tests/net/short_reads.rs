@@ -1,4 +1,5 @@
-//! Reads that return less than they were asked for although there is more: the rest arrives without another event.
+//! Reads that return less than they were asked for although there is more: the rest arrives without
+//! another event.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use crate::pty_util;

@@ -1,7 +1,9 @@
-//! TCP connections as a program uses them: connect, accept, read, write, half-close, split, copy, the `try_` calls,
-//! vectored calls, options, the ways in and out of the standard library, reset, close and drop.
+//! TCP connections as a program uses them: connect, accept, read, write, half-close, split, copy,
+//! the `try_` calls, vectored calls, options, the ways in and out of the standard library, reset,
+//! close and drop.
 //!
-//! The rules of libuv are in `tcp_rules.rs`, what goes wrong in `tcp_faults.rs`, other programs in `tcp_peers.rs`.
+//! The rules of libuv are in `tcp_rules.rs`, what goes wrong in `tcp_faults.rs`, other programs in
+//! `tcp_peers.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -115,7 +117,8 @@ fn an_accept_that_is_given_up_loses_no_connection() {
     });
 }
 
-/// Who gives a connect up leaves no socket behind: the listener finds a connection that has ended already, or none.
+/// Who gives a connect up leaves no socket behind: the listener finds a connection that has ended
+/// already, or none.
 #[test]
 fn a_connect_that_is_given_up_closes_its_socket() {
     run(async {
@@ -578,7 +581,8 @@ fn a_reset_is_an_error_for_the_peer() {
     });
 }
 
-/// Closed in the poll phase, the stream is gone for its peer at once, and reported in the closing phase of the turn.
+/// Closed in the poll phase, the stream is gone for its peer at once, and reported in the closing
+/// phase of the turn.
 #[test]
 fn close_now_is_reported_in_the_closing_phase() {
     let mut event_loop = EventLoop::new().unwrap();

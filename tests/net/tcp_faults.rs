@@ -1,5 +1,5 @@
-//! TCP when things go wrong or get large: peers that reset, stall or trickle, many connections, descriptors that are
-//! used again within a batch or closed behind our back, a storm of signals.
+//! TCP when things go wrong or get large: peers that reset, stall or trickle, many connections,
+//! descriptors that are used again within a batch or closed behind our back, a storm of signals.
 #![cfg(unix)]
 
 use std::cell::{Cell, RefCell};
@@ -90,7 +90,8 @@ fn a_half_open_peer_is_found_out_by_writing() {
     });
 }
 
-/// 100 clients that send their request a byte at a time do not keep one from being served that sends it whole.
+/// 100 clients that send their request a byte at a time do not keep one from being served that
+/// sends it whole.
 #[test]
 fn slow_clients_leave_a_quick_one_its_turn() {
     const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
@@ -266,8 +267,9 @@ fn hold_idle_clients(address: net::SocketAddr) {
     }
 }
 
-/// libuv's `tcp_close_accept`. Two sockets have an event in one batch. Who comes first closes both and opens two
-/// connections, which get the descriptors, and the places in the loop, of the old ones; they see nothing of them.
+/// libuv's `tcp_close_accept`. Two sockets have an event in one batch. Who comes first closes both
+/// and opens two connections, which get the descriptors, and the places in the loop, of the old
+/// ones; they see nothing of them.
 ///
 /// In a process of its own, because other tests open and close descriptors, too.
 #[test]
@@ -284,7 +286,8 @@ fn a_descriptor_used_again_in_the_batch_sees_nothing_of_its_past() {
 
 async fn reuse_descriptors_in_a_batch() {
     let (old, mut theirs): (Vec<_>, Vec<_>) = (0..2).map(|_| half_std_pair()).unzip();
-    // Takes the number that the pairs' own listeners had, so that none lower than those of the old ones is free.
+    // Takes the number that the pairs' own listeners had, so that none lower than those of the old
+    // ones is free.
     let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let numbers = |streams: &[TcpStream]| {
@@ -330,8 +333,8 @@ async fn reuse_descriptors_in_a_batch() {
     }
 }
 
-/// A descriptor that somebody closed behind our back: attempts fail, and the loop serves the others. Who waits already
-/// hears nothing, as from libuv: the system does not tell.
+/// A descriptor that somebody closed behind our back: attempts fail, and the loop serves the
+/// others. Who waits already hears nothing, as from libuv: the system does not tell.
 #[test]
 fn a_descriptor_closed_behind_our_back_is_an_error() {
     let test = "a_descriptor_closed_behind_our_back_is_an_error";
@@ -369,7 +372,8 @@ fn close_behind_its_back(stream: &net::TcpStream) {
     assert_eq!(unsafe { libc::close(stream.as_raw_fd()) }, 0);
 }
 
-/// A signal every few microseconds, whose handler does nothing: system calls are interrupted all the time.
+/// A signal every few microseconds, whose handler does nothing: system calls are interrupted all
+/// the time.
 #[test]
 fn a_storm_of_signals_disturbs_nothing() {
     let test = "a_storm_of_signals_disturbs_nothing";

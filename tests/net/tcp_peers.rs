@@ -1,5 +1,5 @@
-//! TCP with other programs at the other end, over IPv4 and IPv6: Python's standard library, `curl`, `nc` and `socat`. Each
-//! test says so and passes where the program is missing.
+//! TCP with other programs at the other end, over IPv4 and IPv6: Python's standard library, `curl`,
+//! `nc` and `socat`. Each test says so and passes where the program is missing.
 #![cfg(unix)]
 
 use crate::peer_util::{answer_in_capitals, output, serve, start, start_with};

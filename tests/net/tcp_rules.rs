@@ -1,10 +1,11 @@
-//! libuv's rules for streams (R127–R182) and TCP (R183–R192), as far as they apply to streams that are futures, and the
-//! tests libuv has for them. `LIBUV.md` says which do not apply and why.
+//! libuv's rules for streams (R127–R182) and TCP (R183–R192), as far as they apply to streams that
+//! are futures, and the tests libuv has for them. `LIBUV.md` says which do not apply and why.
 //!
-//! Ours differs in what follows from futures: nothing is queued inside a stream, so a write that has not begun is taken
-//! back by dropping it (R146, R147, R154); a reader takes what there is without a limit (R129) and gets the end in the
-//! turn of the last bytes (R138); an error of `accept` is returned (R180); an address in use is reported by `bind`
-//! (R185); a second shutdown is no error (R158).
+//! Ours differs in what follows from futures: nothing is queued inside a stream, so a write that
+//! has not begun is taken back by dropping it (R146, R147, R154); a reader takes what there is
+//! without a limit (R129) and gets the end in the turn of the last bytes (R138); an error of
+//! `accept` is returned (R180); an address in use is reported by `bind` (R185); a second shutdown
+//! is no error (R158).
 #![cfg(unix)]
 
 use std::cell::Cell;
@@ -181,7 +182,8 @@ fn r139_one_event_serves_the_reader_first() {
     });
 }
 
-/// libuv's `tcp_read_stop` and `tcp_read_stop_start`: a read that is given up, however often, takes no byte with it.
+/// libuv's `tcp_read_stop` and `tcp_read_stop_start`: a read that is given up, however often, takes
+/// no byte with it.
 #[test]
 fn r140_a_read_that_is_given_up_loses_nothing() {
     run(async {
@@ -202,7 +204,8 @@ fn r140_a_read_that_is_given_up_loses_nothing() {
     });
 }
 
-/// libuv's `tcp_unexpected_read`: bytes that nobody reads neither wake anybody nor make the loop turn.
+/// libuv's `tcp_unexpected_read`: bytes that nobody reads neither wake anybody nor make the loop
+/// turn.
 #[test]
 fn r141_what_nobody_reads_makes_no_turns() {
     let (mut event_loop, handle, trace) = paused();
@@ -278,7 +281,8 @@ fn libuv_tcp_oob_with_bytes_behind_it() {
 
 // Writing.
 
-/// Tried at once, and what is known at once is no callback: the write is over when the call returns.
+/// Tried at once, and what is known at once is no callback: the write is over when the call
+/// returns.
 #[test]
 fn r143_a_write_is_tried_at_once() {
     run(async {
@@ -400,8 +404,8 @@ fn r154_a_write_that_is_given_up_has_sent_nothing() {
     });
 }
 
-/// A write of a part, because the list of buffers was cut, is no sign of a full socket; and a read so cut none of an
-/// empty one.
+/// A write of a part, because the list of buffers was cut, is no sign of a full socket; and a read
+/// so cut none of an empty one.
 #[test]
 fn r155_a_long_list_of_buffers_goes_on() {
     run(async {
@@ -423,7 +427,8 @@ fn r155_a_long_list_of_buffers_goes_on() {
     });
 }
 
-/// libuv's `tcp_ref4`: who waits to write holds the loop although the stream is unref'd; who waits to read does not.
+/// libuv's `tcp_ref4`: who waits to write holds the loop although the stream is unref'd; who waits
+/// to read does not.
 #[test]
 fn r156_a_write_holds_the_loop_although_the_stream_is_unrefd() {
     let mut event_loop = EventLoop::new().unwrap();
@@ -453,7 +458,8 @@ fn r156_a_write_holds_the_loop_although_the_stream_is_unrefd() {
 
 // Shutdown.
 
-/// libuv's `shutdown_twice`, and ours differs: the second says what the system says, which is nothing.
+/// libuv's `shutdown_twice`, and ours differs: the second says what the system says, which is
+/// nothing.
 #[test]
 fn r158_a_second_shutdown_is_no_error_while_connected() {
     run(async {
@@ -470,8 +476,8 @@ fn r158_a_second_shutdown_is_no_error_while_connected() {
     });
 }
 
-/// libuv's `shutdown_eof`, `tcp_shutdown_after_write`: what was written arrives before the end, and the other direction
-/// goes on.
+/// libuv's `shutdown_eof`, `tcp_shutdown_after_write`: what was written arrives before the end, and
+/// the other direction goes on.
 #[test]
 fn r160_r162_the_end_comes_after_what_was_written() {
     run(async {
@@ -554,8 +560,8 @@ fn r163_a_connect_ends_in_the_poll_phase() {
     }
 }
 
-/// An error that the call itself returns comes without a turn: TCP to a broadcast address, a wrong family. A refusal
-/// takes the way through the loop.
+/// An error that the call itself returns comes without a turn: TCP to a broadcast address, a wrong
+/// family. A refusal takes the way through the loop.
 #[test]
 fn r165_an_immediate_error_is_returned_at_once() {
     run(async {
@@ -573,8 +579,8 @@ fn r165_an_immediate_error_is_returned_at_once() {
     });
 }
 
-/// libuv's `connection_fail`, `tcp_local_connect_timeout`, `tcp6_local_connect_timeout`: refused, by an answer and not
-/// by a timeout. A failed connect leaves no handle to close.
+/// libuv's `connection_fail`, `tcp_local_connect_timeout`, `tcp6_local_connect_timeout`: refused,
+/// by an answer and not by a timeout. A failed connect leaves no handle to close.
 #[test]
 fn r167_a_refused_connect_fails_once() {
     run(async {
@@ -609,8 +615,8 @@ fn r170_the_unspecified_address_is_the_local_host() {
     });
 }
 
-/// libuv's `tcp_connect6_link_local`, in a network of its own, with one link-local address on its one interface. Where such
-/// a network cannot be made, the test says so and passes.
+/// libuv's `tcp_connect6_link_local`, in a network of its own, with one link-local address on its
+/// one interface. Where such a network cannot be made, the test says so and passes.
 #[cfg(target_os = "linux")]
 #[test]
 fn r171_libuv_tcp_connect6_link_local() {
@@ -651,8 +657,9 @@ fn r171_libuv_tcp_connect6_link_local() {
     }));
 }
 
-/// A listener whose queue is full: the system neither accepts nor refuses. libuv's `tcp_connect_timeout` and
-/// `tcp_close_while_connecting`: the connect that hangs is given up by dropping it, and timers go on.
+/// A listener whose queue is full: the system neither accepts nor refuses. libuv's
+/// `tcp_connect_timeout` and `tcp_close_while_connecting`: the connect that hangs is given up by
+/// dropping it, and timers go on.
 #[cfg(target_os = "linux")]
 #[test]
 fn r172_a_full_backlog_makes_a_connect_wait_and_it_can_be_given_up() {
@@ -728,8 +735,8 @@ fn r175_one_connection_is_accepted_a_turn() {
     }
 }
 
-/// Ours: a connection is taken from the system's queue when somebody accepts it. libuv's `delayed_accept`: until then
-/// it waits there, with what it has sent, and makes no turns.
+/// Ours: a connection is taken from the system's queue when somebody accepts it. libuv's
+/// `delayed_accept`: until then it waits there, with what it has sent, and makes no turns.
 #[test]
 fn r176_r177_a_connection_waits_until_it_is_accepted() {
     let (mut event_loop, handle, trace) = paused();
@@ -803,7 +810,8 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
             // The listener goes on, and the reserve is there for another time.
             serve().await;
             turn_away().await;
-            // So little is allowed that the reserve cannot be taken back: the next connection that is served restores it.
+            // So little is allowed that the reserve cannot be taken back: the next connection that
+            // is served restores it.
             let client = TcpStream::connect(address).await.unwrap();
             setrlimit(Resource::Nofile, limit(0)).unwrap();
             listener.accept().await.unwrap_err();
@@ -816,8 +824,9 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
     }));
 }
 
-/// Not even the reserve could be opened: the listener rests after each error, so that a server that goes on regardless
-/// leaves the processor to others. When there are descriptors again, the connection is served.
+/// Not even the reserve could be opened: the listener rests after each error, so that a server that
+/// goes on regardless leaves the processor to others. When there are descriptors again, the
+/// connection is served.
 #[test]
 fn r179_out_of_descriptors_a_server_that_goes_on_does_not_spin() {
     let test = "r179_out_of_descriptors_a_server_that_goes_on_does_not_spin";
@@ -953,8 +962,8 @@ fn r184_v6_only_leaves_v4_alone() {
     });
 }
 
-/// libuv's `tcp_bind_error_addrinuse_listen`, `tcp_bind_error_addrinuse_connect`, `tcp_bind6_error_addrinuse`; ours: the
-/// call that binds reports it.
+/// libuv's `tcp_bind_error_addrinuse_listen`, `tcp_bind_error_addrinuse_connect`,
+/// `tcp_bind6_error_addrinuse`; ours: the call that binds reports it.
 #[test]
 fn r185_an_address_in_use_is_reported_by_bind() {
     run(async {
@@ -977,8 +986,9 @@ fn r185_an_address_in_use_is_reported_by_bind() {
     });
 }
 
-/// libuv's `tcp_bind_error_addrnotavail_1` and `_2`, `tcp_bind6_error_addrnotavail`, `tcp_bind_error_inval`,
-/// `tcp_bind6_error_inval`, `tcp_create_early_bad_bind`, `tcp_create_early`.
+/// libuv's `tcp_bind_error_addrnotavail_1` and `_2`, `tcp_bind6_error_addrnotavail`,
+/// `tcp_bind_error_inval`, `tcp_bind6_error_inval`, `tcp_create_early_bad_bind`,
+/// `tcp_create_early`.
 #[test]
 fn r186_bind_says_what_is_wrong_with_an_address() {
     let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
@@ -1059,7 +1069,8 @@ fn r188_keepalive_refuses_nothing_at_all() {
     });
 }
 
-/// libuv's `tcp_close_reset_*`: either end, also after a shutdown of writing, which is not refused here.
+/// libuv's `tcp_close_reset_*`: either end, also after a shutdown of writing, which is not refused
+/// here.
 #[test]
 fn r189_a_reset_is_seen_as_one() {
     for (client_resets, shut_before) in [(true, false), (true, true), (false, false), (false, true)]
@@ -1092,7 +1103,8 @@ fn r189_a_reset_is_seen_as_one() {
     }
 }
 
-/// libuv's `tcp_open`, `tcp_open_bound`, `tcp_open_connected`, `tcp_write_ready`: sockets that were made elsewhere.
+/// libuv's `tcp_open`, `tcp_open_bound`, `tcp_open_connected`, `tcp_write_ready`: sockets that were
+/// made elsewhere.
 #[test]
 fn r190_a_foreign_socket_is_as_good_as_ours() {
     run(async {
@@ -1128,8 +1140,9 @@ fn r192_buffer_sizes_are_read_back_doubled() {
 
 // Closing.
 
-/// Also libuv's `tcp_close`, `tcp_write_queue_order`, and ours differs: a task whose stream was closed is not called
-/// back with a cancelled write or read; it owns the stream, so it is gone itself.
+/// Also libuv's `tcp_close`, `tcp_write_queue_order`, and ours differs: a task whose stream was
+/// closed is not called back with a cancelled write or read; it owns the stream, so it is gone
+/// itself.
 #[test]
 fn r110_r111_a_close_reports_only_the_close() {
     let mut event_loop = EventLoop::new().unwrap();
@@ -1176,7 +1189,8 @@ fn libuv_tcp_close_after_read_timeout() {
     });
 }
 
-/// libuv's `tcp_write_in_read_cb_backend_timeout`: a write that was done at once leaves nothing to poll for.
+/// libuv's `tcp_write_in_read_cb_backend_timeout`: a write that was done at once leaves nothing to
+/// poll for.
 #[test]
 fn libuv_tcp_write_in_read_cb_backend_timeout() {
     let mut event_loop = EventLoop::new().unwrap();

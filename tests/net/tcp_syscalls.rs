@@ -1,4 +1,5 @@
-//! What an echo costs in system calls: one read and one write on either side, and no wait without an event.
+//! What an echo costs in system calls: one read and one write on either side, and no wait without
+//! an event.
 //!
 //! The test runs itself under `strace`; where there is none, it says so and passes.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
@@ -13,7 +14,8 @@ use phaseloop::spawn;
 
 const ROUNDS: usize = 1000;
 
-/// Calls that are none of the echo's: setting up, the test harness. A round more or less would show.
+/// Calls that are none of the echo's: setting up, the test harness. A round more or less would
+/// show.
 const SLACK: usize = 100;
 
 fn echo() {

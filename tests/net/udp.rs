@@ -1,10 +1,11 @@
-//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; errors of the system as they are. Batches
-//! are in `udp_batch.rs`.
+//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; errors of the system
+//! as they are. Batches are in `udp_batch.rs`.
 //!
-//! Ours differs: a socket exists and is bound from the start (R216). Receiving is a future (R217, R219, R221, R234), which
-//! takes what is there at once, so that a task may go on until nothing waits (R218). A send is tried at once and ends with
-//! the attempt, nothing is queued (R223–R226, R229). What is sent to an address over a
-//! connected socket is up to the system (R228). The system's error queue is not read (R232).
+//! Ours differs: a socket exists and is bound from the start (R216). Receiving is a future (R217,
+//! R219, R221, R234), which takes what is there at once, so that a task may go on until nothing
+//! waits (R218). A send is tried at once and ends with the attempt, nothing is queued (R223–R226,
+//! R229). What is sent to an address over a connected socket is up to the system (R228). The
+//! system's error queue is not read (R232).
 #![cfg(all(unix, feature = "net"))]
 
 use std::cell::Cell;

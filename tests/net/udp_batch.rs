@@ -1,8 +1,8 @@
-//! UDP in batches, R220, R222, R224, R225, R227: many datagrams are received and sent together, each with its address; what
-//! is not sent stays, an error belongs to one datagram.
+//! UDP in batches, R220, R222, R224, R225, R227: many datagrams are received and sent together,
+//! each with its address; what is not sent stays, an error belongs to one datagram.
 //!
-//! Ours differs from libuv: a batch is a value with room of its own (R222), as large as one likes (R224), and knows what
-//! was sent (R227).
+//! Ours differs from libuv: a batch is a value with room of its own (R222), as large as one likes
+//! (R224), and knows what was sent (R227).
 #![cfg(all(unix, feature = "net"))]
 
 use std::future::poll_fn;

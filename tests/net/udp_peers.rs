@@ -1,5 +1,5 @@
-//! UDP with other programs at the other end, over IPv4 and IPv6: Python's standard library, `nc` and `socat`. Each test says
-//! so and passes where the program is missing.
+//! UDP with other programs at the other end, over IPv4 and IPv6: Python's standard library, `nc`
+//! and `socat`. Each test says so and passes where the program is missing.
 #![cfg(all(unix, feature = "net"))]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -89,7 +89,8 @@ with Server((sys.argv[1], 0), Reverse) as server:
     });
 }
 
-/// They send what they read as a datagram and print what comes back. There is no end, so they are ended.
+/// They send what they read as a datagram and print what comes back. There is no end, so they are
+/// ended.
 #[test]
 fn nc_and_socat_are_answered() {
     run(async {
@@ -113,7 +114,8 @@ fn nc_and_socat_are_answered() {
     });
 }
 
-/// Joins a group at an interface and answers each datagram; for what it is told to, it sends to the group itself.
+/// Joins a group at an interface and answers each datagram; for what it is told to, it sends to the
+/// group itself.
 const MEMBER: &str = "
 import socket, struct, sys
 group, interface, index = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -162,7 +164,8 @@ fn groups_are_shared_with_python() {
     });
 }
 
-/// Over an interface that has link-local addresses, if there is one: the loopback interface has no route for groups.
+/// Over an interface that has link-local addresses, if there is one: the loopback interface has no
+/// route for groups.
 #[test]
 fn groups_of_ipv6_are_shared_with_python() {
     const GROUP: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0x1234, 0x77);

@@ -1,8 +1,9 @@
-//! Unix streams and listeners, R193–R198, R206 and R207: names with and without a file, what is removed in the end, errors
-//! in the pending phase.
+//! Unix streams and listeners, R193–R198, R206 and R207: names with and without a file, what is
+//! removed in the end, errors in the pending phase.
 //!
-//! Ours differs: a missing directory is reported as such (R194); a name is never cut, and an empty one is refused (R195);
-//! a name is returned as a value of its own size (R197); permissions are those of the file, set as of any other (R198).
+//! Ours differs: a missing directory is reported as such (R194); a name is never cut, and an empty
+//! one is refused (R195); a name is returned as a value of its own size (R197); permissions are
+//! those of the file, set as of any other (R198).
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use std::cell::Cell;

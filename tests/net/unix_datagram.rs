@@ -1,5 +1,5 @@
-//! Unix datagrams: each send is one receive, in order; a path ends with its socket (R193–R195 as for listeners), and a send
-//! that finds no room waits for it.
+//! Unix datagrams: each send is one receive, in order; a path ends with its socket (R193–R195 as
+//! for listeners), and a send that finds no room waits for it.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use std::fs;

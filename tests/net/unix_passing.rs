@@ -1,8 +1,9 @@
-//! Descriptors over Unix streams, R199–R205: sockets, pipes and files, within the process and to a child and back.
+//! Descriptors over Unix streams, R199–R205: sockets, pipes and files, within the process and to a
+//! child and back.
 //!
-//! Ours differs: every stream carries descriptors, and only a borrowed one, which is open, can be sent (R199, R201). They
-//! come as a list of owned descriptors with the bytes they were sent with, and the receiver knows what they are (R202,
-//! R203, R205).
+//! Ours differs: every stream carries descriptors, and only a borrowed one, which is open, can be
+//! sent (R199, R201). They come as a list of owned descriptors with the bytes they were sent with,
+//! and the receiver knows what they are (R202, R203, R205).
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use std::fs::File;
@@ -325,8 +326,8 @@ fn a_sender_waits_until_there_is_room() {
 
 const CHILD: &str = "PHASELOOP_TEST_PASSING";
 
-/// Runs the test named `test` once more in a process of its own, which calls `child` with one end of a stream, while this
-/// one calls `parent` with the other.
+/// Runs the test named `test` once more in a process of its own, which calls `child` with one end
+/// of a stream, while this one calls `parent` with the other.
 #[track_caller]
 fn with_child<C, P>(
     test: &str,

@@ -1,5 +1,6 @@
-//! Unix sockets with other programs at the other end, by path and by abstract name: Python's standard library, `nc`, `socat`
-//! and `curl`. Each test says so and passes where the program is missing.
+//! Unix sockets with other programs at the other end, by path and by abstract name: Python's
+//! standard library, `nc`, `socat` and `curl`. Each test says so and passes where the program is
+//! missing.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use std::fs::File;
@@ -12,8 +13,8 @@ use crate::util::files::Directory;
 use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{SocketName, UnixDatagram, UnixListener, UnixStream};
 
-/// A path and an abstract name, for us and as Python writes them: there, an abstract name begins with a zero, which no
-/// argument can, and so with an `@` here.
+/// A path and an abstract name, for us and as Python writes them: there, an abstract name begins
+/// with a zero, which no argument can, and so with an `@` here.
 fn names(directory: &Directory, test: &str) -> [(SocketName, String); 2] {
     let path = directory.path("socket");
     let name = format!("phaseloop-peers-{}-{test}", std::process::id());

@@ -1,5 +1,5 @@
-//! Event emitters and abort signals, N110–N119: the order of listeners, what happens to an emit while listeners come and
-//! go, errors that nobody hears, events that are awaited, aborts.
+//! Event emitters and abort signals, N110–N119: the order of listeners, what happens to an emit
+//! while listeners come and go, errors that nobody hears, events that are awaited, aborts.
 #![cfg(feature = "node")]
 
 use std::cell::{Cell, RefCell};

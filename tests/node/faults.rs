@@ -1,5 +1,5 @@
-//! A server of Node's while the system refuses its connections. The tests run themselves under `strace`; where there is
-//! none, they say so and pass.
+//! A server of Node's while the system refuses its connections. The tests run themselves under
+//! `strace`; where there is none, they say so and pass.
 #![cfg(all(feature = "node", target_os = "linux", not(phaseloop_portable_poller)))]
 
 use std::cell::{Cell, RefCell};
@@ -15,8 +15,8 @@ use phaseloop::node::{self, Emitter, process, set_timeout};
 /// How long a listener rests after an error that stays, in milliseconds.
 const REST: u128 = 10;
 
-/// Listens while every accept fails with `error`, and returns the texts of the errors that were emitted in 100 ms. Checks
-/// that the server has rested in between.
+/// Listens while every accept fails with `error`, and returns the texts of the errors that were
+/// emitted in 100 ms. Checks that the server has rested in between.
 fn errors_of_a_server() -> Vec<String> {
     let errors = Rc::new(RefCell::new(Vec::new()));
     let seen = errors.clone();

@@ -148,7 +148,8 @@ fn n106_a_parent_that_is_node_is_talked_to() {
         c.on('disconnect', () => console.log('disconnect', c.connected));
         c.on('exit', (code) => console.log('exit', code));
     ";
-    // `fork` puts the path of a module first, which the test harness takes for one more name to run.
+    // `fork` puts the path of a module first, which the test harness takes for one more name to
+    // run.
     let script = script.replace("fork('', [", "fork(process.env.CHILD, [");
     let output = StdCommand::new("node")
         .args(["-e", &script])

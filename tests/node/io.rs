@@ -1,5 +1,5 @@
-//! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what the ported programs show:
-//! failures, names, what waits for a connection, what nobody reads.
+//! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what
+//! the ported programs show: failures, names, what waits for a connection, what nobody reads.
 #![cfg(all(unix, feature = "node"))]
 
 use std::cell::{Cell, RefCell};
@@ -407,7 +407,8 @@ fn a_child_that_nobody_holds_is_closed_after_its_end() {
     let log = Log::default();
     let said = log.clone();
     let exit = run(async move {
-        // The one that is started in the background keeps the pipe open after the end of its parent.
+        // The one that is started in the background keeps the pipe open after the end of its
+        // parent.
         let child = spawn("sh", ["-c", "sleep 0.05 & exit 3"]);
         let exited = said.clone();
         child.on(EXIT, move |exit| exited.say(exit.code.unwrap()));

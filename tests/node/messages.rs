@@ -1,4 +1,5 @@
-//! Message ports and workers, N130–N132: posting order, visits, closing, ports that move to another thread.
+//! Message ports and workers, N130–N132: posting order, visits, closing, ports that move to another
+//! thread.
 #![cfg(feature = "node")]
 
 use std::cell::{Cell, RefCell};

@@ -148,7 +148,8 @@ fn a_loop_can_run_another_program_after_an_exit() {
     assert_eq!(event_loop.block_on(async { 5 }), 5);
 }
 
-/// N82: as in Node, the code is 1 whatever was set before, and what the listeners of the end make of it.
+/// N82: as in Node, the code is 1 whatever was set before, and what the listeners of the end make
+/// of it.
 #[test]
 fn n082_what_nobody_catches_ends_the_program_with_1() {
     let boom = |trace: &Trace| {

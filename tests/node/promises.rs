@@ -1,5 +1,5 @@
-//! Promises: what becomes of them, and who is told. How many microtasks they take is tested by the programs of
-//! `conformance`.
+//! Promises: what becomes of them, and who is told. How many microtasks they take is tested by the
+//! programs of `conformance`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -274,7 +274,8 @@ fn n023_a_handler_in_the_same_drain_is_in_time() {
     assert_eq!(trace, "handled !never");
 }
 
-/// N23: the look at rejections waits while ticks and microtasks go on, and does not keep the drain from either.
+/// N23: the look at rejections waits while ticks and microtasks go on, and does not keep the drain
+/// from either.
 #[test]
 fn n023_rejections_are_looked_at_when_both_lanes_are_empty() {
     fn tick(trace: Trace, left: u32) {

@@ -1,5 +1,6 @@
-//! What a program has of its system: files as streams, standard streams, signals, programs that are run to their end, errors in
-//! Node's words. Traces and texts are those that Node 20 prints for the same programs.
+//! What a program has of its system: files as streams, standard streams, signals, programs that are
+//! run to their end, errors in Node's words. Traces and texts are those that Node 20 prints for the
+//! same programs.
 #![cfg(all(unix, feature = "node"))]
 
 use crate::util;
@@ -61,7 +62,8 @@ fn trace(main: impl FnOnce(Log)) -> String {
     log.take()
 }
 
-/// N142: written before it is open, the file has it all; `open` and `ready` come together, `close` after the file is closed.
+/// N142: written before it is open, the file has it all; `open` and `ready` come together, `close`
+/// after the file is closed.
 #[test]
 fn n142_a_write_stream_opens_writes_finishes_and_closes() {
     let path = scratch("write-stream");

@@ -1,5 +1,5 @@
-//! Node's timers and immediates: odd input, panics, and what outlives what. Their order is tested by the programs of
-//! `conformance`.
+//! Node's timers and immediates: odd input, panics, and what outlives what. Their order is tested
+//! by the programs of `conformance`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Channels between parents and children: whole messages, descriptors with them, backpressure, the end. Libuv's tests of
-//! IPC, once more over a channel.
+//! Channels between parents and children: whole messages, descriptors with them, backpressure, the
+//! end. Libuv's tests of IPC, once more over a channel.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
 use crate::util;
@@ -236,7 +236,8 @@ fn a_receive_keeps_the_loop_alive_unless_unrefd() {
 
 const MARK: &str = "PHASELOOP_TEST_CHANNEL";
 
-/// Starts the test named so as a child with a channel. `None` in that child, once `body` has run on its channel.
+/// Starts the test named so as a child with a channel. `None` in that child, once `body` has run on
+/// its channel.
 fn with_child<F: Future<Output = ()>>(
     test: &str,
     body: impl FnOnce(Channel) -> F,

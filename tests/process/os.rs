@@ -131,7 +131,8 @@ fn libuv_get_group() {
     assert_eq!(error.to_string(), "there is no group 4000000000");
 }
 
-/// In processes of their own, for their environment. R334 and R335 are about buffers; a path has its own size here.
+/// In processes of their own, for their environment. R334 and R335 are about buffers; a path has
+/// its own size here.
 #[test]
 fn r334_r335_libuv_homedir() {
     let test = "r334_r335_libuv_homedir";

@@ -1,4 +1,5 @@
-//! Errors of sockets say what was tried and on which address, keep the system's kind, and do not lose its number.
+//! Errors of sockets say what was tried and on which address, keep the system's kind, and do not
+//! lose its number.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};

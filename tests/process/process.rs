@@ -1,4 +1,5 @@
-//! Child processes, R252–R269 and N102: how they start, who is told of their end and when, signals, liveness.
+//! Child processes, R252–R269 and N102: how they start, who is told of their end and when, signals,
+//! liveness.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
 use std::cell::{Cell, RefCell};
@@ -122,7 +123,8 @@ fn libuv_spawn_fails_check_for_waitpid_cleanup() {
     });
 }
 
-/// How many children of this process are zombies, those of the other tests excepted: they have names of their own.
+/// How many children of this process are zombies, those of the other tests excepted: they have
+/// names of their own.
 fn zombies() -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").unwrap();
@@ -262,7 +264,8 @@ fn libuv_spawn_stdout_and_stdin_and_stdio_over_pipes() {
     });
 }
 
-/// Larger than the buffer of a pipe, on both streams, in turns: neither fills up for want of a reader.
+/// Larger than the buffer of a pipe, on both streams, in turns: neither fills up for want of a
+/// reader.
 #[test]
 fn output_larger_than_the_pipes_on_both_streams() {
     block_on(async {

@@ -1,7 +1,8 @@
-//! What a child finds open, R261–R264, and who it is, R267: standard descriptors, descriptors at chosen numbers, users and
-//! groups.
+//! What a child finds open, R261–R264, and who it is, R267: standard descriptors, descriptors at
+//! chosen numbers, users and groups.
 //!
-//! Ours differs: standard descriptors that are not set are inherited, as with the standard library, and pipes are pipes.
+//! Ours differs: standard descriptors that are not set are inherited, as with the standard library,
+//! and pipes are pipes.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
 use std::collections::BTreeSet;
@@ -103,7 +104,8 @@ fn libuv_spawn_same_stdout_stderr() {
     });
 }
 
-/// The test's own standard error is a pipe; its child's output goes there, its errors to where the test's output goes.
+/// The test's own standard error is a pipe; its child's output goes there, its errors to where the
+/// test's output goes.
 #[test]
 fn r263_libuv_spawn_stdout_and_stderr_to_file_swap_and_file2() {
     let test = "r263_libuv_spawn_stdout_and_stderr_to_file_swap_and_file2";
@@ -280,7 +282,8 @@ fn bad_numbers() {
     });
 }
 
-/// A program that cannot be loaded is reported although the numbers are those that the report would have got.
+/// A program that cannot be loaded is reported although the numbers are those that the report would
+/// have got.
 #[test]
 fn a_failed_start_is_reported_with_every_low_number_chosen() {
     let test = "a_failed_start_is_reported_with_every_low_number_chosen";
@@ -301,7 +304,8 @@ fn a_failed_start_is_reported_with_every_low_number_chosen() {
     child.map(assert_passed);
 }
 
-/// R264, libuv's `spawn_fs_open`: nothing that is open here is open there, while other threads open and start as well.
+/// R264, libuv's `spawn_fs_open`: nothing that is open here is open there, while other threads open
+/// and start as well.
 #[test]
 fn r264_libuv_spawn_fs_open_nothing_is_inherited_by_accident() {
     fn numbers(text: &str) -> BTreeSet<i32> {

@@ -1,4 +1,5 @@
-//! Many children at once, few descriptors: each end is seen once, nothing stays behind. Each test has a process of its own.
+//! Many children at once, few descriptors: each end is seen once, nothing stays behind. Each test
+//! has a process of its own.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
 use std::collections::BTreeSet;

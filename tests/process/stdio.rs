@@ -1,4 +1,5 @@
-//! Standard streams of every kind, R215 and R209: read and written without blocking the loop, their mode left alone.
+//! Standard streams of every kind, R215 and R209: read and written without blocking the loop, their
+//! mode left alone.
 #![cfg(target_os = "linux")]
 
 use crate::pty_util;
@@ -21,8 +22,8 @@ use phaseloop::{Handle, block_on, phase, time};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 
-/// Starts the test named `test` once more in a process with these standard streams, where it runs `body` and does not
-/// return.
+/// Starts the test named `test` once more in a process with these standard streams, where it runs
+/// `body` and does not return.
 fn child(test: &str, stdin: Stdio, stdout: Stdio, body: impl FnOnce()) -> Child {
     const MARK: &str = "PHASELOOP_STDIO_CHILD";
     if std::env::var_os(MARK).is_some() {
@@ -199,7 +200,8 @@ fn through_a_tcp_socket() {
     through_sockets(test, StdioKind::Tcp, ours.into(), theirs.into());
 }
 
-/// Two lines that are there before the first read: each read returns one, and the second needs no event of its own.
+/// Two lines that are there before the first read: each read returns one, and the second needs no
+/// event of its own.
 #[test]
 fn r209_a_terminal_is_opened_again_and_keeps_its_mode() {
     let (controller, terminal) = open_pty();
@@ -271,7 +273,8 @@ fn nobody_elses_mode_changes_and_the_loop_does_not_block() {
     }
 }
 
-/// A job of the pool that has begun cannot be taken back; what it reads is for the next reader, of whatever handle.
+/// A job of the pool that has begun cannot be taken back; what it reads is for the next reader, of
+/// whatever handle.
 #[test]
 fn a_read_that_is_given_up_loses_nothing() {
     let test = "a_read_that_is_given_up_loses_nothing";

@@ -1,4 +1,5 @@
-//! Terminals on real pseudo-terminals, R208–R214: what is one, its modes and their way back, its size.
+//! Terminals on real pseudo-terminals, R208–R214: what is one, its modes and their way back, its
+//! size.
 #![cfg(all(target_os = "linux", feature = "tty"))]
 
 use crate::util;
@@ -22,7 +23,8 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, Termios, Winsize, tcgetattr, tcsetattr,
 };
 
-/// Starts the test named `test` once more in a process whose terminal this is, where it runs `body` and does not return.
+/// Starts the test named `test` once more in a process whose terminal this is, where it runs `body`
+/// and does not return.
 fn child(test: &str, terminal: OwnedFd, body: impl FnOnce()) -> Child {
     const MARK: &str = "PHASELOOP_TTY_CHILD";
     if std::env::var_os(MARK).is_some() {
@@ -338,7 +340,8 @@ fn r211_an_exit_brings_the_settings_back() {
     assert_eq!(settings(&shared), normal);
 }
 
-/// The terminal belongs to another group of processes when the process exits: that must not stop it.
+/// The terminal belongs to another group of processes when the process exits: that must not stop
+/// it.
 #[test]
 fn r211_an_exit_in_the_background_brings_the_settings_back() {
     let (controller, terminal) = open_pty();
@@ -362,7 +365,8 @@ fn r211_an_exit_in_the_background_brings_the_settings_back() {
     drop(controller);
 }
 
-/// Seen by `strace`, since a pseudo-terminal has nothing to drain; where there is none, the test says so and passes.
+/// Seen by `strace`, since a pseudo-terminal has nothing to drain; where there is none, the test
+/// says so and passes.
 #[test]
 fn r213_a_change_of_mode_does_not_wait_for_output() {
     let test = "r213_a_change_of_mode_does_not_wait_for_output";

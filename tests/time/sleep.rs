@@ -1,5 +1,6 @@
-//! `sleep`, `timeout` and `interval`: never early, also in real time; for ever beyond the range of the clock; out of the
-//! heap when dropped; and what an interval does about missed ticks. Also the difference between the two clocks.
+//! `sleep`, `timeout` and `interval`: never early, also in real time; for ever beyond the range of
+//! the clock; out of the heap when dropped; and what an interval does about missed ticks. Also the
+//! difference between the two clocks.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -73,7 +74,8 @@ fn after_long_work_a_timer_is_early_and_a_sleep_is_not() {
     assert_eq!(trace.take(), "timer@60 sleep@100");
 }
 
-/// The wait for a sleep is what is left of it, however old the cached time is; that for a timer is not (R48).
+/// The wait for a sleep is what is left of it, however old the cached time is; that for a timer is
+/// not (R48).
 #[test]
 fn the_wait_for_a_sleep_counts_from_the_real_clock() {
     let (mut event_loop, handle, _) = paused();

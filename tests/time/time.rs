@@ -1,7 +1,7 @@
 //! The loop's time, R42–R48 and N38: cached, refreshed at known points, the base of timers.
 //!
-//! Ours differs in R42/R43 (nanoseconds of the system's monotonic clock, nothing rounded) and in R46 (a run begins with
-//! a fresh time in every mode).
+//! Ours differs in R42/R43 (nanoseconds of the system's monotonic clock, nothing rounded) and in
+//! R46 (a run begins with a fresh time in every mode).
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,8 @@ fn r046_once_does_not_wait_for_what_has_passed() {
     assert_eq!(handle.turns(), 1);
 }
 
-/// A callback of the poll phase that takes 60 ms and then starts a timer of 40; returns when that fires.
+/// A callback of the poll phase that takes 60 ms and then starts a timer of 40; returns when that
+/// fires.
 fn timer_after_long_work(update_time: bool) -> String {
     let (mut event_loop, handle, trace) = paused();
     let (timer, log) = (Timer::new(&handle), trace.clone());

@@ -1,7 +1,8 @@
-//! Timer handles, R49–R70: the order of firing, the ready list of a pass, repeating, starting anew, liveness.
+//! Timer handles, R49–R70: the order of firing, the ready list of a pass, repeating, starting anew,
+//! liveness.
 //!
-//! All but one run on the paused clock. Ours differs from libuv in R52: time is counted in nanoseconds and a timer
-//! is never early.
+//! All but one run on the paused clock. Ours differs from libuv in R52: time is counted in
+//! nanoseconds and a timer is never early.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -628,7 +629,8 @@ fn libuv_timer_from_check() {
     assert_eq!(trace.take(), "prepare timer");
 }
 
-/// The drop of a replaced callback is anybody's code: here it starts the very timer that is being started.
+/// The drop of a replaced callback is anybody's code: here it starts the very timer that is being
+/// started.
 #[test]
 fn a_replaced_callback_may_restart_the_timer_in_its_drop() {
     struct Restart(std::rc::Weak<Timer>);

@@ -1,5 +1,5 @@
-//! The paused clock of the feature `test-util`: it moves by `advance`, and by itself when the loop would wait; what is
-//! due fires in order; other threads are waited for in real time.
+//! The paused clock of the feature `test-util`: it moves by `advance`, and by itself when the loop
+//! would wait; what is due fires in order; other threads are waited for in real time.
 
 use crate::util;
 use std::thread;

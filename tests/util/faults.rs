@@ -1,4 +1,5 @@
-//! Faults of the system that a test asks for: the test runs itself under `strace`, which makes system calls fail.
+//! Faults of the system that a test asks for: the test runs itself under `strace`, which makes
+//! system calls fail.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::path::PathBuf;
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::util::in_child;
 
-/// Longer than any process here takes, however busy the machine is. It is reached only when a test fails.
+/// Longer than any process here takes, however busy the machine is. It is reached only when a test
+/// fails.
 const HANGS: Duration = Duration::from_secs(120);
 
 /// Whether this is the process that runs under `strace`.
@@ -15,7 +17,8 @@ fn is_child() -> bool {
     std::env::var_os("PHASELOOP_TEST_CHILD").is_some()
 }
 
-/// Whether `strace` is installed and may trace. A test that gets `false` says so through this function, and passes.
+/// Whether `strace` is installed and may trace. A test that gets `false` says so through this
+/// function, and passes.
 pub(crate) fn can_trace() -> bool {
     if is_child() {
         return true;
@@ -38,9 +41,10 @@ pub(crate) fn log_of(test: &str) -> PathBuf {
 
 /// Runs `body` in a process of its own, in which system calls fail as `faults` say.
 ///
-/// A fault is what `strace -e inject=` takes: `write:error=EINTR:when=1` is an interruption of the first write of each
-/// thread, `accept4:error=EPERM` an error of every accept. Several calls are named as in `wait4,waitid:error=EINTR`. The
-/// test fails if a fault was not injected, if the process fails, or if it hangs.
+/// A fault is what `strace -e inject=` takes: `write:error=EINTR:when=1` is an interruption of the
+/// first write of each thread, `accept4:error=EPERM` an error of every accept. Several calls are
+/// named as in `wait4,waitid:error=EINTR`. The test fails if a fault was not injected, if the
+/// process fails, or if it hangs.
 ///
 /// `test` is the name of the calling test.
 #[track_caller]
@@ -70,7 +74,8 @@ fn with_faults_of(filter: &[&str], test: &str, faults: &[&str], body: impl FnOnc
         .iter()
         .map(|fault| format!("inject={fault}"))
         .collect();
-    // In a group of its own, which is what `end_of` kills: `strace` alone would leave the process behind.
+    // In a group of its own, which is what `end_of` kills: `strace` alone would leave the process
+    // behind.
     let mut wrapper = vec!["setsid", "strace", "-f", "-q", "--seccomp-bpf"];
     wrapper.extend(["-o", log.to_str().unwrap(), "-e", &trace]);
     for injection in &injections {

@@ -1,4 +1,5 @@
-//! What the tests share: a loop on the paused clock, a trace to compare with a literal line, and a way to be busy.
+//! What the tests share: a loop on the paused clock, a trace to compare with a literal line, and a
+//! way to be busy.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 pub(crate) mod files;
@@ -23,7 +24,8 @@ pub(crate) const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// A loop whose clock moves only when it would wait, or when a test is [`busy`]; its handle; a trace.
+/// A loop whose clock moves only when it would wait, or when a test is [`busy`]; its handle; a
+/// trace.
 pub(crate) fn paused() -> (EventLoop, LoopHandle, Trace) {
     let event_loop = Builder::new().start_paused(true).build().unwrap();
     let handle = event_loop.handle();
@@ -31,7 +33,8 @@ pub(crate) fn paused() -> (EventLoop, LoopHandle, Trace) {
     (event_loop, handle, trace)
 }
 
-/// Lets `duration` pass on the paused clock of the current loop, as a callback does that takes that long.
+/// Lets `duration` pass on the paused clock of the current loop, as a callback does that takes that
+/// long.
 pub(crate) fn busy(duration: Duration) {
     // Polled once, `advance` has moved the clock; nobody waits for the rest.
     assert!(time::advance(duration).now_or_never().is_none());
@@ -75,7 +78,8 @@ pub(crate) fn text_of(payload: &(dyn Any + Send)) -> String {
     }
 }
 
-/// The name by which a test binary knows `test`, which is in the file of the caller: `tcp::name` in `tests/net/tcp.rs`.
+/// The name by which a test binary knows `test`, which is in the file of the caller: `tcp::name` in
+/// `tests/net/tcp.rs`.
 #[track_caller]
 pub(crate) fn path_of(test: &str) -> String {
     let file = Path::new(Location::caller().file());
@@ -90,10 +94,11 @@ pub(crate) fn path_of(test: &str) -> String {
     path
 }
 
-/// Starts the test named `test`, which is in the file of the caller, once more in a process of its own.
-/// There, it runs `body`, and this function returns `None`.
+/// Starts the test named `test`, which is in the file of the caller, once more in a process of its
+/// own. There, it runs `body`, and this function returns `None`.
 ///
-/// `wrapper` is a command that gets the command line of that process as its last arguments; empty for none.
+/// `wrapper` is a command that gets the command line of that process as its last arguments; empty
+/// for none.
 #[track_caller]
 pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Option<Child> {
     const MARK: &str = "PHASELOOP_TEST_CHILD";

@@ -1,4 +1,5 @@
-//! What the tests of TCP share: connected pairs, a run that fails instead of hanging, sockets of a known state.
+//! What the tests of TCP share: connected pairs, a run that fails instead of hanging, sockets of a
+//! known state.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::future::Future;
@@ -11,7 +12,8 @@ use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::time::timeout;
 use phaseloop::{EventLoop, LoopHandle};
 
-/// Longer than anything here takes, however busy the machine is. Nothing waits for it unless a test fails.
+/// Longer than anything here takes, however busy the machine is. Nothing waits for it unless a test
+/// fails.
 const HANGS: Duration = Duration::from_secs(30);
 
 /// Runs `future` on a loop of its own; a future that hangs fails.
@@ -53,13 +55,15 @@ pub(crate) fn std_pair() -> (net::TcpStream, net::TcpStream) {
     (ours, theirs)
 }
 
-/// One end on the running loop, the other with blocking calls: small writes to it are there when they return.
+/// One end on the running loop, the other with blocking calls: small writes to it are there when
+/// they return.
 pub(crate) fn half_std_pair() -> (TcpStream, net::TcpStream) {
     let (ours, theirs) = std_pair();
     (TcpStream::from_std(ours).unwrap(), theirs)
 }
 
-/// An address on which nobody listens: somebody has it, and does not listen. Holds it as long as the socket lives.
+/// An address on which nobody listens: somebody has it, and does not listen. Holds it as long as
+/// the socket lives.
 pub(crate) fn closed_port(address: &str) -> (socket2::Socket, SocketAddr) {
     let address: SocketAddr = address.parse().unwrap();
     let domain = socket2::Domain::for_address(address);
@@ -73,7 +77,8 @@ pub(crate) fn closed_port(address: &str) -> (socket2::Socket, SocketAddr) {
 pub(crate) async fn fill(stream: &TcpStream) -> usize {
     let chunk = [7; 1 << 16];
     let mut total = 0;
-    // The peer's buffer takes its part from ours in the background, so that there may be room once more.
+    // The peer's buffer takes its part from ours in the background, so that there may be room once
+    // more.
     for _ in 0..50 {
         loop {
             match stream.try_write(&chunk) {
@@ -89,7 +94,8 @@ pub(crate) async fn fill(stream: &TcpStream) -> usize {
     total
 }
 
-/// Blocks until the system has all of these to report of the stream: the loop sees them in one event then.
+/// Blocks until the system has all of these to report of the stream: the loop sees them in one
+/// event then.
 #[cfg(unix)]
 pub(crate) fn settle(stream: &TcpStream, flags: rustix::event::PollFlags) {
     use rustix::event::{PollFd, poll};
@@ -119,7 +125,8 @@ pub(crate) fn has_ipv6() -> bool {
     has
 }
 
-/// Waits for the end of a child that [`in_child`](super::util::in_child) has started, and shows what it said if it failed.
+/// Waits for the end of a child that [`in_child`](super::util::in_child) has started, and shows
+/// what it said if it failed.
 pub(crate) fn expect_success(child: Option<Child>) {
     let Some(child) = child else { return };
     let child = child.wait_with_output().unwrap();

@@ -1,7 +1,8 @@
 //! The programs of `../programs`, each ported to Rust: the same tokens in the same order.
 //!
-//! One file an area, each with a table `PORTS`. To add a port: write its main program as an `async fn` (no `await` is
-//! needed; what runs before the first one is the main program), and name it in the table of its file:
+//! One file an area, each with a table `PORTS`. To add a port: write its main program as an `async
+//! fn` (no `await` is needed; what runs before the first one is the main program), and name it in
+//! the table of its file:
 //!
 //! ```text
 //! ports! {
@@ -10,8 +11,9 @@
 //! }
 //! ```
 //!
-//! The name is that of the program without `.js`. `tests/conformance/main.rs` runs all of them and compares with
-//! `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs one on the real clock.
+//! The name is that of the program without `.js`. `tests/conformance/main.rs` runs all of them and
+//! compares with `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs
+//! one on the real clock.
 
 mod combined;
 mod errors;

@@ -197,8 +197,8 @@ async fn rejection_ticks() {
     measure(4);
 }
 
-/// Rust has no `for await`; what it costs is a reaction that unwraps the value, then an `await`, for each element and for
-/// the end.
+/// Rust has no `for await`; what it costs is a reaction that unwraps the value, then an `await`,
+/// for each element and for the end.
 async fn for_await() {
     fn next(value: Option<u32>) -> Promise<Option<u32>> {
         Promise::resolved(value).then(|value| value)
@@ -215,8 +215,8 @@ async fn for_await() {
     measure(10);
 }
 
-/// Rust has no async generators. Asked for the next value, one runs at once up to its `yield`, which awaits the value before
-/// it hands it out; at its end it waits for nothing.
+/// Rust has no async generators. Asked for the next value, one runs at once up to its `yield`,
+/// which awaits the value before it hands it out; at its end it waits for nothing.
 async fn async_generator() {
     fn next(step: u32) -> Promise<Option<u32>> {
         let yields = |value| Promise::resolved(Some(value)).then(|value| value);

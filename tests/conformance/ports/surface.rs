@@ -1,4 +1,5 @@
-//! 300–349: what stands next to the rest of Node's surface: encodings, file options, programs with options, operators.
+//! 300–349: what stands next to the rest of Node's surface: encodings, file options, programs with
+//! options, operators.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
