@@ -325,7 +325,7 @@ impl Core {
 
     fn has_work_now(&self) -> bool {
         self.stop.get()
-            || !self.liveness.any()
+            || !self.liveness.has_keepers()
             || self.liveness.count(Keeper::Queued) > 0
             || self.liveness.count(Keeper::Closing) > 0
             || !self.idle.hooks.is_empty()

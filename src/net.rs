@@ -35,9 +35,11 @@
 //! # }
 //! ```
 
+mod accept;
 mod address;
-mod idna;
 #[macro_use]
+mod duplex;
+mod idna;
 mod tcp;
 mod udp;
 #[cfg(unix)]

@@ -185,7 +185,7 @@ impl Core {
     /// an async handle is not a message: the handle itself counts while it is open and referenced.
     // Rule R1.
     pub(crate) fn is_alive(&self) -> bool {
-        self.liveness.any() || self.has_unlisted()
+        self.liveness.has_keepers() || self.has_unlisted()
     }
 
     /// Returns whether the loop is alive for a reason that no [`Keeper`] counts.
@@ -376,7 +376,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn renew(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
+    pub(crate) fn set_entry_waker(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
         self.queue(phase).set_waker(key, waker)
     }
 }

@@ -55,14 +55,14 @@ impl Core {
         self.drain();
     }
 
-    /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put`
+    /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put_back`
     /// receives the waker before a task is polled, so that the poll finds it stored.
     #[inline(always)]
-    pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put: impl FnOnce(Waker)) {
+    pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put_back: impl FnOnce(Waker)) {
         let _span = self.probe.callback(phase);
         self.run_wake(|| {
             waker.wake_by_ref();
-            put(waker);
+            put_back(waker);
         });
     }
 

@@ -42,7 +42,7 @@ impl Liveness {
         }
     }
 
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn has_keepers(&self) -> bool {
         self.total.get() != 0
     }
 
@@ -60,12 +60,12 @@ mod tests {
         let liveness = Liveness::default();
         for (index, kind) in Keeper::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index, "`ALL` is in the order of declaration");
-            assert!(!liveness.any());
+            assert!(!liveness.has_keepers());
             liveness.add(kind);
-            assert!(liveness.any());
+            assert!(liveness.has_keepers());
             assert_eq!(liveness.count(kind), 1);
             liveness.remove(kind);
         }
-        assert!(!liveness.any());
+        assert!(!liveness.has_keepers());
     }
 }

@@ -125,7 +125,7 @@ impl Core {
         self.ask_kernel(Some(0))?;
         // On platforms where the wake-up of a signal is not an event, the call above has consumed
         // it.
-        let is_after_io_due = self.after_io.any();
+        let is_after_io_due = self.after_io.has_pending();
         if is_after_io_due || !self.events.borrow().is_empty() || self.shared.inbox.is_pending() {
             return Ok(true);
         }
@@ -194,7 +194,7 @@ impl Core {
         };
         let mut dispatched = 0;
         if let Some(waker) = waiters.take_slot() {
-            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.keep(waker));
+            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back(waker));
             dispatched += 1;
         }
         if futures > 0 {

@@ -117,7 +117,7 @@ struct Receiver {
 }
 
 impl Owner for Receiver {
-    fn shut(&self, _: &Core) {}
+    fn stop_for_good(&self, _: &Core) {}
 
     fn take_waiters(&self) -> Vec<Waker> {
         Vec::from_iter(self.waker.take())

@@ -433,7 +433,7 @@ impl<T: AsSource> Source<T> {
 
     /// Deregisters the source and closes it. The handle stays.
     pub(super) fn end(&mut self) {
-        self.state.shut(self.core.handle.core());
+        self.state.stop_for_good(self.core.handle.core());
         self.leave();
     }
 

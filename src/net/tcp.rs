@@ -1,10 +1,9 @@
 //! TCP: streams, listeners, and sockets that are configured before they connect or listen.
 
 mod keepalive;
-pub(super) mod listener;
+mod listener;
 mod socket;
-#[macro_use]
-pub(super) mod stream;
+mod stream;
 
 pub use keepalive::Keepalive;
 pub use listener::{Incoming, TcpListener};

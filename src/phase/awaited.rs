@@ -121,7 +121,7 @@ impl Future for PhaseFuture {
                 Poll::Pending
             }
             Some((handle, key)) => {
-                if handle.core().renew(self.phase, *key, cx.waker()) {
+                if handle.core().set_entry_waker(self.phase, *key, cx.waker()) {
                     return Poll::Pending;
                 }
                 Poll::Ready(())

@@ -61,7 +61,7 @@ impl Owner for Queue {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         self.is_closed.set(true);
         for listener in self.listeners.take() {
             core.after_io.parts().signals.stop(&listener);

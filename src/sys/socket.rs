@@ -179,7 +179,7 @@ mod reserve {
 
     /// Opens the reserve if it is closed. An error is ignored: without a reserve, connections wait
     /// instead of being refused.
-    pub(crate) fn keep() {
+    pub(crate) fn ensure_open() {
         let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
         if reserve.is_none() {
             *reserve = File::open("/dev/null").ok();
@@ -199,11 +199,11 @@ mod reserve {
 
 #[cfg(not(unix))]
 mod reserve {
-    pub(crate) fn keep() {}
+    pub(crate) fn ensure_open() {}
 
     pub(crate) fn with_spare<R>(_: impl FnOnce() -> R) -> Option<R> {
         None
     }
 }
 
-pub(crate) use reserve::{keep as keep_reserve, with_spare};
+pub(crate) use reserve::{ensure_open as keep_reserve, with_spare};

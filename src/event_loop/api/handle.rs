@@ -58,7 +58,7 @@ pub(crate) trait Owner {
     }
 
     /// Stops the handle for good, on its drop and its close.
-    fn shut(&self, core: &Core);
+    fn stop_for_good(&self, core: &Core);
 
     /// Takes the wakers of a closed handle. The closing phase wakes them, and their futures find
     /// the handle closed.
@@ -205,9 +205,9 @@ impl Header {
         self.owner().is_some_and(|owner| owner.is_still_due())
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         if let Some(owner) = self.owner() {
-            owner.shut(core);
+            owner.stop_for_good(core);
         }
         core.set_active(self, false);
     }
@@ -316,7 +316,7 @@ impl HandleCore {
     pub(crate) fn release(&self) {
         if self.is_owner && self.header.stage.get() != Stage::Closed {
             let core = self.handle.core();
-            self.header.shut(core);
+            self.header.stop_for_good(core);
             core.release(&self.header);
         }
     }
@@ -328,7 +328,7 @@ impl HandleCore {
             // The stage is set first: the drop of the callback may run user code that closes the
             // handle again.
             core.begin_close(&self.header);
-            self.header.shut(core);
+            self.header.stop_for_good(core);
             self.tell_waiters();
         }
         Close {

@@ -31,15 +31,15 @@ impl AfterIo {
 
     /// Returns whether there is something to deliver.
     #[inline]
-    pub(in crate::event_loop) fn any(&self) -> bool {
-        self.parts.get().is_some_and(|parts| parts.any())
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
+        self.parts.get().is_some_and(|parts| parts.has_pending())
     }
 
     /// Returns whether a signal was caught, or is left from a pass that a panic interrupted. `None`
     /// means that the loop uses none of the parts.
     #[inline]
     pub(in crate::event_loop) fn has_caught(&self) -> Option<bool> {
-        self.parts.get().map(|parts| parts.signals.any())
+        self.parts.get().map(|parts| parts.signals.has_pending())
     }
 
     /// Returns whether a panic left events that were not delivered.
@@ -76,8 +76,8 @@ impl AfterIo {
 
 impl Subscribers {
     #[inline(never)]
-    fn any(&self) -> bool {
-        self.watches.any() || self.signals.any() || self.children.any()
+    fn has_pending(&self) -> bool {
+        self.watches.has_pending() || self.signals.has_pending() || self.children.has_pending()
     }
 }
 
@@ -105,8 +105,12 @@ impl Core {
             signals,
             children,
         } = self.after_io.parts();
-        let watched = if watches.any() { self.run_watches() } else { 0 };
-        if !caught && !children.any() {
+        let watched = if watches.has_pending() {
+            self.run_watches()
+        } else {
+            0
+        };
+        if !caught && !children.has_pending() {
             return watched;
         }
         // All events are collected before the first is delivered, so that user code cannot change

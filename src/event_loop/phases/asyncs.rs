@@ -34,7 +34,7 @@ impl Owner for AsyncState {
         Some(&self.callback)
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.asyncs.remove(self);
         self.callback.clear();
     }

@@ -166,7 +166,7 @@ impl Owner for ChildState {
     }
 
     /// Closes the handle. The child process continues, and the loop reaps it in the background.
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         self.abandon(core);
     }
 
@@ -196,7 +196,7 @@ pub(crate) struct Children {
 
 impl Children {
     /// Returns whether there is something to collect or to deliver.
-    pub(in crate::event_loop) fn any(&self) -> bool {
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
         self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
     }
 

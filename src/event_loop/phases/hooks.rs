@@ -44,7 +44,7 @@ impl Owner for HookState {
         Some(&self.callback)
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.hooks(self.phase).stop(self);
         self.callback.clear();
     }

@@ -8,7 +8,7 @@ pub(crate) struct Children;
 
 impl Children {
     #[inline]
-    pub(in crate::event_loop) fn any(&self) -> bool {
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
         false
     }
 

@@ -7,7 +7,7 @@ pub(crate) struct Signals;
 
 impl Signals {
     #[inline]
-    pub(in crate::event_loop) fn any(&self) -> bool {
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
         false
     }
 

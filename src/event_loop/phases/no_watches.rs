@@ -10,7 +10,7 @@ pub(crate) struct Watches;
 impl Watches {
     pub(in crate::event_loop) fn note_event(&self, _key: usize) {}
 
-    pub(in crate::event_loop) fn any(&self) -> bool {
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
         false
     }
 

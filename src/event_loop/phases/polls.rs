@@ -65,7 +65,7 @@ impl Owner for PollState {
         Some(&self.callback)
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.stop_poll(self);
         self.callback.clear();
     }

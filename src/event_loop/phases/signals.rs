@@ -65,7 +65,7 @@ impl Owner for Listener {
         self.entries.get() > 0
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.after_io.parts().signals.stop(self);
         self.callback.clear();
     }
@@ -164,7 +164,7 @@ impl Signals {
     }
 
     /// Returns whether a signal was caught, or is left from a pass that a panic interrupted.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         self.marked().is_some()
             || !self.waiting.borrow().is_empty()
             || self.saw_child.get()
@@ -186,7 +186,7 @@ impl Signals {
 
     fn marked(&self) -> Option<&Caught> {
         let caught = self.caught.get()?;
-        caught.any().then_some(caught)
+        caught.has_pending().then_some(caught)
     }
 
     /// Creates an entry for each listener of each caught signal: signals in the order of the catch,

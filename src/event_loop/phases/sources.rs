@@ -153,10 +153,10 @@ impl SourceState {
     #[inline]
     pub(crate) fn is_awaited(&self, direction: Direction) -> bool {
         match direction {
-            Direction::Read => self.read.any(),
-            Direction::Write => self.write.any(),
-            Direction::Priority => self.rare.get().is_some_and(|rare| rare[0].any()),
-            Direction::HangUp => self.rare.get().is_some_and(|rare| rare[1].any()),
+            Direction::Read => self.read.has_waiters(),
+            Direction::Write => self.write.has_waiters(),
+            Direction::Priority => self.rare.get().is_some_and(|rare| rare[0].has_waiters()),
+            Direction::HangUp => self.rare.get().is_some_and(|rare| rare[1].has_waiters()),
         }
     }
 
@@ -177,9 +177,9 @@ impl SourceState {
     /// Fast path: only a reader is waiting and the handle is already counted active.
     #[inline]
     pub(crate) fn reads_only(&self) -> bool {
-        self.read.any()
+        self.read.has_waiters()
             && self.header.active.get()
-            && !self.write.any()
+            && !self.write.has_waiters()
             && !self.request_counted.get()
     }
 
@@ -190,9 +190,9 @@ impl SourceState {
         if self.is_gone.get() {
             return;
         }
-        let write = self.write.any();
+        let write = self.write.has_waiters();
         let request = write && self.writes_are_requests.get();
-        let active = self.read.any()
+        let active = self.read.has_waiters()
             || write && !request
             || self.is_awaited(Direction::Priority)
             || self.is_awaited(Direction::HangUp);
@@ -228,7 +228,7 @@ impl SourceState {
 }
 
 impl Owner for SourceState {
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.sources.remove(self);
         self.end_waits(core);
         self.ready.set(Ready::default());
@@ -264,7 +264,7 @@ const FUTURES: u8 = 2;
 
 impl Waiters {
     #[inline]
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn has_waiters(&self) -> bool {
         self.waiting.get() != 0
     }
 
@@ -299,7 +299,7 @@ impl Waiters {
         drop(before);
     }
 
-    /// Takes the waker of the `poll_*` functions if it is waiting; [`keep`](Self::keep) puts it
+    /// Takes the waker of the `poll_*` functions if it is waiting; [`put_back`](Self::put_back) puts it
     /// back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
@@ -313,7 +313,7 @@ impl Waiters {
 
     /// Puts a waker back that was woken, unless the slot has another one by now.
     #[inline]
-    pub(crate) fn keep(&self, waker: Waker) {
+    pub(crate) fn put_back(&self, waker: Waker) {
         let newer = self.slot.take();
         match newer {
             None => self.slot.set(Some(waker)),
@@ -377,7 +377,7 @@ impl Waiters {
     pub(crate) fn wake_all(&self) {
         if let Some(waker) = self.take_slot() {
             waker.wake_by_ref();
-            self.keep(waker);
+            self.put_back(waker);
         }
         let limit = self.limit();
         while let Some(waker) = self.next_before(limit) {

@@ -52,7 +52,7 @@ impl Owner for TimerState {
         Some(&self.callback)
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.disarm_timer(self);
         self.callback.clear();
     }

@@ -46,7 +46,7 @@ impl Owner for Watch {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
 
-    fn shut(&self, core: &Core) {
+    fn stop_for_good(&self, core: &Core) {
         core.after_io.parts().watches.stop(self);
     }
 
@@ -85,7 +85,7 @@ impl Watch {
     /// Stores a notice and wakes the receiver. The notice of the end is not stored.
     fn deliver(&self, notice: Notice) {
         if notice.kind.is_some() {
-            self.keep(notice);
+            self.store(notice);
         }
         self.wake();
     }
@@ -97,7 +97,7 @@ impl Watch {
         }
     }
 
-    fn keep(&self, notice: Notice) {
+    fn store(&self, notice: Notice) {
         let mut received = self.received.borrow_mut();
         if received.len() < MOST_KEPT {
             received.push_back(notice);
@@ -181,7 +181,7 @@ impl Watches {
     }
 
     /// Returns whether there is something to collect, or left from a pass that a panic interrupted.
-    pub(in crate::event_loop) fn any(&self) -> bool {
+    pub(in crate::event_loop) fn has_pending(&self) -> bool {
         self.readable.get() || self.has_due()
     }
 

@@ -12,38 +12,11 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use super::keepalive::{Keepalive, set_keepalive};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{Duplex, Readiness, Source};
+use crate::io::{Readiness, Source};
 use crate::net::address::{ToAddresses, first_of};
 use crate::phase;
 use crate::site::Site;
 use crate::sys;
-
-/// Implements the I/O traits of `futures` for a socket and for references to it. `poll_close` shuts
-/// down the writing direction.
-macro_rules! impl_async_stream {
-    ($stream:ty) => {
-        crate::io::bytes::impl_async_read!($stream);
-        crate::io::bytes::impl_async_write!(
-            $stream,
-            |stream| crate::net::tcp::stream::end_writing(stream),
-            |stream| crate::net::tcp::stream::end_writing(stream)
-        );
-
-        impl crate::io::Duplex for $stream {
-            fn shutdown_write(&self) -> std::io::Result<()> {
-                self.shutdown(std::net::Shutdown::Write)
-            }
-        }
-    };
-}
-
-/// Shuts down the writing direction. `NotConnected` is ignored: a peer that is gone needs no EOF.
-pub(in crate::net) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
-    match stream.shutdown_write() {
-        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-        result => result,
-    }
-}
 
 /// A TCP connection.
 ///

@@ -8,7 +8,7 @@ use std::panic::Location;
 
 use socket2::{Domain, Socket, Type};
 
-use super::stream::{RemoveOnDrop, SocketName, name_of};
+use super::name::{RemoveOnDrop, SocketName, name_of};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};

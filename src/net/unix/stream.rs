@@ -1,103 +1,22 @@
-//! Unix sockets: streams and listeners.
+//! Unix streams.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
 use std::panic::Location;
-use std::path::{Path, PathBuf};
 
-use socket2::{Domain, SockAddr, Type};
+use socket2::{Domain, Type};
 
-use crate::error::OsError;
-use crate::error::os::About;
+use super::name::{SocketName, name_of};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
-use crate::net::tcp::listener::{Accepted, BACKLOG, accept_one};
 use crate::phase;
 use crate::site::Site;
 use crate::sys;
-
-/// The name of a Unix socket: a path, or an abstract name on Linux.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SocketName {
-    /// A path in the file system.
-    Path(PathBuf),
-    /// An abstract name, which disappears with its socket. Linux only.
-    Abstract(Vec<u8>),
-}
-
-impl SocketName {
-    /// Creates an abstract name.
-    #[must_use]
-    pub fn abstract_name(name: impl Into<Vec<u8>>) -> Self {
-        Self::Abstract(name.into())
-    }
-
-    /// Converts the name for the OS. A name that is too long, empty, or a path with a zero byte is
-    /// refused, never truncated.
-    pub(super) fn address(&self) -> io::Result<SockAddr> {
-        match self {
-            Self::Path(path) => {
-                let bytes = path.as_os_str().as_bytes();
-                if bytes.is_empty() || bytes.contains(&0) {
-                    let text = "a socket's path is neither empty nor has it a zero byte";
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-                }
-                SockAddr::unix(path)
-            }
-            // The standard library validates the path; `socket2` needs it in its own form.
-            Self::Abstract(name) => {
-                sys::unix_socket::abstract_address(name)?;
-                let mut path = vec![0];
-                path.extend_from_slice(name);
-                SockAddr::unix(Path::new(OsStr::from_bytes(&path)))
-            }
-        }
-    }
-
-    /// Adds the name and the operation to an error.
-    pub(super) fn explain(&self, error: io::Error, operation: &'static str) -> io::Error {
-        OsError::wrap(error, operation, self.clone())
-    }
-
-    fn of(address: &net::SocketAddr) -> Option<Self> {
-        let path = address
-            .as_pathname()
-            .map(|path| Self::Path(path.to_owned()));
-        path.or_else(|| {
-            sys::unix_socket::abstract_name(address).map(|name| Self::Abstract(name.to_vec()))
-        })
-    }
-}
-
-impl<P: AsRef<Path>> From<P> for SocketName {
-    fn from(path: P) -> Self {
-        Self::Path(path.as_ref().to_owned())
-    }
-}
-
-impl From<SocketName> for About {
-    fn from(name: SocketName) -> Self {
-        match name {
-            SocketName::Path(path) => path.into(),
-            SocketName::Abstract(name) => Self {
-                name: Some(name),
-                ..Self::default()
-            },
-        }
-    }
-}
-
-pub(super) fn name_of(address: io::Result<net::SocketAddr>) -> io::Result<Option<SocketName>> {
-    address.map(|address| SocketName::of(&address))
-}
 
 /// The credentials of the peer of a Unix stream, as the kernel recorded them at connect time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +117,11 @@ impl UnixStream {
         Ok((Self::from_std(one)?, Self::from_std(other)?))
     }
 
-    fn register(handle: &LoopHandle, stream: net::UnixStream, site: Site) -> io::Result<Self> {
+    pub(super) fn register(
+        handle: &LoopHandle,
+        stream: net::UnixStream,
+        site: Site,
+    ) -> io::Result<Self> {
         let source = Source::new_stream(handle, stream, true, site)?;
         Ok(Self { source })
     }
@@ -390,173 +313,6 @@ impl fmt::Debug for UnixStream {
         f.debug_struct("UnixStream")
             .field("local", &self.local_name().ok().flatten())
             .field("peer", &self.peer_name().ok().flatten())
-            .finish_non_exhaustive()
-    }
-}
-
-/// A Unix socket that accepts connections.
-///
-/// The bound path is removed when the listener is dropped or closed. Each turn accepts at most one
-/// connection. [`TcpListener`](crate::net::TcpListener) describes that limit, and what happens when
-/// descriptors run out and after errors that stay.
-pub struct UnixListener {
-    /// The path to remove. It comes before the socket, so that no client finds the path without its
-    /// listener.
-    path: RemoveOnDrop,
-    source: Source<net::UnixListener>,
-    accepted: Accepted,
-}
-
-impl UnixListener {
-    /// Listens on a name.
-    ///
-    /// # Errors
-    ///
-    /// [`AddrInUse`](io::ErrorKind::AddrInUse) for a path that exists, even if no socket listens on
-    /// it; [`NotFound`](io::ErrorKind::NotFound) if its directory does not exist;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid name; any other OS error of
-    /// `bind` and `listen`. The error includes the name.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
-        Self::bind_at(name, Location::caller())
-    }
-
-    /// Binds on behalf of the caller at `site`.
-    #[track_caller]
-    pub(crate) fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
-        let (name, handle) = (name.into(), LoopHandle::current());
-        Self::bind_to(&handle, name.clone(), site).map_err(|error| name.explain(error, "bind"))
-    }
-
-    fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
-        let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
-        socket.bind(&name.address()?)?;
-        // From here on, this handle removes the path.
-        let path = RemoveOnDrop::of(name);
-        socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
-        let mut listener = Self::register(handle, OwnedFd::from(socket).into(), site)?;
-        listener.path = path;
-        Ok(listener)
-    }
-
-    fn register(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
-        sys::socket::keep_reserve();
-        Ok(Self {
-            source: Source::new_at(handle, listener, site)?,
-            path: RemoveOnDrop(None),
-            accepted: Accepted::default(),
-        })
-    }
-
-    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
-    /// Its path is not removed.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering the descriptor with the poller.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), listener, Location::caller())
-    }
-
-    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
-    ///
-    /// # Errors
-    ///
-    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no connection.
-    #[track_caller]
-    pub fn accept(&self) -> impl Future<Output = io::Result<UnixStream>> {
-        self.accept_at(Location::caller())
-    }
-
-    /// Returns whether the next accept waits because of an error that stays.
-    #[cfg(feature = "node")]
-    pub(crate) fn is_resting(&self) -> bool {
-        self.accepted.is_resting()
-    }
-
-    /// Accepts on behalf of the caller at `site`.
-    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
-        let handle = self.event_loop();
-        let accept = |listener: &net::UnixListener| {
-            let (stream, _) = listener.accept()?;
-            stream.set_nonblocking(true)?;
-            Ok(stream)
-        };
-        let stream = accept_one(&self.source, &self.accepted, site, accept).await?;
-        UnixStream::register(&handle, stream, site)
-    }
-
-    /// Returns the name that the listener is bound to; `None` if it has none.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockname`.
-    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
-        name_of(self.get_ref().local_addr())
-    }
-
-    /// Closes the listener at once and removes its path. The close completes in the closing phase;
-    /// see [`Close`].
-    pub fn close(self) -> Close {
-        drop(self.path);
-        self.source.close()
-    }
-
-    /// Returns the socket of the standard library, for options without a method here.
-    #[must_use]
-    pub fn get_ref(&self) -> &net::UnixListener {
-        self.source.get_ref()
-    }
-}
-
-/// A bound path that is removed on drop.
-pub(super) struct RemoveOnDrop(pub(super) Option<PathBuf>);
-
-impl RemoveOnDrop {
-    pub(super) fn of(name: SocketName) -> Self {
-        match name {
-            // The absolute path, since the process may change its working directory.
-            SocketName::Path(path) => Self(Some(std::path::absolute(&path).unwrap_or(path))),
-            SocketName::Abstract(_) => Self(None),
-        }
-    }
-}
-
-impl Drop for RemoveOnDrop {
-    fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
-            // The path may have been removed already.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl Handle for UnixListener {}
-
-impl sealed::Sealed for UnixListener {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
-
-impl fmt::Debug for UnixListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnixListener")
-            .field("local", &self.local_name().ok().flatten())
             .finish_non_exhaustive()
     }
 }

@@ -48,7 +48,7 @@ impl Caught {
     }
 
     /// Returns whether a signal is recorded.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         self.marked.load(Ordering::Acquire)
     }
 
@@ -82,14 +82,14 @@ mod tests {
     fn signals_are_taken_once_in_the_order_of_their_first_catch() {
         let poller = Poller::new().unwrap();
         let caught = Caught::new(poller.notifier());
-        assert!(!caught.any() && caught.take().is_empty());
+        assert!(!caught.has_pending() && caught.take().is_empty());
         for number in [12, 3, 12, 7, 3, LARGEST as i32] {
             caught.note(number);
         }
-        assert!(caught.any());
+        assert!(caught.has_pending());
         assert_eq!(caught.take(), [12, 3, 7, LARGEST as i32]);
         caught.unmark();
-        assert!(!caught.any() && caught.take().is_empty());
+        assert!(!caught.has_pending() && caught.take().is_empty());
         caught.note(3);
         assert_eq!(caught.take(), [3]);
     }
@@ -127,6 +127,6 @@ mod tests {
         let caught = Caught::new(poller.notifier());
         caught.note(-1);
         caught.note(LARGEST as i32 + 1);
-        assert!(!caught.any());
+        assert!(!caught.has_pending());
     }
 }

@@ -1,0 +1,32 @@
+//! The I/O traits of streams of any family.
+
+use std::io;
+
+use crate::io::Duplex;
+
+/// Implements the I/O traits of `futures` for a socket and for references to it. `poll_close` shuts
+/// down the writing direction.
+macro_rules! impl_async_stream {
+    ($stream:ty) => {
+        crate::io::bytes::impl_async_read!($stream);
+        crate::io::bytes::impl_async_write!(
+            $stream,
+            |stream| crate::net::duplex::end_writing(stream),
+            |stream| crate::net::duplex::end_writing(stream)
+        );
+
+        impl crate::io::Duplex for $stream {
+            fn shutdown_write(&self) -> std::io::Result<()> {
+                self.shutdown(std::net::Shutdown::Write)
+            }
+        }
+    };
+}
+
+/// Shuts down the writing direction. `NotConnected` is ignored: a peer that is gone needs no EOF.
+pub(super) fn end_writing(stream: &impl Duplex) -> io::Result<()> {
+    match stream.shutdown_write() {
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,164 @@
+//! Listeners of Unix streams.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
+use std::panic::Location;
+
+use socket2::{Domain, Type};
+
+use super::name::{RemoveOnDrop, SocketName, name_of};
+use super::stream::UnixStream;
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::io::Source;
+use crate::net::accept::{Accepted, BACKLOG, accept_one};
+use crate::site::Site;
+use crate::sys;
+
+/// A Unix socket that accepts connections.
+///
+/// The bound path is removed when the listener is dropped or closed. Each turn accepts at most one
+/// connection. [`TcpListener`](crate::net::TcpListener) describes that limit, and what happens when
+/// descriptors run out and after errors that stay.
+pub struct UnixListener {
+    /// The path to remove. It comes before the socket, so that no client finds the path without its
+    /// listener.
+    path: RemoveOnDrop,
+    source: Source<net::UnixListener>,
+    accepted: Accepted,
+}
+
+impl UnixListener {
+    /// Listens on a name.
+    ///
+    /// # Errors
+    ///
+    /// [`AddrInUse`](io::ErrorKind::AddrInUse) for a path that exists, even if no socket listens on
+    /// it; [`NotFound`](io::ErrorKind::NotFound) if its directory does not exist;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid name; any other OS error of
+    /// `bind` and `listen`. The error includes the name.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
+        Self::bind_at(name, Location::caller())
+    }
+
+    /// Binds on behalf of the caller at `site`.
+    #[track_caller]
+    pub(crate) fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+        let (name, handle) = (name.into(), LoopHandle::current());
+        Self::bind_to(&handle, name.clone(), site).map_err(|error| name.explain(error, "bind"))
+    }
+
+    fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
+        let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&name.address()?)?;
+        // From here on, this handle removes the path.
+        let path = RemoveOnDrop::of(name);
+        socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
+        let mut listener = Self::register(handle, OwnedFd::from(socket).into(), site)?;
+        listener.path = path;
+        Ok(listener)
+    }
+
+    fn register(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
+        sys::socket::keep_reserve();
+        Ok(Self {
+            source: Source::new_at(handle, listener, site)?,
+            path: RemoveOnDrop(None),
+            accepted: Accepted::default(),
+        })
+    }
+
+    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
+    /// Its path is not removed.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering the descriptor with the poller.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Self::register(&LoopHandle::current(), listener, Location::caller())
+    }
+
+    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
+    #[track_caller]
+    pub fn accept(&self) -> impl Future<Output = io::Result<UnixStream>> {
+        self.accept_at(Location::caller())
+    }
+
+    /// Returns whether the next accept waits because of an error that stays.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_resting(&self) -> bool {
+        self.accepted.is_resting()
+    }
+
+    /// Accepts on behalf of the caller at `site`.
+    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
+        let handle = self.event_loop();
+        let accept = |listener: &net::UnixListener| {
+            let (stream, _) = listener.accept()?;
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        };
+        let stream = accept_one(&self.source, &self.accepted, site, accept).await?;
+        UnixStream::register(&handle, stream, site)
+    }
+
+    /// Returns the name that the listener is bound to; `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockname`.
+    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
+        name_of(self.get_ref().local_addr())
+    }
+
+    /// Closes the listener at once and removes its path. The close completes in the closing phase;
+    /// see [`Close`].
+    pub fn close(self) -> Close {
+        drop(self.path);
+        self.source.close()
+    }
+
+    /// Returns the socket of the standard library, for options without a method here.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::UnixListener {
+        self.source.get_ref()
+    }
+}
+
+impl Handle for UnixListener {}
+
+impl sealed::Sealed for UnixListener {
+    fn handle_core(&self) -> &HandleCore {
+        self.source.handle_core()
+    }
+}
+
+impl fmt::Debug for UnixListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnixListener")
+            .field("local", &self.local_name().ok().flatten())
+            .finish_non_exhaustive()
+    }
+}
