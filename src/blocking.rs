@@ -1,8 +1,8 @@
-//! Blocking work from async code: run it on the pool, await it on the loop.
+//! Blocking work from async code: it runs on the thread pool and is awaited on the loop.
 //!
 //! ```text
-//!   spawn_blocking ──> queued ──> taken by a thread ──> ended ──> inbox ──> poll phase: its task is woken
-//!                        └── abort, drop: the closure is dropped unrun
+//!   spawn_blocking ──> queued ──> on a thread ──> completed ──> inbox ──> poll phase: task woken
+//!                        └── abort, drop: the closure is dropped without a call
 //! ```
 
 mod job;
@@ -30,24 +30,25 @@ use crate::executor::join::JoinHandle;
 use crate::executor::message::Arrival;
 use crate::pool::Class;
 
-/// Runs a closure that blocks or computes for long on the thread pool.
+/// Runs a closure that blocks or computes for a long time on the thread pool.
 ///
-/// The job is queued at once. Its end is delivered in the poll phase: jobs that have ended are delivered in that order, each
-/// followed by a drain of the lanes. Until then it keeps the loop alive.
+/// The job is queued at once. Its completion is delivered in the poll phase, in the order of
+/// completion, and a drain of the lanes follows each. A job keeps the loop alive until then.
 ///
-/// Dropping the handle lets the job go on; [`abort`](JoinHandle::abort) cancels it, if no thread has taken it yet: the
-/// closure is dropped unrun, on the loop's thread, in the microtask lane. One that runs already goes on, and its result is
-/// dropped. A panic in these drops is reported by the panic hook and goes nowhere else.
-/// The same happens to the jobs of a loop that is dropped: what waits is cancelled, what runs is left alone.
+/// Dropping the handle detaches the job. [`abort`](JoinHandle::abort) cancels a job that no thread
+/// has taken yet: the closure is dropped without a call, on the owner thread, in the microtask
+/// lane. A job that runs continues, and its result is dropped. A panic of these drops is printed by
+/// the panic hook and does not propagate. Dropping the loop cancels its waiting jobs and leaves the
+/// running ones.
 ///
 /// # Errors
 ///
-/// Awaiting the handle gives the closure's panic as an error. If not a single thread could be started for the pool, the
-/// error says so.
+/// Awaiting the handle returns the closure's panic as an error. If the pool has no thread and none
+/// can be started, the error says so.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// If no loop runs on this thread.
 ///
 /// # Examples
 ///
@@ -66,11 +67,12 @@ where
     spawn_blocking_as(Class::Cpu, job)
 }
 
-/// The same for a job of a given class, whose limit applies; see [`pool`](crate::pool).
+/// Runs a job of a given class, whose limit applies; see [`spawn_blocking`] and
+/// [`pool`](crate::pool).
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// If no loop runs on this thread.
 #[track_caller]
 pub fn spawn_blocking_as<T, F>(class: Class, job: F) -> JoinHandle<T>
 where
@@ -81,10 +83,11 @@ where
 }
 
 impl LoopHandle {
-    /// Runs a closure that blocks or computes for long on the thread pool, for this loop; see
-    /// [`spawn_blocking`](crate::spawn_blocking).
+    /// Runs a closure that blocks or computes for a long time on the thread pool, for this loop;
+    /// see [`spawn_blocking`](crate::spawn_blocking).
     ///
-    /// On a loop that is gone the closure is dropped unrun, and the handle reports it cancelled.
+    /// If the loop was dropped, the closure is dropped without a call, and the handle reports the
+    /// job as cancelled.
     ///
     /// # Examples
     ///
@@ -108,8 +111,8 @@ impl LoopHandle {
         self.spawn_blocking_as(Class::Cpu, job)
     }
 
-    /// Runs a job of a given class, whose limit applies; see [`spawn_blocking`](Self::spawn_blocking) and
-    /// [`pool`](crate::pool).
+    /// Runs a job of a given class, whose limit applies; see
+    /// [`spawn_blocking`](Self::spawn_blocking) and [`pool`](crate::pool).
     #[track_caller]
     pub fn spawn_blocking_as<T, F>(&self, class: Class, job: F) -> JoinHandle<T>
     where
@@ -125,9 +128,9 @@ impl LoopHandle {
         let key = work.as_ref().ok().map(|work| work.key);
         let task = async move {
             match work {
-                // A panic goes on here, where the join handle expects it.
+                // A panic of the job resumes in this task, whose join handle returns it.
                 Ok(work) => work.await,
-                // No second message from the panic hook.
+                // `resume_unwind` does not call the panic hook: the caller receives the error.
                 Err(error) => resume_unwind(Box::new(error.to_string())),
             }
         };
@@ -139,27 +142,29 @@ impl LoopHandle {
     }
 }
 
-/// A job on the pool, awaited without a task of its own. A panic of the job goes on in the poll.
+/// A job on the pool that is awaited without a task of its own. A panic of the job resumes in the
+/// poll.
 ///
-/// It keeps the loop alive until its end has arrived, whether somebody awaits it or not. One that is there longer than its
-/// loop can be awaited on another.
+/// It keeps the loop alive until its completion has arrived, whether or not it is awaited. If it
+/// outlives its loop, another loop can await it.
 ///
 /// # Cancel safety
 ///
-/// Dropping it cancels the job if no thread has taken it.
+/// Dropping the future cancels the job if no thread has taken it.
 pub(crate) struct Work<T> {
     handle: LoopHandle,
     key: JobKey,
     job: Arc<dyn Awaited<T>>,
 }
 
-/// The loop that a job belongs to.
+/// The loop of a job.
 struct HomeLoop {
     remote: Remote,
     key: JobKey,
 }
 
-/// Through the inbox, also when a job ends before anybody awaits it: ends arrive in the poll phase and in their order.
+/// Completions go through the inbox, even if a job completes before it is awaited, so that they
+/// arrive in the poll phase and in order.
 // Rule R277.
 impl Home for HomeLoop {
     fn send(&self, ended: Arc<dyn Arrival>) -> bool {
@@ -181,7 +186,7 @@ impl Home for HomeLoop {
 impl<T: Send + 'static> Work<T> {
     /// # Errors
     ///
-    /// When the loop is gone; when the pool has no thread and none can be started.
+    /// If the loop was dropped, or if the pool has no thread and none can be started.
     pub(crate) fn submit(
         handle: &LoopHandle,
         purpose: Purpose,
@@ -199,11 +204,11 @@ impl<T: Send + 'static> Work<T> {
 /// A job of a loop.
 type HomeJob<F, T> = Arc<Job<F, T, HomeLoop>>;
 
-/// Hands a job to the pool.
+/// Submits a job to the pool.
 ///
 /// # Errors
 ///
-/// When the loop is gone; when the pool has no thread and none can be started.
+/// If the loop was dropped, or if the pool has no thread and none can be started.
 fn submit<F, T>(
     handle: &LoopHandle,
     purpose: Purpose,
@@ -231,8 +236,8 @@ where
     Ok((key, job))
 }
 
-/// The error of a pool without a thread. Not of the kind of the system's error, which is often
-/// `WouldBlock`: a caller would take it for a sign to wait.
+/// Returns the error of a pool without a thread. Its kind is not that of the OS error, which is
+/// often `WouldBlock`: a caller would take that as a request to wait.
 fn no_thread(error: &io::Error) -> io::Error {
     io::Error::other(format!(
         "no thread could be started for the blocking pool: {error}; raise the limit of threads \

@@ -1,4 +1,5 @@
-//! The executor below the loop: tasks, the lanes they wait in, the door for wakes from other threads.
+//! The executor of the loop: tasks, the lanes that queue them, and the inbox for wakes from other
+//! threads.
 //!
 //! ```text
 //!            wake (loop's thread)          ┌──────> returned / panicked ──> JoinHandle
@@ -9,7 +10,7 @@
 //!              └────────────────────────────────────────┘
 //! ```
 //!
-//! A woken task stands in the microtask lane once, however often it is woken, and is polled once for it.
+//! A woken task is in the microtask lane once, however often it is woken, and is polled once.
 
 pub(crate) mod inbox;
 pub(crate) mod join;

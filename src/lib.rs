@@ -45,20 +45,21 @@
 //!
 //! | future or call | its task wakes in |
 //! |---|---|
-//! | [`spawn`], a waker called on the loop's thread, [`task::yield_now`] | the microtask lane, in the current drain |
-//! | a waker called on another thread, [`Remote`], [`AsyncHandle`] | poll |
+//! | [`spawn`], a wake on the owner thread, [`task::yield_now`] | the microtask lane |
+//! | a wake from another thread, [`Remote`], [`AsyncHandle`] | poll |
 //! | [`time::sleep`], [`time::timeout`], [`time::interval`], [`time::Timer`] | timers |
 //! | [`task::yield_now_immediate`], [`phase::check`], [`set_immediate`] | check |
-//! | [`phase::pending`], [`phase::idle`], [`phase::prepare`], [`phase::poll`], [`phase::closing`] | that phase |
+//! | [`phase::pending`], [`idle`](phase::idle), [`prepare`](phase::prepare) … | that phase |
 //! | reading, writing, accepting and connecting in [`net`] and [`io`] | poll |
 //! | [`spawn_blocking`], [`fs`], [`net::lookup_host`] | poll |
-//! | [`fs::watch`], then [`signal`], then [`process::Child::wait`] | poll, after the I/O of the batch |
+//! | [`fs::watch`], then [`signal`], then [`process::Child::wait`] | poll, after the batch of I/O |
 //! | the `close` method of a handle ([`Close`]) | closing |
 //!
 //! # Modules
 //!
 //! - [`task`]: join handles, [`JoinSet`](task::JoinSet), yielding, names.
-//! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and advance.
+//! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and
+//!   advance.
 //! - [`phase`]: hooks that run in every turn, futures that wait for a phase.
 //! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop. [`io`] and
 //!   [`stream`] also hold the traits of the `futures` crate that read, write and iterate.
@@ -70,20 +71,20 @@
 //!
 //! # What you can rely on
 //!
-//! - **Order.** Phases run in libuv's order. After each callback all ticks run, then all microtasks,
-//!   again while either grows. A phase works on a snapshot: what is added to it while it runs waits
-//!   for the next turn.
+//! - **Order.** Phases run in libuv's order. After each callback all ticks run, then all
+//!   microtasks, again while either grows. A phase works on a snapshot: what is added to it while
+//!   it runs waits for the next turn.
 //! - **Two clocks.** [`time::sleep`] and its family read the real clock and never end early.
 //!   [`time::Timer`] counts from the loop's cached time, as libuv's timers do.
 //! - **Dropping cancels.** Dropping a future or a handle deregisters it at once. A [`JoinHandle`]
 //!   detaches instead; [`JoinHandle::abort`] cancels the task.
-//! - **A loop is alive while something referenced can still happen**: an armed timer, a started hook,
-//!   I/O with a waiter, a job in the pool, a queued callback, a closing handle.
-//!   [`LoopHandle::report`] lists it, with the lines of the program that made it.
-//! - **Panics are contained.** A [`JoinHandle`] returns the panic of its task. A panic of a callback
-//!   leaves [`EventLoop::run`]; the loop stays usable.
+//! - **A loop is alive while something referenced can still happen**: an armed timer, a started
+//!   hook, I/O with a waiter, a job in the pool, a queued callback, a closing handle.
+//!   [`LoopHandle::report`] lists it, with the source lines that created it.
+//! - **Panics are contained.** A [`JoinHandle`] returns the panic of its task. A panic of a
+//!   callback leaves [`EventLoop::run`]; the loop stays usable.
 //! - **Threads.** Wakers, [`Remote`] and [`AsyncSender`] work from any thread and may outlive the
-//!   loop. Everything else belongs to the loop's thread, and the compiler checks it.
+//!   loop. Everything else belongs to the owner thread, and the compiler checks it.
 //!
 //! The README compares the cost with tokio, smol, monoio, libuv and Node, and lists where the loop
 //! differs from libuv on purpose.
@@ -91,7 +92,8 @@
 //! # Features
 //!
 //! `fs`, `net`, `process` and `signal` are on by default. `hyper`, `node`, `os`, `probe`,
-//! `test-util`, `tokio-io` and `tty` add what their names say; each item shows the feature it needs.
+//! `test-util`, `tokio-io` and `tty` add what their names say; each item shows the feature it
+//! needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
@@ -110,7 +112,8 @@
     )
 )]
 
-// What the layers may know of each other is checked by `tests/house/layers.rs`; each line knows those before it.
+// The modules are listed in layer order: each may use those before it.
+// `tests/house/layers.rs` checks this.
 mod error;
 mod keeper;
 mod raw;

@@ -1,8 +1,7 @@
-//! What the loop reports of itself: one point per phase, per callback and per task poll.
+//! Observation of the loop: its phases, callbacks and task polls.
 //!
-//! With the feature `probe`, an [`Observer`] given to [`Builder::observer`](crate::Builder::observer) sees
-//! every [`Fact`]; without it the calls compile to nothing. The two sides are a pair of files with the same
-//! signatures, so no other file asks which one is in force.
+//! With the feature `probe`, an [`Observer`] set by [`Builder::observer`](crate::Builder::observer)
+//! receives every [`Fact`]. Without the feature the calls compile to nothing.
 //!
 //! ```text
 //! PhaseStart ─┬─> CallbackStart ─┬─> PollStart ─> PollEnd ─┬─> CallbackEnd ─┬─> PhaseEnd
@@ -22,7 +21,8 @@ pub use on::{Fact, Observer};
 #[cfg(feature = "probe")]
 pub(crate) use on::{Probe, Span};
 
-/// Both sides offer the same items; a difference fails to compile in either configuration.
+/// Uses each item of the two variants, `on.rs` and `off.rs`, so that a difference between their
+/// signatures does not compile.
 const _: () = {
     use crate::executor::Info;
     use crate::turn::Phase;

@@ -1,9 +1,9 @@
 //! Streams: sequences of values that arrive over time.
 //!
 //! [`time::Interval`](crate::time::Interval), [`JoinSet`](crate::task::JoinSet), the accepted
-//! connections of a listener, signals, directory entries and file events are streams. Their trait
-//! is [`Stream`] of the `futures` crate, and [`StreamExt`] brings `next`, `map`, `take` and the
-//! rest. They are the items of `futures::stream` themselves.
+//! connections of a listener, signals, directory entries and file events are streams. They
+//! implement [`Stream`] of the `futures` crate, and [`StreamExt`] has the methods `next`, `map`,
+//! `take` and others. This module re-exports the items of `futures::stream`.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,13 +1,13 @@
-//! A job: a closure on its way to a thread, and its output on its way back, in one allocation.
+//! A job: a closure for a thread of the pool, and its output for the loop, in one allocation.
 //!
 //! ```text
 //!   queued ── run ──> running ── the closure returns ──> ended ── arrive, poll ──> over
 //!      └── cancel ──────┴───────────── cancel ─────────────┴── cancel ──────────────^
 //! ```
 //!
-//! `run` is called on a thread of the pool; `arrive`, `poll` and `cancel` on the loop's. The lock is held for a look and a
-//! move, never while anybody's code runs: neither a closure nor a waker is called, cloned or dropped
-//! under it.
+//! `run` is called on a thread of the pool; `arrive`, `poll` and `cancel` on the owner thread. The
+//! lock is held to read and move state, never while user code runs: neither a closure nor a waker
+//! is called, cloned or dropped under it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -19,32 +19,36 @@ use crate::pool::Run;
 use crate::raw::sync::{Mutex, MutexGuard};
 use crate::raw::unwind::quietly;
 
-/// Where jobs report their end.
+/// The loop of a job, which receives its completion.
 pub(super) trait Home: Send + Sync + 'static {
-    /// Called on a thread of the pool; [`Arrival::arrive`] follows at home. `false`: nobody is at home any more.
+    /// Sends a completed job to the loop, from a thread of the pool; [`Arrival::arrive`] follows on
+    /// the owner thread. Returns `false` if the loop was dropped.
     fn send(&self, ended: Arc<dyn Arrival>) -> bool;
-    /// Nobody is at home any more: who wants the output takes it as soon as it is there.
+    /// Returns whether the loop was dropped. Then a poll takes the output as soon as the job has
+    /// completed.
     fn is_gone(&self) -> bool;
-    /// Called at home when the end of a job is there that was not cancelled.
+    /// Called on the owner thread when the completion of a job that was not cancelled has arrived.
     fn arrived(&self) {}
 }
 
-/// A job as its home sees it.
+/// A job as its loop sees it.
 pub(super) trait Awaited<T> {
-    /// Ready once the end has arrived; not to be polled after that.
+    /// Polls for the output, which is ready once the completion has arrived. It must not be polled
+    /// after that.
     fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>>;
-    /// Drops what there is of the job: the closure, the output. One that runs goes on, for nobody. Says whether the end had
-    /// arrived before.
+    /// Drops the closure or the output. A running closure continues, and its output is dropped.
+    /// Returns whether the completion had arrived before.
     fn cancel(&self) -> bool;
 }
 
-/// A job as whoever has queued it sees it.
+/// A job as the code that queued it sees it.
 pub(super) trait TakeBack {
-    /// Ends the job with [`Cancelled`] if no thread has taken it; the end goes home like any other. `false`: too late.
+    /// Completes the job with [`Cancelled`] if no thread has taken it; the completion is delivered
+    /// like any other. Returns `false` if a thread has taken it.
     fn take_back(self: Arc<Self>) -> bool;
 }
 
-/// The payload of a job that was taken back.
+/// The payload of a cancelled job.
 pub(super) struct Cancelled;
 
 pub(super) struct Job<F, T, H> {
@@ -54,7 +58,7 @@ pub(super) struct Job<F, T, H> {
 
 struct State<F, T> {
     stage: Stage<F, T>,
-    /// The end has come home.
+    /// The completion has arrived at the loop.
     arrived: bool,
     waiter: Option<Waker>,
 }
@@ -63,7 +67,7 @@ enum Stage<F, T> {
     Queued(F),
     Running,
     Ended(thread::Result<T>),
-    /// Cancelled, or its output was taken.
+    /// The job was cancelled, or its output was taken.
     Over,
 }
 
@@ -83,7 +87,7 @@ impl<F, T, H> Job<F, T, H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes whoever awaits a job whose home is gone.
+    /// Wakes the awaiter of a job whose loop was dropped.
     fn wake_waiter(&self) {
         let waiter = self.lock().waiter.take();
         if let Some(waiter) = waiter {
@@ -93,7 +97,7 @@ impl<F, T, H> Job<F, T, H> {
 }
 
 impl<F, T> State<F, T> {
-    /// Takes the closure, if that waits for a thread: whoever calls this runs or drops it.
+    /// Takes the closure if the job still waits for a thread. The caller runs or drops it.
     fn begin(&mut self) -> Option<F> {
         match std::mem::replace(&mut self.stage, Stage::Running) {
             Stage::Queued(closure) => Some(closure),
@@ -104,7 +108,8 @@ impl<F, T> State<F, T> {
         }
     }
 
-    /// Moves from one stage to the next; without effect, and returning what was to come next, on a job that is over.
+    /// Moves the job to the next stage and returns the previous one. If the job is over, it stays
+    /// so, and `next` is returned.
     fn advance(&mut self, next: Stage<F, T>) -> Stage<F, T> {
         if matches!(self.stage, Stage::Over) {
             next
@@ -186,7 +191,7 @@ impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
                 return Poll::Pending;
             }
             drop(state);
-            // Outside of the lock; the end may come meanwhile.
+            // The waker is cloned outside the lock; the job may complete meanwhile.
             cloned = Some(cx.waker().clone());
         }
     }

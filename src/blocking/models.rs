@@ -1,9 +1,10 @@
-//! Every interleaving of a loop, the jobs it has submitted and the threads of the pool, up to a bound on preemptions.
+//! Models of every interleaving of a loop, its jobs and the threads of the pool, up to a bound on
+//! preemptions.
 //!
 //! `RUSTFLAGS="--cfg phaseloop_loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
 //!
-//! The pool, its queue, the jobs and the inbox are those that ship; only the kernel's wait is a model. A wake that is lost
-//! shows as a deadlock, also that of a thread which does not end with its pool.
+//! The pool, its queue, the jobs and the inbox are the shipped ones; only the kernel's wait is a
+//! model. A lost wake shows as a deadlock, and so does a thread that does not end with its pool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
@@ -17,7 +18,7 @@ use crate::executor::inbox::{Inbox, Notify};
 use crate::executor::message::Arrival;
 use crate::pool::{Class, Pool, PoolBuilder};
 
-/// The kernel's wait: a flag that a notification sets and the end of a wait clears.
+/// A model of the kernel's wait: a flag that a notification sets and the end of a wait clears.
 #[derive(Default)]
 struct Kernel {
     ready: Mutex<bool>,
@@ -41,7 +42,7 @@ impl Kernel {
     }
 }
 
-/// A loop, of which the inbox is all that jobs know.
+/// A loop, reduced to its inbox, the only part that jobs use.
 #[derive(Clone)]
 struct Loop {
     inbox: Arc<Inbox<Arc<dyn Arrival>, Arc<Kernel>>>,
@@ -80,7 +81,7 @@ impl Loop {
         job
     }
 
-    /// One poll phase.
+    /// Runs one poll phase.
     fn turn(&self) {
         if self.inbox.park() {
             self.kernel.wait();
@@ -104,12 +105,12 @@ impl Loop {
     }
 }
 
-/// A pool whose threads loom runs.
+/// Creates a pool whose threads loom runs.
 fn pool(threads: usize) -> Pool {
     PoolBuilder::new().threads(threads).build()
 }
 
-/// Counts what was dropped, wherever.
+/// Counts drops on any thread.
 struct Guard(Arc<Count>);
 
 impl Drop for Guard {
@@ -123,18 +124,20 @@ fn guard() -> (Guard, Arc<Count>) {
     (Guard(dropped.clone()), dropped)
 }
 
-/// Checks a model of three jobs, with one preemption less than others may have: they would take a minute.
+/// Checks a model of three jobs with one preemption less than the others: with all it would take a
+/// minute.
 fn check_three(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(model);
 }
 
-/// More jobs than threads: each runs once, its output comes home, nobody sleeps while there is something to do.
+/// With more jobs than threads, each job runs once, its output arrives, and no thread sleeps while
+/// a job waits.
 #[test]
 fn loom_every_job_runs_and_comes_home() {
     use Class::{Cpu, Dns};
-    // Of two threads, lookups get one.
+    // Lookups may use one of the two threads.
     for (threads, classes) in [
         (1, [Cpu, Cpu, Cpu]),
         (2, [Cpu, Cpu, Cpu]),
@@ -153,12 +156,13 @@ fn loom_every_job_runs_and_comes_home() {
     }
 }
 
-/// Two jobs that wait for each other: the second thread is woken although the first one was on its way for the first job.
+/// Two jobs wait for each other: the second thread is woken although the first is already waking up
+/// for the first job.
 #[test]
 fn loom_a_second_thread_is_woken_for_the_second_job() {
     check_three(|| {
         let (pool, home) = (pool(2), Loop::new());
-        // Then both threads sleep, or are on their way there.
+        // Both threads sleep by now, or are about to.
         home.wait_for(&home.submit(&pool, Class::Cpu, || ()))
             .unwrap();
         let met = Arc::new((Mutex::new(0), Condvar::new()));
@@ -179,8 +183,8 @@ fn loom_a_second_thread_is_woken_for_the_second_job() {
     });
 }
 
-/// A job is cancelled while a thread takes it: the closure runs or not, what it holds is dropped once, at the latest with
-/// the thread, and the loop hears of it at most once.
+/// A job is cancelled while a thread takes it. Whether or not the closure runs, its captures are
+/// dropped once, at the latest with the thread, and the loop receives at most one completion.
 #[test]
 fn loom_a_cancel_races_with_the_thread() {
     loom::model(|| {
@@ -201,14 +205,14 @@ fn loom_a_cancel_races_with_the_thread() {
             "neither run nor dropped"
         );
         drop(job);
-        // One thread: the job before this one is over.
+        // There is one thread, so the previous job is over.
         home.wait_for(&home.submit(&pool, Class::Cpu, || ()))
             .unwrap();
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }
 
-/// The loop goes while jobs end: outputs go with it, whether they were on their way or not.
+/// The loop is dropped while jobs complete: their outputs are dropped with it, sent or not.
 #[test]
 fn loom_a_loop_goes_while_a_job_ends() {
     loom::model(|| {
@@ -217,7 +221,7 @@ fn loom_a_loop_goes_while_a_job_ends() {
         let job = home.submit(&pool, Class::Cpu, move || guard);
         let pending = job.poll(&Context::from_waker(Waker::noop())).is_pending();
         assert!(pending, "nothing arrives but in a turn");
-        // As the end of a loop does: tasks first, then what was sent.
+        // A dropped loop drops its tasks first, then its messages.
         job.cancel();
         drop((job, home.inbox.close()));
         let other = Loop::new();
@@ -228,7 +232,7 @@ fn loom_a_loop_goes_while_a_job_ends() {
     });
 }
 
-/// A pool is dropped with a job in its queue: the job is done before the threads end.
+/// A pool is dropped with a job in its queue: the job runs before the threads end.
 #[test]
 fn loom_a_pool_goes_when_its_queue_is_empty() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! Work with a callback instead of a future, as libuv's `uv_queue_work`.
+//! Work with a callback instead of a future: libuv's `uv_queue_work`.
 
 use std::fmt;
 use std::io;
@@ -13,19 +13,20 @@ use crate::event_loop::phases::jobs::Purpose;
 use crate::executor::join::JoinError;
 use crate::pool::Class;
 
-/// Work queued by [`LoopHandle::queue_work`]. Dropping this does not take the work back.
+/// Work that was queued by [`LoopHandle::queue_work`]. Dropping this value does not cancel the
+/// work.
 pub struct QueuedWork {
     job: Arc<dyn TakeBack>,
 }
 
 impl QueuedWork {
-    /// Takes the work back, if no thread has begun with it: the closure is dropped unrun, and the
-    /// callback gets an error for which [`is_cancelled`](JoinError::is_cancelled) holds. `false`:
-    /// it runs, has ended, or was taken back before.
+    /// Cancels the work if no thread has taken it: the closure is dropped without a call, and the
+    /// callback receives an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`.
+    /// Returns `false` if the work runs, has completed, or was cancelled before.
     ///
-    /// The callback comes in the poll phase, never inside this call; of several that are cancelled,
-    /// in the order in which they were. A panic in the drop of the closure is reported by the panic
-    /// hook and goes nowhere else.
+    /// The callback runs in the poll phase, never inside this call. The callbacks of several
+    /// cancelled items run in the order of cancellation. A panic of the closure's drop is printed
+    /// by the panic hook and does not propagate.
     pub fn cancel(&self) -> bool {
         self.job.clone().take_back()
     }
@@ -39,19 +40,19 @@ impl fmt::Debug for QueuedWork {
 
 impl LoopHandle {
     /// Runs `work` on the thread pool, then calls `after` with its result on the loop, in the poll
-    /// phase. libuv's `uv_queue_work`; in async code, [`spawn_blocking`](Self::spawn_blocking) is
-    /// simpler.
+    /// phase. It is libuv's `uv_queue_work`; in async code,
+    /// [`spawn_blocking`](Self::spawn_blocking) is simpler.
     ///
-    /// Callbacks come in the order in which the work has ended, each followed by a drain of the
-    /// lanes. Until then the work keeps the loop alive. Of a loop that is dropped, no callback is
-    /// called: work that waits for a thread is dropped unrun, and what runs is left alone.
+    /// Callbacks run in the order of completion, and a drain of the lanes follows each. The work
+    /// keeps the loop alive until then. Dropping the loop drops the callbacks and the work that
+    /// waits for a thread; work that runs continues.
     ///
-    /// The callback gets an error when `work` has panicked, or was [cancelled](QueuedWork::cancel).
+    /// The callback receives an error if `work` panicked or was [cancelled](QueuedWork::cancel).
     ///
     /// # Errors
     ///
-    /// When the loop is gone; when the pool has no thread and none can be started. Neither closure
-    /// is called then.
+    /// If the loop was dropped, or if the pool has no thread and none can be started. Then neither
+    /// closure is called.
     ///
     /// # Examples
     ///
@@ -82,7 +83,7 @@ impl LoopHandle {
     ///
     /// # Errors
     ///
-    /// As [`queue_work`](Self::queue_work).
+    /// The conditions of [`queue_work`](Self::queue_work) apply.
     #[track_caller]
     pub fn queue_work_as<T: Send + 'static>(
         &self,
@@ -99,13 +100,13 @@ impl LoopHandle {
     }
 }
 
-/// The result that a callback waits for. Dropped with its loop, it cancels the work.
+/// The result for a callback. Its drop, with the loop, cancels the work.
 struct Ended<T> {
     job: Arc<dyn Awaited<T>>,
 }
 
 impl<T> Ended<T> {
-    /// For the callback, whose call says that the end has arrived.
+    /// Takes the result for the callback, which runs only after the completion has arrived.
     fn take(self) -> Result<T, JoinError> {
         match self.job.poll(&Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(output)) => Ok(output),

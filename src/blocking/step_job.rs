@@ -1,7 +1,7 @@
-//! Work that nobody awaits and nothing cancels, in steps that take turns with other jobs.
+//! Work that is not awaited and cannot be cancelled, in steps that take turns with other jobs.
 //!
 //! ```text
-//!   start ──> queued ── step ──> queued again, behind the others ── step ──> ended, in the poll phase
+//!   start ──> queued ── step ──> queued again, behind others ── step ──> ended, in the poll phase
 //! ```
 
 use std::io;
@@ -14,19 +14,21 @@ use crate::executor::message::Arrival;
 use crate::pool::{Class, Pool, Run};
 use crate::raw::unwind::quietly;
 
-/// What is done, step by step.
+/// Work that is done step by step.
 pub(crate) trait Steps: Send + Sync + 'static {
-    /// On a thread of the pool. `false`, or a panic: that was the last one.
+    /// Runs one step on a thread of the pool. It was the last one if it returns `false` or panics.
     fn step(self: &Arc<Self>) -> bool;
-    /// Once, after the last step: on the loop's thread, in the poll phase; where it happens to be, if the loop is gone.
+    /// Runs once after the last step: on the owner thread in the poll phase, or on any thread if
+    /// the loop was dropped.
     fn ended(self: &Arc<Self>);
 }
 
-/// Hands the first step to the pool. The loop stays alive until the end of the last one.
+/// Submits the first step to the pool. The work keeps the loop alive until the last step has
+/// completed.
 ///
 /// # Errors
 ///
-/// When the pool has no thread and none can be started; this is the end, too.
+/// If the pool has no thread and none can be started; [`Steps::ended`] runs in this case, too.
 pub(crate) fn start(
     handle: &LoopHandle,
     purpose: Purpose,
@@ -45,7 +47,8 @@ pub(crate) fn start(
         .inspect_err(|_| drop(core.end_job(key)))
 }
 
-/// The way of the steps: owned by the queue, then by a thread, in the end by the loop's inbox. Whoever drops it ends it.
+/// A run of steps, owned by the queue, then by a thread, at last by the loop's inbox. Its drop
+/// calls [`Steps::ended`].
 struct StepJob<S: Steps> {
     steps: Arc<S>,
     class: Class,
@@ -56,7 +59,8 @@ struct StepJob<S: Steps> {
 
 impl<S: Steps> Run for StepJob<S> {
     fn run(self: Arc<Self>) {
-        // A step that panics is the last one: the panic hook has reported it, and the loop has to hear of the end.
+        // A step that panics is the last one. The panic hook has printed the panic, and the loop
+        // must still receive the completion.
         let goes_on = quietly(|| self.steps.step()).unwrap_or(false);
         if goes_on {
             let pool = self.pool.clone();

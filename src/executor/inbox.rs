@@ -1,4 +1,4 @@
-//! The door for other threads: a queue, and one notification until it is emptied.
+//! The inbox for other threads: a queue, and at most one notification until the loop empties it.
 //!
 //! ```text
 //!             push/signal                push/signal
@@ -8,25 +8,26 @@
 //!      └───────────────────────┴────────────────────────┘
 //! ```
 //!
-//! A sender first queues, then swaps the state to *pending*; only the one that finds *parked* notifies.
-//! The loop parks by compare-and-swap from *idle*, so it cannot miss what was queued before. All of it goes
-//! through one atomic, read-modify-write on both sides: no pair of variables to get out of step.
-//! A loop that is busy is never notified; it looks at the state once a turn.
+//! A sender first queues its item, then swaps the state to *pending*; only the sender that finds
+//! *parked* notifies. The loop parks by compare-and-swap from *idle*, so it cannot miss an item
+//! that was queued before. Both sides use read-modify-write operations on one atomic, so no two
+//! variables can get out of step. A busy loop is never notified; it checks the state once in each
+//! turn.
 
 use std::sync::PoisonError;
 
 use crate::raw::sync::{AtomicU8, Mutex, Ordering};
 
-/// What ends the wait of a parked loop.
+/// Ends the wait of a parked loop.
 pub(crate) trait Notify {
     fn notify(&self);
 }
 
-/// Nothing was sent since the loop last looked; it is running.
+/// The loop is running, and nothing was sent since its last check.
 const IDLE: u8 = 0;
-/// Something was sent; the loop need not be notified (again).
+/// Something was sent, and the loop need not be notified again.
 const PENDING: u8 = 1;
-/// Nothing was sent and the loop waits, or is about to, or is left to somebody else's poller.
+/// Nothing was sent, and the loop waits, is about to wait, or is left to another poller.
 const PARKED: u8 = 2;
 
 pub(crate) struct Inbox<T, N> {
@@ -37,12 +38,12 @@ pub(crate) struct Inbox<T, N> {
 
 struct Queue<T> {
     items: Vec<T>,
-    /// Set once; nothing is accepted afterwards.
+    /// Set once; further items are refused.
     closed: bool,
 }
 
 impl<T, N: Notify> Inbox<T, N> {
-    /// The inbox of a loop that does not run yet: what is sent makes its descriptor readable.
+    /// Creates the inbox of a loop that does not run yet: a send makes its descriptor readable.
     pub(crate) fn new(notifier: N) -> Self {
         Self {
             state: AtomicU8::new(PARKED),
@@ -60,7 +61,7 @@ impl<T, N: Notify> Inbox<T, N> {
     ///
     /// # Errors
     ///
-    /// Gives the item back when the loop is gone.
+    /// Returns the item if the loop was dropped.
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,53 +74,55 @@ impl<T, N: Notify> Inbox<T, N> {
         Ok(())
     }
 
-    /// Wakes the loop without queueing anything. Safe in a signal handler: one swap, at most one write.
+    /// Wakes the loop without queueing an item. It is async-signal-safe: one swap and at most one
+    /// write.
     pub(crate) fn signal(&self) {
         if self.state.swap(PENDING, Ordering::AcqRel) == PARKED {
             self.notifier.notify();
         }
     }
 
-    /// Whether the loop is gone.
+    /// Returns whether the loop was dropped.
     pub(crate) fn is_closed(&self) -> bool {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.closed
     }
 
-    // The loop's thread only.
+    // Only the owner thread calls the following functions.
 
-    /// Whether something was sent since the last `unpark`.
+    /// Returns whether something was sent since the last `unpark`.
     pub(crate) fn is_pending(&self) -> bool {
         self.state.load(Ordering::Acquire) == PENDING
     }
 
-    /// Whether there is something to [`take`](Self::take).
+    /// Returns whether there are items to [`take`](Self::take).
     pub(crate) fn has_items(&self) -> bool {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         !queue.items.is_empty()
     }
 
-    /// Announces a wait. `false`: something was sent already, do not wait.
+    /// Announces a wait. Returns `false` if something was sent already, and then the loop must not
+    /// wait.
     pub(crate) fn park(&self) -> bool {
         self.state
             .compare_exchange(IDLE, PARKED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
-    /// Leaves the loop to whoever waits on its descriptor: from now on every first send notifies, and what
-    /// was sent already does so at once.
+    /// Leaves the loop to another poller that waits on its descriptor. The next send notifies; if
+    /// something was sent already, this call notifies.
     pub(crate) fn leave_parked(&self) {
         if !self.park() {
             self.notifier.notify();
         }
     }
 
-    /// The wait is over. `true`: something was sent, [`take`](Self::take) it.
+    /// Ends a wait. Returns `true` if something was sent, to be [taken](Self::take).
     pub(crate) fn unpark(&self) -> bool {
         self.state.swap(IDLE, Ordering::AcqRel) == PENDING
     }
 
-    /// Takes the loop back from somebody else's poller; what was sent stays pending.
+    /// Takes the loop back from another poller. What was sent stays pending.
     pub(crate) fn resume(&self) {
         let _ = self
             .state
@@ -139,7 +142,7 @@ impl<T, N: Notify> Inbox<T, N> {
         f(&queue.items);
     }
 
-    /// Refuses everything from now on and returns what was queued.
+    /// Refuses all further items and returns the queued ones.
     pub(crate) fn close(&self) -> Vec<T> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.closed = true;
@@ -160,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The inbox of a running loop.
+    /// Creates the inbox of a running loop.
     fn inbox() -> Inbox<u32, Counter> {
         let inbox = Inbox::new(Counter(Cell::new(0)));
         inbox.resume();
@@ -223,7 +226,7 @@ mod tests {
     }
 }
 
-/// Every interleaving of the senders and the loop, up to a bound on preemptions.
+/// Checks every interleaving of the senders and the loop, up to a bound on preemptions.
 ///
 /// `RUSTFLAGS="--cfg phaseloop_loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom`
 #[cfg(all(test, phaseloop_loom))]
@@ -232,7 +235,7 @@ mod loom_models {
     use loom::sync::{Arc, Condvar, Mutex};
     use loom::thread;
 
-    /// The kernel's wait: a flag that a notification sets and the end of a wait clears.
+    /// A model of the kernel's wait: a flag that a notification sets and the end of a wait clears.
     struct Kernel {
         ready: Mutex<bool>,
         changed: Condvar,
@@ -271,7 +274,7 @@ mod loom_models {
         (Arc::new(inbox), kernel)
     }
 
-    /// The poll phase of a loop that has nothing else to do; a lost wake would show as a deadlock.
+    /// Runs the poll phase of a loop without other work. A lost wake would show as a deadlock.
     fn next_batch(inbox: &Model, kernel: &Kernel) -> Vec<u32> {
         let mut batch = Vec::new();
         if inbox.park() {
@@ -354,7 +357,7 @@ mod loom_models {
         });
     }
 
-    /// Each item is either taken by the loop, or returned by `close`, or given back to its sender.
+    /// Each item is taken by the loop, returned by `close`, or returned to its sender.
     #[test]
     fn loom_closing_races_with_senders_and_loses_nothing() {
         loom::model(|| {

@@ -1,4 +1,4 @@
-//! Handles to spawned tasks: await the result, or end the task.
+//! Handles to spawned tasks, which await the output or abort the task.
 
 use std::any::Any;
 use std::fmt;
@@ -13,16 +13,15 @@ use super::registry::Id;
 use super::shared::{Output, Shared};
 use crate::raw::task::Payload;
 
-/// Awaits the output of a spawned task.
+/// A future of the output of a spawned task.
 ///
-/// Dropping the handle *detaches* the task: it goes on without it. Awaiting gives the task's output, or a
-/// [`JoinError`] when it panicked or was aborted. When the task ends, the awaiting task is woken into the
-/// microtask lane, as by any other wake.
+/// Awaiting the handle returns the output, or a [`JoinError`] if the task panicked or was aborted.
+/// Dropping the handle *detaches* the task: it continues. When the task completes, the awaiting
+/// task is woken into the microtask lane, as by any other wake.
 ///
 /// # Cancel safety
 ///
-/// The handle is a future that holds nothing but its place: polling it by reference (`&mut handle`) and
-/// giving up in between loses nothing.
+/// Awaiting the handle by reference (`&mut handle`) and dropping that future loses no output.
 ///
 /// # Examples
 ///
@@ -34,7 +33,7 @@ use crate::raw::task::Payload;
 /// ```
 #[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
 pub struct JoinHandle<T> {
-    /// `None`: the loop was gone when the task was spawned.
+    /// `None` if the loop was dropped before the task was spawned.
     output: Option<Output<T>>,
 }
 
@@ -49,13 +48,13 @@ impl<T> JoinHandle<T> {
         Self { output: None }
     }
 
-    /// Lets the task go on without anybody who awaits it: the same as dropping the handle, said aloud.
+    /// Detaches the task. Equivalent to dropping the handle, but explicit.
     ///
     /// # Examples
     ///
     /// ```
     /// phaseloop::run(async {
-    ///     phaseloop::spawn(async { println!("nobody waits for this") }).detach();
+    ///     phaseloop::spawn(async { println!("not awaited") }).detach();
     /// })?;
     /// # Ok::<(), phaseloop::Error>(())
     /// ```
@@ -63,10 +62,10 @@ impl<T> JoinHandle<T> {
         drop(self);
     }
 
-    /// Ends the task: its future is dropped when its turn in the microtask lane comes, and awaiting the
-    /// handle gives an error for which [`is_cancelled`](JoinError::is_cancelled) holds.
+    /// Aborts the task. Its future is dropped when the microtask lane reaches it, and awaiting the
+    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`.
     ///
-    /// A task that has finished already keeps its output. Aborting twice is the same as once.
+    /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
     pub fn abort(&self) {
         if let Some(output) = &self.output {
             let task = output.local();
@@ -74,7 +73,8 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// A handle that only aborts, to be kept elsewhere. `None` if the task never started because its loop was gone.
+    /// Returns a handle that only aborts the task, to be kept elsewhere. Returns `None` if the task
+    /// never started because its loop was dropped.
     #[must_use]
     pub fn abort_handle(&self) -> Option<AbortHandle> {
         let output = self.output.as_ref()?;
@@ -86,13 +86,13 @@ impl<T> JoinHandle<T> {
         })
     }
 
-    /// Whether the task has returned, panicked or been dropped.
+    /// Returns whether the task has completed, panicked or been dropped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.output.as_ref().is_none_or(Output::is_finished)
     }
 
-    /// The task's number. `None` if it never started because its loop was gone.
+    /// Returns the task's number, or `None` if the task never started because its loop was dropped.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
         self.output.as_ref().map(|output| output.local().id)
@@ -125,23 +125,24 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// Ends a task without waiting for it. Made by [`JoinHandle::abort_handle`].
+/// Aborts a task without awaiting it. [`JoinHandle::abort_handle`] creates it.
 #[derive(Clone)]
 pub struct AbortHandle {
     shared: Arc<Shared>,
     slot: u32,
     id: Id,
-    /// Neither `Send` nor `Sync`: tasks are aborted on the thread of their loop.
+    /// The type is neither `Send` nor `Sync`: tasks are aborted on the owner thread.
     _local: PhantomData<*const ()>,
 }
 
 impl AbortHandle {
-    /// Ends the task, as [`JoinHandle::abort`] does. Without effect once it is over.
+    /// Aborts the task, as [`JoinHandle::abort`] does. It has no effect once the task has
+    /// completed.
     pub fn abort(&self) {
         self.shared.abort(self.slot, self.id);
     }
 
-    /// The task's number.
+    /// Returns the task's number.
     #[must_use]
     pub fn id(&self) -> Id {
         self.id
@@ -156,7 +157,8 @@ impl fmt::Debug for AbortHandle {
     }
 }
 
-/// Why a task has no output: it panicked, or it was aborted (or its loop dropped) before it returned.
+/// The error of a task without an output: the task panicked, was aborted, or was dropped with its
+/// loop.
 ///
 /// # Examples
 ///
@@ -170,7 +172,8 @@ impl fmt::Debug for AbortHandle {
 /// assert_eq!(phaseloop::block_on(answer()).unwrap(), 42);
 /// ```
 pub struct JoinError {
-    /// `None`: cancelled. A lock, so that the error is `Sync` although a payload need not be.
+    /// `None` if the task was cancelled. The lock makes the error `Sync` although a payload need
+    /// not be.
     panic: Option<Box<Mutex<Payload>>>,
 }
 
@@ -185,36 +188,36 @@ impl JoinError {
         }
     }
 
-    /// The payload, to look at.
+    /// Returns the payload of the panic, for inspection.
     fn payload(&self) -> Option<MutexGuard<'_, Payload>> {
         let payload = self.panic.as_ref()?;
         Some(payload.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the task was aborted, or dropped with its loop.
+    /// Returns whether the task was aborted, or dropped with its loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.panic.is_none()
     }
 
-    /// Whether the task panicked.
+    /// Returns whether the task panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         self.panic.is_some()
     }
 
-    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
     ///
     /// # Errors
     ///
-    /// Gives the error back when the task did not panic.
+    /// Returns this error if the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
         let payload = self.panic.ok_or_else(Self::cancelled)?;
         Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The text of a panic, where it has one.
+/// Returns the text of a panic, if it has one.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
     payload
         .downcast_ref::<&'static str>()

@@ -1,32 +1,33 @@
-//! The two lanes: ticks and microtasks, and the rule by which they empty.
+//! The two lanes: ticks and microtasks.
 //!
 //! ```text
-//! drain:  ┌─> all ticks ─> all microtasks ─┐   what is queued meanwhile joins the lane it belongs to;
+//! drain:  ┌─> all ticks ─> all microtasks ─┐   new entries join their lane;
 //!         └────── while ticks remain ──────┘   the drain ends when both are empty
 //! ```
 //!
-//! Pure data: the caller takes an entry out and runs it, and no borrow is held meanwhile.
+//! The lanes are pure data: the caller pops an entry and runs it, and no borrow is held meanwhile.
 
 use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 
-/// A lane that was longer than this gives its memory back when it is empty: a burst is not paid for
-/// for ever.
+/// A lane that was longer than this releases its memory when it is empty, so that a burst does not
+/// keep it for ever.
 const LARGE: usize = 1 << 16;
 
-/// One entry of the microtask lane.
+/// An entry of the microtask lane.
 pub(crate) enum Microtask<R> {
     /// A woken task, to be polled once.
     Task(R),
-    /// A queued closure; without captures, as the one that polls the future of `block_on`, it costs
-    /// no allocation.
+    /// A queued closure. A closure without captures, such as the one that polls the main future,
+    /// needs no allocation.
     Call(Call),
 }
 
-/// Both lanes of one loop; `R` is what polls a task.
+/// Both lanes of one loop. `R` is a woken task.
 pub(crate) struct Lane<R> {
     ticks: Ring<Call>,
-    /// In order: a task, or `None` for the next of `calls`. One word an entry, as most are tasks.
+    /// The microtasks in order: a task, or `None` for the next of `calls`. An entry takes one word,
+    /// since most are tasks.
     microtasks: Ring<Option<R>>,
     calls: Ring<Call>,
 }
@@ -58,8 +59,8 @@ impl<R> Lane<R> {
         self.microtasks.push(Some(task));
     }
 
-    /// Queues a woken task, or gives it back if the lane must grow first: without a call on the
-    /// usual way.
+    /// Queues a woken task, or returns it if the lane must grow first. This keeps the common path
+    /// free of calls.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
         let pushed = self.microtasks.try_push(Some(task));
@@ -68,11 +69,11 @@ impl<R> Lane<R> {
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Without a branch in between.
+        // The bitwise or of both lengths avoids a branch.
         self.ticks.rest() | self.microtasks.rest() == 0
     }
 
-    /// Whether microtasks wait, whatever the ticks.
+    /// Returns whether there are microtasks.
     #[cfg(feature = "node")]
     pub(crate) fn has_microtasks(&self) -> bool {
         self.microtasks.rest() != 0
@@ -96,7 +97,7 @@ impl<R> Lane<R> {
         }
     }
 
-    /// Takes the microtask out that is the one entry of both lanes.
+    /// Pops the microtask that is the only entry of both lanes.
     #[inline(always)]
     pub(crate) fn pop_only_microtask(&self) -> Option<Microtask<R>> {
         if self.ticks.rest() | (self.microtasks.len() ^ 1) != 0 {
@@ -105,13 +106,13 @@ impl<R> Lane<R> {
         self.pop_microtask()
     }
 
-    /// Gives the memory of a burst back once the ticks are done.
+    /// Releases the memory of a burst once there are no ticks.
     #[inline]
     pub(crate) fn shrink_ticks(&self) {
         self.ticks.shrink(LARGE);
     }
 
-    /// Gives the memory of a burst back once the microtasks are done.
+    /// Releases the memory of a burst once there are no microtasks.
     #[inline(always)]
     pub(crate) fn shrink(&self) {
         if self.microtasks.shrink(LARGE) {
@@ -119,7 +120,7 @@ impl<R> Lane<R> {
         }
     }
 
-    /// Takes the tasks out, in order; ticks and closures stay.
+    /// Takes the tasks, in order. Ticks and closures stay.
     pub(crate) fn take_tasks(&self) -> Vec<R> {
         let mut tasks = Vec::new();
         for entry in self.microtasks.take() {
@@ -141,7 +142,7 @@ impl<R> Lane<R> {
         }
     }
 
-    /// Takes ticks and closures out; the tasks stay.
+    /// Takes the ticks and closures. The tasks stay.
     pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
         let tasks = self.take_tasks();
         drop(self.microtasks.take());
@@ -157,7 +158,7 @@ impl<R> Lane<R> {
 mod tests {
     use super::{Call, LARGE, Lane, Microtask};
 
-    /// The names of tasks; a closure shows as `call`.
+    /// Returns the names of the tasks; a closure shows as `call`.
     fn microtasks(lane: &Lane<&'static str>) -> Vec<&'static str> {
         let pop = || lane.pop_microtask();
         std::iter::from_fn(pop)

@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use super::shared::Runnable;
 
-/// What other threads send.
+/// A message of another thread.
 pub(crate) enum Message {
-    /// A task was woken.
+    /// Polls a woken task.
     Wake(Runnable),
-    /// The future of `block_on` was woken.
+    /// Polls the main future.
     WakeMainFuture,
-    /// Something is to be done on the loop's thread.
+    /// Calls a closure on the owner thread.
     Call(Box<dyn FnOnce() + Send>),
-    /// Something comes to the loop that others hold, too.
+    /// Delivers a value that other threads may hold, too.
     Arrival(Arc<dyn Arrival>),
 }
 
 impl Message {
-    /// Whether a job has ended; nothing else arrives.
+    /// Returns whether this is the completion of a job, the only use of `Arrival`.
     pub(crate) fn is_end_of_job(&self) -> bool {
         matches!(self, Self::Arrival(_))
     }
 }
 
-/// What another thread has dealt with and sends to the loop, without an allocation for the sending.
+/// A value that another thread sends to the loop, without an allocation for the message.
 pub(crate) trait Arrival: Send + Sync {
-    /// On the loop's thread, as a callback.
+    /// Runs on the owner thread, as a callback.
     fn arrive(self: Arc<Self>);
 
-    /// The loop is gone, and this was in its inbox. On the loop's thread; must not run user code
-    /// other than wakers.
+    /// Runs on the owner thread when the loop is dropped with this message in its inbox. It must
+    /// not run user code other than wakers.
     fn abandon(self: Arc<Self>) {}
 }

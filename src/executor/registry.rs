@@ -1,4 +1,4 @@
-//! The live tasks of one loop: how to wake and abort each of them, and where it was spawned.
+//! The registry of the live tasks of one loop, which wakes, aborts and lists them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use slab::Slab;
 
 use super::shared::Entry;
 
-/// Names a task among all tasks its loop ever had.
+/// The number of a task, unique among all tasks of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
@@ -20,7 +20,7 @@ impl fmt::Display for Id {
     }
 }
 
-/// What is known of a task: its number, its name, the line that spawned it.
+/// The number and the name of a task, and the line that spawned it.
 ///
 /// Prints as `task 3 "reader" (src/main.rs:12:5)`.
 #[derive(Clone, Debug)]
@@ -31,19 +31,19 @@ pub struct Info {
 }
 
 impl Info {
-    /// The task's number.
+    /// Returns the task's number.
     #[must_use]
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// The name given by [`Builder::name`](crate::task::Builder::name), if any.
+    /// Returns the name given by [`Builder::name`](crate::task::Builder::name), if any.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The line that spawned the task.
+    /// Returns the line that spawned the task.
     #[must_use]
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.site
@@ -60,17 +60,18 @@ impl fmt::Display for Info {
     }
 }
 
-/// What is known of a task is in the task itself, but for its name, which few have.
+/// The live tasks. Names are stored here, since few tasks have one; the rest of [`Info`] is stored
+/// in the task itself.
 pub(crate) struct Registry {
     tasks: RefCell<Slab<Entry>>,
-    /// By slot.
+    /// The names, by slot.
     names: RefCell<HashMap<u32, Rc<str>>>,
     /// Whether a task ever had a name.
     has_names: Cell<bool>,
     next_id: Cell<u64>,
 }
 
-/// Who waits for what, as far as the registry knows.
+/// A task and the wakers that a report needs.
 pub(crate) struct TaskState {
     pub(crate) info: Info,
     pub(crate) slot: u32,
@@ -90,8 +91,8 @@ impl Registry {
         }
     }
 
-    /// Adds the task that `make` makes for the number and the slot it is given. `make` must not
-    /// come back here: it runs no user code.
+    /// Adds the task that `make` creates from a number and a slot. `make` must not use the
+    /// registry, which is borrowed; it runs no user code.
     pub(crate) fn insert<T>(
         &self,
         name: Option<Rc<str>>,
@@ -111,7 +112,7 @@ impl Registry {
         made
     }
 
-    /// The task is over.
+    /// Removes a completed task.
     #[inline]
     pub(crate) fn remove(&self, slot: u32) {
         let task = self.tasks.borrow_mut().try_remove(slot as usize);
@@ -121,14 +122,15 @@ impl Registry {
         drop(task);
     }
 
-    /// Schedules every task that is not scheduled already. Runs no user code.
+    /// Schedules every task that is not scheduled. It runs no user code.
     pub(crate) fn wake_all(&self) {
         for (_, task) in self.tasks.borrow().iter() {
             task.wake();
         }
     }
 
-    /// Has a task dropped in its next turn, if it is still there. Runs no user code.
+    /// Marks a task, if it is still alive, to be dropped when the lane reaches it, and schedules
+    /// it. It runs no user code.
     pub(crate) fn abort(&self, slot: u32, id: Id) {
         let tasks = self.tasks.borrow();
         let task = tasks.get(slot as usize);
@@ -141,13 +143,13 @@ impl Registry {
         self.tasks.borrow().len()
     }
 
-    /// Whether there is a task whose slot meets a condition.
+    /// Returns whether the slot of a task meets a condition.
     pub(crate) fn any(&self, condition: impl Fn(u32) -> bool) -> bool {
         let tasks = self.tasks.borrow();
         tasks.iter().any(|(_, task)| condition(task.slot()))
     }
 
-    /// The number of the task in a slot.
+    /// Returns the number of the task in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<Id> {
         let tasks = self.tasks.borrow();
         tasks.get(slot as usize).map(|task| task.local().id)
@@ -158,12 +160,12 @@ impl Registry {
         tasks.get(slot as usize).map(|task| self.info_of(task))
     }
 
-    /// Every task, oldest first.
+    /// Returns all tasks, oldest first.
     pub(crate) fn list(&self) -> Vec<Info> {
         self.states().into_iter().map(|task| task.info).collect()
     }
 
-    /// Every task with what is known of its state, oldest first.
+    /// Returns all tasks with their wakers, oldest first.
     pub(crate) fn states(&self) -> Vec<TaskState> {
         let tasks = self.tasks.borrow();
         let state = |task: &Entry| TaskState {

@@ -1,4 +1,4 @@
-//! What a task and its loop know of each other.
+//! The types that a task and its loop share.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,29 +14,30 @@ use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
 use crate::sys::poller::Notifier;
 
-/// A task that was woken; see [`crate::raw::task`].
+/// A woken task; see [`crate::raw::task`].
 pub(crate) type Runnable = task::Runnable<Local>;
 
-/// A task that is alive, as the registry keeps it.
+/// A live task, as the registry keeps it.
 pub(crate) type Entry = task::Entry<Local>;
 
-/// Where the output of a task arrives.
+/// The receiving side of a task's output.
 pub(crate) type Output<T> = task::Output<T, Local>;
 
-/// What every task carries: the loop it belongs to, its number, the line that spawned it.
+/// The data of each task: its loop, its number, and the line that spawned it.
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: Id,
     pub(crate) site: &'static Location<'static>,
 }
 
-/// The part of a loop that any thread may touch.
+/// The part of a loop that any thread may use.
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
     policy: UnhandledPanic,
-    /// The first panic that is to come out of the call that runs the loop.
+    /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
-    /// The loop's tasks, for its own thread, also while the loop does not run. `None` once it is gone.
+    /// The loop's tasks, for the owner thread only, also while the loop does not run. `None` once
+    /// the loop was dropped.
     registry: ThreadBound<RefCell<Option<Rc<Registry>>>>,
 }
 
@@ -50,30 +51,33 @@ impl Shared {
         }
     }
 
-    /// Calls `f` with the loop's tasks; `None` on other threads, and once the loop is gone. `f` runs no user code.
+    /// Calls `f` with the loop's tasks. Returns `None` on other threads and once the loop was
+    /// dropped. `f` must not run user code.
     #[inline]
     pub(crate) fn with_registry<R>(&self, f: impl FnOnce(&Registry) -> R) -> Option<R> {
         self.registry.get()?.borrow().as_deref().map(f)
     }
 
-    /// Has a task dropped in its next turn, if it is still there and this is the loop's thread.
+    /// Marks a task to be dropped when the lane reaches it, if it is still alive and this is the
+    /// owner thread.
     pub(crate) fn abort(&self, slot: u32, id: Id) {
         self.with_registry(|registry| registry.abort(slot, id));
     }
 
-    /// The loop is gone, on its own thread, and so are its tasks.
+    /// Drops the registry, on the owner thread, when the loop and its tasks were dropped.
     pub(crate) fn forget_registry(&self) {
         let registry = self.registry.get().and_then(RefCell::take);
         drop(registry);
     }
 
-    /// Deals with a panic that no handle delivers. `true`: the loop is to stop and let it out.
+    /// Applies the policy to a panic that no handle returns. The result is `true` if the loop has
+    /// to stop and propagate the panic.
     pub(crate) fn unhandled_panic(&self, task: &dyn fmt::Display, payload: Payload) -> bool {
         match self.policy {
             UnhandledPanic::Ignore => {}
             UnhandledPanic::Report => {
                 let message = panic_message(&*payload).unwrap_or("no message");
-                eprintln!("phaseloop: {task} panicked and nobody awaits it: {message}");
+                eprintln!("phaseloop: {task} panicked and is not awaited: {message}");
             }
             UnhandledPanic::Unwind => {
                 let mut unhandled = self
@@ -95,19 +99,20 @@ impl Shared {
     }
 }
 
-/// What the loop does with a panic of a task that nobody awaits.
+/// What the loop does with a panic of a task that is not awaited.
 ///
-/// A task that panics keeps the panic for its [`JoinHandle`](crate::JoinHandle). Only when the handle is dropped
-/// without having delivered it does this apply.
+/// The panic of a task is returned by its [`JoinHandle`](crate::JoinHandle). This policy applies if
+/// the handle is dropped before it has returned the panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnhandledPanic {
-    /// One line on standard error, naming the task.
+    /// Prints one line with the task on standard error.
     #[default]
     Report,
-    /// Nothing, beyond what the process's panic hook has printed.
+    /// Ignores the panic; only the panic hook of the process has printed it.
     Ignore,
-    /// The loop stops at the end of the turn and the panic continues out of the call that runs it.
+    /// Stops the loop at the end of the turn, and propagates the panic out of the call that runs
+    /// it.
     Unwind,
 }
 

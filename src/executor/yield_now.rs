@@ -1,17 +1,17 @@
-//! Giving way within the microtask lane.
+//! Yielding within the microtask lane.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Goes to the back of the microtask lane: everything queued there now runs first.
+/// Moves the task to the back of the microtask lane: every queued microtask runs first.
 ///
-/// Timers and I/O do not: the lane is drained to its end before the loop goes on. Use
-/// [`yield_now_immediate`](crate::task::yield_now_immediate) to let a turn of the loop pass.
+/// Timers and I/O do not run first: the lane is drained to its end before the loop goes on. Use
+/// [`yield_now_immediate`](crate::task::yield_now_immediate) to let the loop make a turn.
 ///
 /// # Cancel safety
 ///
-/// Nothing is lost.
+/// Dropping the future has no effect.
 ///
 /// # Examples
 ///

@@ -1,14 +1,14 @@
-//! The probe that is not there.
+//! The probe without the feature `probe`: it does nothing.
 
 use std::marker::PhantomData;
 
 use crate::executor::Info;
 use crate::turn::Phase;
 
-/// Nothing.
+/// A probe that does nothing.
 pub(crate) struct Probe;
 
-/// The time between the start and the end of something; here, nothing.
+/// The span between a start and its end; here it is empty.
 pub(crate) struct Span<'a>(PhantomData<&'a ()>);
 
 impl Probe {

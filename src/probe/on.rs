@@ -1,34 +1,35 @@
-//! The probe that reports to an observer.
+//! The probe with the feature `probe`: it reports to an observer.
 
 use std::rc::Rc;
 
 use crate::executor::Info;
 use crate::turn::Phase;
 
-/// Something the loop did.
+/// An event in the life of a loop.
 ///
-/// Every start has its end, also when the code between them panics.
+/// Each start is followed by its end, even if the code between them panics.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Fact {
-    /// A phase begins (also when it finds nothing to do).
+    /// A phase begins, even if it has nothing to do.
     PhaseStart(Phase),
-    /// The phase is over.
+    /// The phase has ended.
     PhaseEnd(Phase),
-    /// The loop calls back: a timer, a hook, an event, a close. The drain of the lanes belongs to it.
+    /// A callback begins: of a timer, a hook, an event or a close. The drain of the lanes belongs
+    /// to the callback.
     CallbackStart(Phase),
-    /// The callback has returned and the lanes are drained.
+    /// The callback has returned, and the lanes are drained.
     CallbackEnd(Phase),
-    /// A task is polled.
+    /// The poll of a task begins.
     PollStart(Info),
     /// The poll has returned.
     PollEnd(Info),
 }
 
-/// Receives the facts of one loop, on its thread, as they happen.
+/// Receives the facts of one loop, on its owner thread, as they happen.
 ///
-/// It is called from the middle of the loop: it should be quick, must not run the loop, and must not panic: what the loop was
-/// about to do may then never be done.
+/// The loop calls the observer in the middle of its work, so the observer should be fast and must
+/// not run the loop. It must not panic: the loop could lose the work that it was about to do.
 pub trait Observer {
     /// Called for each fact.
     fn observe(&self, fact: &Fact);
@@ -44,11 +45,11 @@ pub(crate) struct Probe {
     observer: Option<Rc<dyn Observer>>,
 }
 
-/// Reports the end when it is dropped.
+/// Reports the end on its drop.
 pub(crate) struct Span<'a>(Option<(&'a dyn Observer, Fact)>);
 
 impl Probe {
-    /// A probe that nobody listens to.
+    /// Creates a probe without an observer.
     pub(crate) fn silent() -> Self {
         Self { observer: None }
     }

@@ -1,5 +1,5 @@
-//! Bounds for what would otherwise take a part of the stack for each link: chains of values of
-//! which each owns the next, and chains of calls of which each makes the next.
+//! Bounds on the stack use of long chains: of values of which each owns the next, and of calls of
+//! which each makes the next.
 #![allow(
     unsafe_code,
     reason = "the type of a join handle has a lifetime, but what it holds has none"
@@ -7,43 +7,42 @@
 
 use std::cell::{Cell, RefCell};
 
-/// How many drops are nested before the next one is deferred.
+/// The number of nested drops after which the next one is deferred.
 const DEEPEST_DROP: u32 = 32;
 
-/// How many calls are nested before the next one is refused. One takes about 3 KiB of the stack in
-/// a debug build, and a thread has 2 MiB.
+/// The number of nested calls after which the next one is refused. A call takes about 3 KiB of
+/// stack in a debug build, and a thread has 2 MiB.
 #[cfg(feature = "node")]
 const DEEPEST_CALL: u32 = 256;
 
 thread_local! {
-    /// How many calls of `drop_flat` this thread is in.
+    /// The number of nested calls of `drop_flat` on this thread.
     static DROPS: Cell<u32> = const { Cell::new(0) };
-    /// What the outermost of them drops in the end.
+    /// The values that the outermost call drops at its end.
     static DEFERRED: RefCell<Vec<Box<dyn Deferred>>> = const { RefCell::new(Vec::new()) };
-    /// How many calls of `call_nested` this thread is in.
+    /// The number of nested calls of `call_nested` on this thread.
     #[cfg(feature = "node")]
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Drops a value at once; inside many other drops by this function, before the outermost of them
+/// Drops a value at once, or, inside many nested calls of this function, before the outermost call
 /// returns.
 ///
-/// A chain of values of which each drops the next one by this function takes a bounded part of the
-/// stack.
+/// A chain of values that each drop the next one with this function uses a bounded amount of stack.
 pub(crate) fn drop_flat<T: 'static>(value: T) {
     drop(Flat::new(value));
 }
 
-/// Anything that is dropped later.
+/// A value that is dropped later.
 pub(crate) trait Deferred {}
 
 impl<T> Deferred for T {}
 
-/// As [`drop_flat`], for a type that is not `'static`.
+/// Drops a value whose type is not `'static` as [`drop_flat`] does.
 ///
 /// # Safety
 ///
-/// As [`forget_lifetime`].
+/// The conditions of [`forget_lifetime`] apply.
 pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
     let depth = DROPS.get();
     if depth < DEEPEST_DROP {
@@ -52,26 +51,26 @@ pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
         drop(value);
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of `forget_lifetime`.
     let value = unsafe { forget_lifetime(value) };
-    // Refused by a thread that ends; the value is dropped in place then.
+    // A thread that ends has no list any more; then the value is dropped in place.
     let _ = DEFERRED.try_with(|deferred| deferred.borrow_mut().push(value));
 }
 
-/// Boxes a value, to be dropped at any later time.
+/// Boxes a value so that it can be dropped at any later time.
 ///
 /// # Safety
 ///
-/// The value was `'static` when it was made: its type has a lifetime only because it was coerced
+/// The value was `'static` when it was created: its type has a lifetime only because it was coerced
 /// since.
 pub(crate) unsafe fn forget_lifetime<'a, T: 'a>(value: T) -> Box<dyn Deferred> {
     let value: Box<dyn Deferred + 'a> = Box::new(value);
-    // SAFETY: only the lifetime changes, and nothing in the value ends with it, by the caller's
-    // promise.
+    // SAFETY: only the lifetime changes, and the caller guarantees that no part of the value ends
+    // with it.
     unsafe { std::mem::transmute::<Box<dyn Deferred + 'a>, Box<dyn Deferred>>(value) }
 }
 
-/// A value that is dropped as by [`drop_flat`].
+/// A value that is dropped with [`drop_flat`].
 pub(crate) struct Flat<T>(Option<T>);
 
 impl<T> Flat<T> {
@@ -90,14 +89,14 @@ impl<T> Flat<T> {
 impl<T> Drop for Flat<T> {
     fn drop(&mut self) {
         if let Some(value) = self.0.take() {
-            // SAFETY: `new` asks for `'static`.
+            // SAFETY: `new` requires `'static`.
             unsafe { drop_flat_unbound(value) };
         }
     }
 }
 
-/// Also runs when the drop panics: what was deferred is dropped all the same, as a `Vec` drops its
-/// other elements.
+/// Ends a drop, also after its panic: deferred values are dropped nevertheless, as a `Vec` drops
+/// its other elements.
 struct EndOfDrop {
     depth: u32,
 }
@@ -110,7 +109,7 @@ impl Drop for EndOfDrop {
                 DROPS.set(self.0);
             }
         }
-        // Also when something deferred panics.
+        // This also runs if the drop of a deferred value panics.
         let _leave = Leave(self.depth);
         if self.depth == 0 {
             drop_deferred();
@@ -133,7 +132,7 @@ fn drop_deferred() {
     }
 }
 
-/// Calls `f`, unless many calls by this function are nested already. `None`: it was not called.
+/// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.
 #[cfg(feature = "node")]
 pub(crate) fn call_nested<R>(f: impl FnOnce() -> R) -> Option<R> {
     struct EndOfCall(u32);

@@ -1,9 +1,9 @@
-//! A queue of one thread, used through shared references, whose push and pop are a few instructions
-//! each.
+//! A queue for one thread, used through shared references, whose push and pop take a few
+//! instructions.
 //!
 //! ```text
 //!   buffer  [ d | e | . | . | . | a | b | c ]     8 places, mask 7
-//!                   ^tail           ^head          head and tail only grow; `& mask` makes places of them
+//!                   ^tail           ^head          head and tail only grow; `& mask` wraps
 //! ```
 #![allow(
     unsafe_code,
@@ -13,23 +13,23 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// The capacity of a new ring, and of one that was shrunk. A power of two.
+/// The capacity of a new ring and of a shrunk one, a power of two.
 const SMALLEST: usize = 16;
 
-/// First in, first out. It hands out values, never references, so no two uses of it overlap.
+/// A FIFO queue. It returns values, never references, so no two uses overlap.
 pub(crate) struct Ring<T> {
-    /// Made by `allocate`, with `mask + 1` places. Those from `head` up to `tail` (each `& mask`)
-    /// hold values.
+    /// The buffer, created by `allocate`, with `mask + 1` places. Those from `head` up to `tail`
+    /// (each `& mask`) hold values.
     buffer: Cell<*mut MaybeUninit<T>>,
     /// One less than the capacity, which is a power of two.
     mask: Cell<usize>,
-    /// How many values were ever popped, modulo 2^64.
+    /// The number of values popped so far, modulo 2^64.
     head: Cell<usize>,
-    /// How many values were ever pushed, modulo 2^64.
+    /// The number of values pushed so far, modulo 2^64.
     tail: Cell<usize>,
 }
 
-/// A buffer of so many places without values.
+/// Allocates a buffer of `capacity` places without values.
 fn allocate<T>(capacity: usize) -> *mut MaybeUninit<T> {
     debug_assert!(capacity.is_power_of_two());
     Box::into_raw(Box::<[T]>::new_uninit_slice(capacity)).cast()
@@ -45,27 +45,28 @@ impl<T> Ring<T> {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.tail.get().wrapping_sub(self.head.get())
     }
 
-    /// Zero if the ring is empty: to be or-ed with what else is to be zero.
+    /// Returns zero if and only if the ring is empty. Callers combine it with other counts by
+    /// bitwise or.
     #[inline(always)]
     pub(crate) fn rest(&self) -> usize {
         self.tail.get() ^ self.head.get()
     }
 
-    /// Appends a value, or gives it back if there is no place left.
+    /// Appends a value, or returns it if the ring is full.
     #[inline(always)]
     pub(crate) fn try_push(&self, value: T) -> Result<(), T> {
         let (tail, mask) = (self.tail.get(), self.mask.get());
         if tail.wrapping_sub(self.head.get()) > mask {
             return Err(value);
         }
-        // SAFETY: `& mask` is below the capacity, and the place is free, as fewer than `mask + 1`
-        // are taken.
+        // SAFETY: the index is below the capacity by `& mask`, and its place is free, since fewer
+        // than `mask + 1` places hold values.
         unsafe {
             self.buffer
                 .get()
@@ -76,7 +77,7 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// Appends a value; a full ring grows.
+    /// Appends a value. A full ring grows.
     #[inline]
     pub(crate) fn push(&self, value: T) {
         if let Err(value) = self.try_push(value) {
@@ -91,7 +92,7 @@ impl<T> Ring<T> {
         debug_assert!(pushed.is_ok(), "a ring that has grown has places");
     }
 
-    /// Takes the oldest value out.
+    /// Removes the oldest value.
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<T> {
         let head = self.head.get();
@@ -100,13 +101,13 @@ impl<T> Ring<T> {
         }
         self.head.set(head.wrapping_add(1));
         let place = head & self.mask.get();
-        // SAFETY: the place was between head and tail, so it holds a value; head is past it now, so
-        // that it is read once.
+        // SAFETY: the place is between head and tail, so it holds a value; head has moved past it,
+        // so it is read once.
         Some(unsafe { self.buffer.get().add(place).read().assume_init() })
     }
 
-    /// Gives the memory of a burst back: a ring that is empty and has more than `kept` places
-    /// becomes small. `true`: it did.
+    /// Releases the memory of a burst: an empty ring with more than `kept` places is shrunk.
+    /// Returns whether it was.
     #[inline(always)]
     pub(crate) fn shrink(&self, kept: usize) -> bool {
         let shrinks = self.mask.get() >= kept && self.rest() == 0;
@@ -116,12 +117,12 @@ impl<T> Ring<T> {
         shrinks
     }
 
-    /// Takes everything out, in order.
+    /// Removes all values, in order.
     pub(crate) fn take(&self) -> Vec<T> {
         std::iter::from_fn(|| self.pop()).collect()
     }
 
-    /// Moves the values to a buffer of another capacity, a power of two that has room for them.
+    /// Moves the values to a buffer of another capacity, a power of two that is large enough.
     #[cold]
     fn resize(&self, capacity: usize) {
         let length = self.len();
@@ -130,8 +131,8 @@ impl<T> Ring<T> {
         for place in 0..length {
             let from = self.head.get().wrapping_add(place) & self.mask.get();
             // SAFETY: `from` is the place of a value, `place` is below the new capacity, and the
-            // buffers are apart. The value is moved: the old buffer is freed without dropping what
-            // is in it.
+            // buffers do not overlap. The value is moved: the old buffer is freed without dropping
+            // its values.
             unsafe {
                 grown
                     .add(place)
@@ -145,11 +146,11 @@ impl<T> Ring<T> {
         self.tail.set(length);
     }
 
-    /// Frees the buffer without dropping values. The caller sets another one, or never uses the
+    /// Frees the buffer without dropping values. The caller sets another buffer, or never uses the
     /// ring again.
     fn free(&self) {
         let places = std::ptr::slice_from_raw_parts_mut(self.buffer.get(), self.mask.get() + 1);
-        // SAFETY: the buffer was made by `allocate` with this capacity, and is freed once.
+        // SAFETY: the buffer was created by `allocate` with this capacity, and is freed once.
         drop(unsafe { Box::from_raw(places) });
     }
 }
@@ -162,7 +163,7 @@ impl<T> Drop for Ring<T> {
                 self.0.free();
             }
         }
-        // Also when the drop of a value panics.
+        // The buffer is freed even if the drop of a value panics.
         let _free = Free(self);
         while self.pop().is_some() {}
     }
@@ -204,7 +205,8 @@ mod tests {
         assert_eq!(ring.take(), (1..=SMALLEST).collect::<Vec<_>>());
     }
 
-    /// At each place of the head the values go around the end of the buffer at another point.
+    /// For each position of the head, the values wrap around the end of the buffer at another
+    /// point.
     #[test]
     fn a_ring_grows_with_its_head_at_any_place() {
         for shift in 0..2 * SMALLEST {
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!(ring.pop(), Some(Box::new(7)));
     }
 
-    /// Counts its drops, and panics in one of them.
+    /// Counts its drops, and panics in one of them if told to.
     struct Value(Rc<Cell<usize>>, bool);
 
     impl Drop for Value {
@@ -289,7 +291,7 @@ mod tests {
         assert_eq!(drops.get(), 1);
     }
 
-    /// A value that comes back to its ring while it is dropped finds it in order.
+    /// A value that uses its ring while it is dropped finds the ring consistent.
     #[test]
     fn a_value_may_use_the_ring_when_it_is_dropped() {
         struct Item(Rc<Ring<Self>>, u32);

@@ -1,5 +1,5 @@
-//! Tasks for futures that are not `Send`, on top of [`async_task`]: woken anywhere, polled and
-//! dropped on the owner thread.
+//! Tasks for futures that are not `Send`, on top of [`async_task`]. Any thread may wake them; the
+//! owner thread polls and drops them.
 //!
 //! ```text
 //!   spawn ──> scheduled ── run ──> polled ── pending ──> waiting ── wake ──> scheduled
@@ -8,20 +8,20 @@
 //!                └──> Cancelled
 //! ```
 //!
-//! `async_task` owns the memory, the atomic state and the wakers. This module adds what it leaves
-//! open, in the task's metadata ([`Meta`]) and in a wrapper around the future ([`Tracked`]):
+//! `async_task` owns the memory, the atomic state and the wakers. This module adds the following,
+//! in the task's metadata ([`Meta`]) and in a wrapper around the future ([`Tracked`]):
 //!
-//! - A panic of a poll is the task's output. A panic that no handle will deliver is
+//! - A panic of a poll is the task's output. A panic that no handle will return is
 //!   [reported](Local::unhandled).
-//! - `async_task` aborts the process when the drop of a future or an output, or the wake of an
-//!   awaiter panics. Here each of them runs under `catch_unwind` before `async_task` comes to it.
-//! - The awaiter is kept in the metadata, without synchronization: the handle stays on the owner
-//!   thread.
-//! - A task can be aborted by reference: the mark is in the metadata, and the owner drops a
+//! - `async_task` aborts the process if the drop of a future or an output, or the wake of an
+//!   awaiter, panics. Here each of them runs under `catch_unwind` before `async_task` would run it.
+//! - The awaiter is kept in the metadata without synchronization, since the handle stays on the
+//!   owner thread.
+//! - A task can be aborted by reference: the mark is in the metadata, and the owner thread drops a
 //!   marked [`Runnable`].
 //!
-//! **The owner thread** is the one that spawns the task. A [`Runnable`] may be sent to other
-//! threads, but it must be run or dropped on the owner thread only: that is the promise of
+//! **The owner thread** is the thread that spawns the task. A [`Runnable`] may be sent to other
+//! threads, but only the owner thread may run or drop it: that is the contract of
 //! [`Local::schedule`]. Builds with debug assertions check it.
 #![allow(
     unsafe_code,
@@ -45,47 +45,48 @@ pub(crate) use self::output::Output;
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// What a task knows of the loop it belongs to. Other threads reach it through wakers.
+/// The data of a task about its loop. Other threads reach it through wakers.
 pub(crate) trait Local: Send + Sync + Sized + 'static {
-    /// Called for each wake, on the thread of the waker. The runnable must get to the owner thread,
-    /// which runs or drops it, or be forgotten.
+    /// Schedules a woken task, on the thread of the wake. The runnable must be sent to the owner
+    /// thread, which runs or drops it, or be forgotten.
     fn schedule(runnable: Runnable<Self>);
-    /// Called, on the owner thread, with a panic that no handle will deliver.
+    /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
-    /// The future is gone. Called once, on the owner thread; must not panic.
+    /// Notes that the future was dropped. It is called once, on the owner thread, and must not
+    /// panic.
     fn ended(&self, slot: u32);
-    /// Has `work` done on this thread, the owner's, once the poll that is under way has returned.
+    /// Defers `work` on the owner thread until the current poll has returned.
     fn later(work: Box<dyn FnOnce()>);
 }
 
-/// `async_task`'s metadata.
+/// The metadata of a task in `async_task`.
 pub(crate) struct Meta<L> {
     local: L,
-    /// Who awaits the output. `None` as soon as the future is gone.
+    /// The waker that awaits the output. `None` once the future was dropped.
     awaiter: Cell<Option<Waker>>,
     slot: u32,
     state: Cell<State>,
-    /// The handle is gone.
+    /// The handle was dropped.
     is_detached: Cell<bool>,
-    /// The task is to be dropped in its next turn.
+    /// The task is to be dropped in place of its next poll.
     is_aborted: Cell<bool>,
     #[cfg(debug_assertions)]
     owner: std::thread::ThreadId,
 }
 
-// SAFETY: other threads reach `local` alone, which is `Send` and `Sync`, by a `Runnable` or to drop
-// the whole. The cells are touched by `Tracked`, `Output` and `Entry`, which stay on the owner
-// thread. When the last waker drops the whole elsewhere, `awaiter` is `None`: it went with the
-// future, and is set only while there is one.
+// SAFETY: other threads access only `local`, which is `Send` and `Sync`, through a `Runnable` or
+// when they drop the metadata. The cells are accessed by `Tracked`, `Output` and `Entry`, which
+// stay on the owner thread. When the last waker drops the metadata on another thread, `awaiter` is
+// `None`: it was dropped with the future, and is set only while there is one.
 unsafe impl<L: Send + Sync> Send for Meta<L> {}
-// SAFETY: as above.
+// SAFETY: the reason for `Send` applies to `Sync`, too.
 unsafe impl<L: Send + Sync> Sync for Meta<L> {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The future is there.
+    /// The future is alive.
     Alive,
-    /// The future has returned or panicked. `async_task` has the output, or will as soon as the
+    /// The future has returned or panicked. `async_task` has the output, or will have it when the
     /// poll returns.
     Ended,
     /// The future was dropped before it returned.
@@ -95,12 +96,12 @@ enum State {
 }
 
 impl<L: Local> Meta<L> {
-    /// Reports a panic. A panic of the report itself is dropped.
+    /// Reports a panic. A panic of the report itself is ignored.
     fn report(&self, payload: Payload) {
         quietly(|| self.local.unhandled(self.slot, payload));
     }
 
-    /// Drops an output; its panic, or that of the drop, is reported.
+    /// Drops an output and reports its panic, or the panic of the drop.
     fn discard<T>(&self, output: Result<T, Payload>) {
         let dropped = output.and_then(|value| catch_unwind(AssertUnwindSafe(|| drop(value))));
         if let Err(payload) = dropped {
@@ -115,15 +116,15 @@ impl<L: Local> Meta<L> {
     }
 }
 
-/// Calls `f`, whose panic goes nowhere, and neither does the one of its payload's drop. Should that
-/// go on, the rest leaks.
+/// Calls `f` and ignores its panic, and a panic of the payload's drop. A payload of that second
+/// panic leaks.
 fn quietly(f: impl FnOnce()) {
     let panicked = catch_unwind(AssertUnwindSafe(f));
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panicked))));
 }
 
-/// Calls `f`. A panic, of which there is none, would abort: so the compiler knows that no caller
-/// unwinds.
+/// Calls `f`, which does not panic. A panic would abort, so the compiler can omit the unwinding
+/// code of the callers.
 #[inline(always)]
 fn without_unwinding<T>(f: impl FnOnce() -> T) -> T {
     struct AbortOnUnwind;
@@ -139,8 +140,8 @@ fn without_unwinding<T>(f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// Makes a task out of `future`, which belongs to the calling thread and is scheduled: run, or
-/// drop, the runnable.
+/// Creates a task from `future`. The calling thread is its owner thread, and must run or drop the
+/// returned runnable.
 pub(crate) fn spawn_local<F, L>(
     local: L,
     slot: u32,
@@ -166,20 +167,19 @@ where
         meta,
     };
     let builder = async_task::Builder::new().metadata(meta);
-    // SAFETY: the future is not `Send`: its runnable is run and dropped on this thread only, as
-    // `Local::schedule` promises; it is `'static`, and outlived by the metadata that it borrows.
-    // The schedule function captures nothing. Wakers may be used anywhere, as the metadata is
-    // `Send` and `Sync`.
+    // SAFETY: the future is not `Send`, but its runnable is run and dropped on this thread only, by
+    // the contract of `Local::schedule`. The future is `'static`, and the metadata that it borrows
+    // outlives it. The schedule function captures nothing. Wakers may be used on any thread, since
+    // the metadata is `Send` and `Sync`.
     let (runnable, task) =
         unsafe { builder.spawn_unchecked(wrap, |runnable| L::schedule(Runnable(runnable))) };
     let entry = Entry::new(&runnable);
     (Runnable(runnable), entry, Output::new(task))
 }
 
-/// A task that was woken and waits to be polled. Dropping it drops the future: the task is
-/// cancelled.
+/// A woken task that is to be polled. Dropping it drops the future and cancels the task.
 ///
-/// It may be sent anywhere, but must be run or dropped on the owner thread (see
+/// It may be sent to any thread, but must be run or dropped on the owner thread (see
 /// [`Local::schedule`]).
 pub(crate) struct Runnable<L: Local>(async_task::Runnable<Meta<L>>);
 
@@ -194,13 +194,14 @@ impl<L: Local> Runnable<L> {
         self.0.metadata().slot
     }
 
-    /// Whether the task is to be dropped instead of polled. On the owner thread only.
+    /// Returns whether the task is to be dropped instead of polled. Only the owner thread may call
+    /// it.
     #[inline(always)]
     pub(crate) fn is_aborted(&self) -> bool {
         self.0.metadata().is_aborted.get()
     }
 
-    /// Polls the future once. Does not unwind: what panics is the task's output, or
+    /// Polls the future once. It does not unwind: a panic becomes the task's output, or is
     /// [reported](Local::unhandled).
     #[inline(always)]
     pub(crate) fn run(self) {
@@ -208,35 +209,35 @@ impl<L: Local> Runnable<L> {
     }
 }
 
-/// The future of a task, with what is to be done at its end.
+/// The future of a task, with the steps that follow its completion.
 struct Tracked<'a, F: Future, L: Local> {
-    /// Initialized while the state is [`State::Alive`].
+    /// The future, initialized while the state is [`State::Alive`].
     future: ManuallyDrop<F>,
     meta: &'a Meta<L>,
 }
 
 impl<F: Future, L: Local> Tracked<'_, F, L> {
-    /// Drops the future where it is, if it is still there, and returns the panic of its drop. Then
-    /// the task is in the state `next`.
+    /// Drops the future in place, if it is alive, and returns the panic of its drop. Sets the state
+    /// to `next`.
     #[inline(always)]
     fn drop_future(&mut self, next: State) -> Result<(), Payload> {
         if self.meta.state.get() != State::Alive {
             return Ok(());
         }
         let dropped = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: there is a future, as the task is alive, which it is no more below; it is not
-            // moved, as it is pinned. Nothing else changes the state, so that this is done once.
+            // SAFETY: the state says that the future is alive, and changes below, so that this is
+            // done once. The future is dropped in place, since it is pinned.
             unsafe { ManuallyDrop::drop(&mut self.future) }
         }));
         self.meta.state.set(next);
         dropped
     }
 
-    /// Drops the future after its last poll. Returns what the handle, if there is one, will
-    /// deliver. Does not unwind.
+    /// Drops the future after its last poll, and returns what the handle, if there is one, will
+    /// return. It does not unwind.
     fn end(&mut self, output: Result<F::Output, Payload>) -> Result<F::Output, Payload> {
         let dropped = self.drop_future(State::Ended);
-        // Of several panics the first counts.
+        // The first of several panics is the output.
         let output = match (output, dropped) {
             (output, Ok(())) => output,
             (Ok(value), Err(payload)) => {
@@ -252,7 +253,7 @@ impl<F: Future, L: Local> Tracked<'_, F, L> {
             return output;
         }
         self.meta.discard(output);
-        // No handle is left to see this: it only takes the place of an output.
+        // Without a handle this value is never returned; it only stands in for an output.
         Err(Box::new(()))
     }
 }
@@ -262,13 +263,13 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: the future is not moved out.
+        // SAFETY: the future is not moved.
         let this = unsafe { self.get_unchecked_mut() };
         #[cfg(debug_assertions)]
         this.meta.assert_owner();
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: it is pinned with the whole, and there: `async_task` polls no future that has
-            // returned.
+            // SAFETY: the future is pinned with this struct, and is alive: `async_task` does not
+            // poll a future that has returned.
             unsafe { Pin::new_unchecked(&mut *this.future) }.poll(cx)
         }));
         let output = match polled {
@@ -280,8 +281,8 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
     }
 }
 
-/// The end of a task, whichever it is: the future goes first, then the task's place in the
-/// registry; then the awaiter is woken. Does not unwind.
+/// Ends the task in every case: the future is dropped first, then the task leaves the registry,
+/// then the awaiter is woken. It does not unwind.
 impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
     fn drop(&mut self) {
         let meta = self.meta;
@@ -292,7 +293,7 @@ impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
         }
         meta.local.ended(meta.slot);
         if let Some(awaiter) = meta.awaiter.take() {
-            // The waker may be of any kind, and user code.
+            // The waker may be of any executor, and may run user code.
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| awaiter.wake())) {
                 meta.report(payload);
             }

@@ -1,15 +1,15 @@
-//! What the registry of a loop keeps of a task that is alive.
+//! The entry of a live task in the registry of its loop.
 
 use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::{Local, Meta};
 
-/// A task whose future is there, for the owner thread. [`Local::ended`] is when to drop it.
+/// A task whose future is alive, for the owner thread. [`Local::ended`] drops it.
 pub(crate) struct Entry<L: Local> {
     waker: Waker,
-    /// Of the task that the waker belongs to. Neither `Send` nor `Sync`: it stays on the owner
-    /// thread.
+    /// The metadata of the waker's task. The pointer is neither `Send` nor `Sync`, so the entry
+    /// stays on the owner thread.
     meta: NonNull<Meta<L>>,
 }
 
@@ -22,8 +22,8 @@ impl<L: Local> Entry<L> {
     }
 
     fn meta(&self) -> &Meta<L> {
-        // SAFETY: the waker keeps the task's memory, and the metadata in it, which is only ever
-        // shared.
+        // SAFETY: the waker keeps the memory of the task alive, and the metadata in it is only
+        // accessed through shared references.
         unsafe { self.meta.as_ref() }
     }
 
@@ -35,24 +35,25 @@ impl<L: Local> Entry<L> {
         self.meta().slot
     }
 
-    /// Schedules the task. Runs no user code.
+    /// Schedules the task. It runs no user code.
     pub(crate) fn wake(&self) {
         self.waker.wake_by_ref();
     }
 
-    /// Has the task dropped, instead of polled, in its next turn. Runs no user code.
+    /// Marks the task to be dropped in place of its next poll, and schedules it. It runs no user
+    /// code.
     pub(crate) fn abort(&self) {
         if !self.meta().is_aborted.replace(true) {
             self.wake();
         }
     }
 
-    /// The data pointer of the task's wakers.
+    /// Returns the data pointer of the task's wakers.
     pub(crate) fn waker_data(&self) -> *const () {
         self.waker.data()
     }
 
-    /// The data pointer of the waker that awaits the task's output, if there is one.
+    /// Returns the data pointer of the waker that awaits the task's output, if there is one.
     pub(crate) fn awaiter_data(&self) -> Option<*const ()> {
         let place = &self.meta().awaiter;
         let awaiter = place.take();

@@ -1,4 +1,4 @@
-//! The end of a task at which its output is awaited.
+//! The receiving side of a task's output.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -9,14 +9,14 @@ use std::task::{Context, Poll, Waker};
 use super::{Local, Meta, Payload, State};
 use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
 
-/// Where the output of a task is awaited, on its owner thread. One word.
+/// Awaits the output of a task on its owner thread. It takes one word.
 pub(crate) struct Output<T, L: Local> {
     task: ManuallyDrop<Handle<T, L>>,
-    /// Neither `Send` nor `Sync`: it stays on the owner thread.
+    /// Makes the type neither `Send` nor `Sync`: it stays on the owner thread.
     _local: PhantomData<*const ()>,
 }
 
-/// `async_task`'s handle. Its `Drop` would cancel the task: it is always
+/// The handle of `async_task`. Its `Drop` would cancel the task, so it is always
 /// [detached](async_task::Task::detach) instead.
 type Handle<T, L> = async_task::Task<Result<T, Payload>, Meta<L>>;
 
@@ -40,12 +40,13 @@ impl<T, L: Local> Output<T, L> {
         self.meta().slot
     }
 
-    /// Whether the future is gone, and the output, if it has one, can be taken.
+    /// Returns whether the future was dropped and the output, if there is one, can be taken.
     pub(crate) fn is_finished(&self) -> bool {
         self.meta().state.get() != State::Alive && self.task.is_finished()
     }
 
-    /// The task's output, or its panic; `None` once it was cancelled, or the output was taken.
+    /// Polls for the task's output or panic; `None` if the task was cancelled, or the output was
+    /// taken.
     #[inline]
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<T, Payload>>> {
         if self.has_output() {
@@ -67,13 +68,13 @@ impl<T, L: Local> Output<T, L> {
         }
         match self.meta().state.get() {
             State::Alive => Poll::Pending,
-            // The clone of the waker has run the task.
+            // The clone of the waker, which is user code, has run the task.
             State::Ended if self.task.is_finished() => {
                 Poll::Ready(Some(take_output(&mut self.task)))
             }
             State::Ended => {
-                // The task is about to end, and this is called by the wake of its awaiter:
-                // `async_task` has no output yet.
+                // The wake of the awaiter calls this while the task completes: `async_task` does
+                // not have the output yet.
                 waker.wake_by_ref();
                 Poll::Pending
             }
@@ -81,20 +82,20 @@ impl<T, L: Local> Output<T, L> {
         }
     }
 
-    /// Makes `waker` the one that is woken when the task ends.
+    /// Sets the waker that is woken when the task completes.
     fn set_awaiter(&self, waker: &Waker) {
         let before = self.meta().awaiter.take();
         let awaiter = before.filter(|awaiter| awaiter.will_wake(waker));
         let awaiter = awaiter.unwrap_or_else(|| waker.clone());
-        // The drop of the former waker and the clone are user code, which may have run the task to
-        // its end.
+        // The clone, and the drop of the previous waker, are user code, which may have run the task
+        // to completion.
         if self.meta().state.get() == State::Alive {
             self.meta().awaiter.set(Some(awaiter));
         }
     }
 }
 
-/// Takes the output of a task that has [ended](State::Ended) and is finished.
+/// Takes the output of a task that has [ended](State::Ended).
 #[inline]
 fn take_output<T, L: Local>(task: &mut Handle<T, L>) -> Result<T, Payload> {
     task.metadata().state.set(State::Taken);
@@ -104,11 +105,11 @@ fn take_output<T, L: Local>(task: &mut Handle<T, L>) -> Result<T, Payload> {
     }
 }
 
-/// The task goes on by itself. If it has ended, its output is dropped.
+/// Detaches the task. If it has completed, its output is dropped.
 impl<T, L: Local> Drop for Output<T, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: it is not used afterwards.
+        // SAFETY: the value is not used afterwards.
         let task = unsafe { ManuallyDrop::take(&mut self.task) };
         match task.metadata().state.get() {
             State::Cancelled | State::Taken => task.detach(),
@@ -117,23 +118,23 @@ impl<T, L: Local> Drop for Output<T, L> {
     }
 }
 
-/// Drops the handle of a task whose output is there or to come.
+/// Drops the handle of a task that has an output or will have one.
 #[inline(never)]
 fn let_go<T, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
-    // Dropped at the very end: it is user code, and may panic.
+    // The awaiter is dropped last: its drop is user code and may panic.
     let _awaiter = meta.awaiter.take();
     if meta.state.get() == State::Alive {
         return task.detach();
     }
     let output = Unseen(Some(task));
-    // The output may hold the handle of another task, and so on.
-    // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
+    // The output may own the handle of another task, and so on: the drop must not recurse deeply.
+    // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
     unsafe { drop_flat_unbound(output) };
 }
 
-/// The output of a task that has ended, by its handle, which no caller will see.
+/// The output, as a handle, of a completed task that no caller will receive.
 struct Unseen<T, L: Local>(Option<Handle<T, L>>);
 
 impl<T, L: Local> Drop for Unseen<T, L> {
@@ -146,9 +147,9 @@ impl<T, L: Local> Drop for Unseen<T, L> {
             task.metadata().discard(output);
             return task.detach();
         }
-        // Dropped by the wake of its own awaiter: `async_task` has no output yet.
+        // The wake of the awaiter drops the handle: `async_task` does not have the output yet.
         let output = Self(Some(task));
-        // SAFETY: what a task returns is `'static`, as `spawn_local` asks for it.
+        // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
         let output = unsafe { forget_lifetime(output) };
         L::later(Box::new(|| drop(output)));
     }

@@ -1,4 +1,5 @@
-//! The wrapper by itself: a queue in place of a loop, one thread unless a test says otherwise.
+//! Tests of the task wrapper alone: a queue in place of a loop, and one thread unless a test needs
+//! another.
 
 mod chains;
 mod ends;
@@ -16,26 +17,26 @@ use std::thread::{self, ThreadId};
 
 use super::{Entry, Local, Meta, Output, Payload, Runnable, spawn_local};
 
-/// Where the tasks of a test go, and what becomes of them.
+/// The queue of a test's tasks, and the record of their fate.
 #[derive(Default)]
 struct World {
     queue: Mutex<Vec<Runnable<Task>>>,
-    /// The texts of the panics that no handle delivered.
+    /// The texts of the panics that no handle returned.
     unhandled: Mutex<Vec<String>>,
-    /// Whether a report panics too.
+    /// Whether a report panics, too.
     unhandled_panics: AtomicBool,
     spawned: AtomicUsize,
-    /// How many futures are gone.
+    /// The number of dropped futures.
     ended: AtomicUsize,
-    /// How many tasks are gone to the last byte.
+    /// The number of tasks whose memory was freed.
     freed: AtomicUsize,
 }
 
-/// What a task of a test knows.
+/// The data of a task of a test.
 struct Task(Arc<World>);
 
 thread_local! {
-    /// What waits until the poll that is under way has returned.
+    /// The work that is deferred until the current poll has returned.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -92,7 +93,8 @@ impl World {
         self.queue.lock().unwrap().remove(0)
     }
 
-    /// Runs the one task that is queued, as a loop does, then what waited for the end of the poll.
+    /// Runs the one queued task as a loop does, then the work that was deferred to the end of the
+    /// poll.
     #[track_caller]
     fn run(&self) {
         assert_eq!(self.queued(), 1);
@@ -115,7 +117,7 @@ impl World {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Every task is gone to the last byte, and these panics were reported.
+    /// Checks that the memory of every task was freed, and that these panics were reported.
     #[track_caller]
     fn ends_with(&self, unhandled: &[&str]) {
         assert_eq!(self.queued(), 0, "a runnable is left");
@@ -126,7 +128,7 @@ impl World {
     }
 }
 
-/// Counts its drops, all of which have to be on its own thread.
+/// Counts its drops, which must be on its own thread.
 struct Guard {
     owner: ThreadId,
     drops: Rc<Cell<usize>>,
@@ -156,7 +158,7 @@ impl Drop for PanicsWhenDropped {
     }
 }
 
-/// Pending for ever, with something to drop.
+/// A future that is pending for ever and owns a value.
 fn holding<T: 'static>(value: T) -> impl Future<Output = ()> {
     poll_fn(move |_| {
         let _ = &value;
@@ -164,7 +166,7 @@ fn holding<T: 'static>(value: T) -> impl Future<Output = ()> {
     })
 }
 
-/// Stores a waker of its own at every poll, for ever.
+/// A future that is pending for ever and stores its waker at each poll.
 fn giving(waker: &Rc<RefCell<Option<Waker>>>) -> impl Future<Output = ()> + use<> {
     let place = waker.clone();
     poll_fn(move |cx| {
@@ -188,7 +190,7 @@ fn counter() -> (Arc<Counter>, Waker) {
     (counter.clone(), counter.into())
 }
 
-/// The output, if it is there.
+/// Polls for the output.
 fn poll<T>(output: &mut Output<T, Task>) -> Poll<Option<Result<T, Payload>>> {
     output.poll(&Context::from_waker(Waker::noop()))
 }
@@ -251,7 +253,7 @@ fn only_a_runnable_leaves_the_thread() {
     impl<T: ?Sized + Sync> NotIf<IsSync> for T {}
     fn is_send<T: Send>() {}
 
-    // Ambiguous, and so no program, for a type that is `Send` or `Sync`.
+    // The call is ambiguous, and does not compile, for a type that is `Send` or `Sync`.
     <Entry<Task> as NotIf<_>>::holds();
     <Output<(), Task> as NotIf<_>>::holds();
     is_send::<Runnable<Task>>();
@@ -425,7 +427,7 @@ fn the_registry_sees_who_awaits_a_task() {
     assert_eq!(entry.awaiter_data(), None);
 }
 
-/// Looks at its own address, which must not change, and at its alignment.
+/// Checks its address, which must not change, and its alignment.
 #[repr(align(64))]
 struct Wide {
     bytes: [u8; 4096],

@@ -1,4 +1,4 @@
-//! Long chains of tasks, each of which has the handle of the next one, are dropped on a small stack.
+//! Long chains of tasks that each own the handle of the next are dropped on a small stack.
 
 use std::cell::RefCell;
 use std::panic::panic_any;
@@ -11,10 +11,10 @@ use super::{Task, World};
 
 const LENGTH: usize = 100_000;
 
-/// Enough for a test, and for a bounded number of nested drops.
+/// The size is enough for a test, and for a bounded number of nested drops.
 const STACK: usize = 256 << 10;
 
-/// What a task of a chain returns.
+/// The output of a task of a chain.
 struct Link {
     next: Option<Output<Self, Task>>,
     number: usize,
@@ -28,7 +28,8 @@ impl Drop for Link {
     }
 }
 
-/// The handle of the first of so many tasks that have all ended; each output has the handle of the next one.
+/// Returns the handle of the first of `length` completed tasks; each output owns the handle of the
+/// next one.
 fn chain(world: &Arc<World>, length: usize, order: &Rc<RefCell<Vec<usize>>>) -> Output<Link, Task> {
     let mut next = None;
     for number in (0..length).rev() {
@@ -75,9 +76,9 @@ fn a_chain_of_outputs_of_a_detached_task_is_dropped_on_a_small_stack() {
 
 #[test]
 fn a_chain_of_panics_is_reported_on_a_small_stack() {
-    /// The payload of a panic; `Send`, as payloads are, by never being sent.
+    /// The payload of a panic. Payloads must be `Send`; this one is never sent.
     struct Next(#[expect(dead_code, reason = "dropped")] Option<Output<(), Task>>);
-    // SAFETY: it stays on this thread.
+    // SAFETY: the value stays on this thread.
     unsafe impl Send for Next {}
 
     on_a_small_stack(|| {

@@ -1,4 +1,5 @@
-//! The order of what happens at the end of a task, and user code that reaches back to its task in the middle of it.
+//! The order of the steps at the end of a task, and user code that uses its own task in the middle
+//! of them.
 
 use std::cell::RefCell;
 use std::future::{poll_fn, ready};
@@ -11,7 +12,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use super::super::{Entry, Output};
 use super::{Guard, PanicsWhenDropped, Task, World, counter, guard, poll, returned};
 
-/// What is to be done at a bad moment.
+/// The action that user code takes at a critical moment.
 type Plot = Rc<RefCell<Option<Box<dyn FnOnce()>>>>;
 
 fn carry_out(plot: &RefCell<Option<Box<dyn FnOnce()>>>) {
@@ -25,7 +26,8 @@ thread_local! {
     static PLOT: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// A waker that carries out the thread's plot when it is cloned, woken or dropped, whichever is first.
+/// Returns a waker that runs the thread's action when it is cloned, woken or dropped, whichever is
+/// first.
 fn plotting_waker() -> Waker {
     fn carry_out_plot() {
         PLOT.with(carry_out);
@@ -73,7 +75,7 @@ fn the_future_goes_first_then_the_registry_hears_then_the_awaiter_is_woken() {
     world.ends_with(&[]);
 }
 
-/// `async_task` has the output only after the wake; a poll before that is woken once more.
+/// `async_task` has the output only after the wake, so a poll before that is woken once more.
 #[test]
 fn an_awaiter_that_polls_at_once_is_woken_again() {
     let world = World::new();
@@ -197,7 +199,7 @@ fn an_awaiter_whose_clone_panics_is_not_awaited() {
     world.ends_with(&[]);
 }
 
-/// Carries its plot out when it is dropped.
+/// Runs its action when it is dropped.
 struct Meddler {
     plot: Plot,
     _guard: Guard,
@@ -209,7 +211,8 @@ impl Drop for Meddler {
     }
 }
 
-/// Uses and drops all that a task can have of itself: aborts, wakes, asks, detaches, lets go of the last waker.
+/// Uses and drops every handle that a task can own to itself: aborts, wakes, polls, detaches, drops
+/// the last waker.
 fn meddle<T>(entry: Entry<Task>, output: Option<Output<T, Task>>, waker: Option<Waker>) {
     entry.abort();
     if let Some(waker) = waker {
@@ -223,7 +226,7 @@ fn meddle<T>(entry: Entry<Task>, output: Option<Output<T, Task>>, waker: Option<
     drop(entry);
 }
 
-/// The bad moments.
+/// The critical moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
     Poll,
@@ -234,7 +237,7 @@ enum Moment {
     DropOfOutput,
 }
 
-/// Runs a task that meddles. It has its own join handle, or not.
+/// Runs a task that uses itself at `moment`, with or without its own join handle.
 fn check(moment: Moment, owns_output: bool) {
     let world = World::new();
     let (guard, drops) = guard();

@@ -1,4 +1,4 @@
-//! Panics at every point where a task meets user code, and who hears of them.
+//! Panics at every point where a task runs user code, and where they are reported.
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -13,7 +13,7 @@ use super::{
     returned,
 };
 
-/// The text of the panic that leaves `f`.
+/// Returns the text of the panic that propagates from `f`.
 fn panic_of(f: impl FnOnce()) -> &'static str {
     let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
     payload.downcast_ref::<&str>().copied().unwrap()
@@ -41,7 +41,7 @@ fn a_panic_of_the_poll_is_the_output_or_unhandled() {
     world.ends_with(&["poll", "poll"]);
 }
 
-/// Returns, or panics, and panics again when it is dropped.
+/// A future that returns or panics, and panics again when it is dropped.
 struct Fragile<T>(
     Option<T>,
     #[expect(dead_code, reason = "dropped")] PanicsWhenDropped,
@@ -124,14 +124,14 @@ fn a_report_that_panics_changes_nothing() {
     drop(world.pop());
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     drop((entry, output));
-    // Now the report panics as it drops what it was given.
+    // Now the report panics, and drops its payload while it does.
     world.unhandled_panics.store(false, Ordering::Relaxed);
     drop(world.spawn(async { panic_any(PanicsWhenDropped("payload")) }));
     world.run();
     world.ends_with(&["output", "future", "something"]);
 }
 
-/// A waker that does something in one of its functions.
+/// A waker that runs an action in one of its functions.
 struct Waiter {
     on_wake: fn(),
     on_drop: fn(),
