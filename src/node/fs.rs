@@ -1,9 +1,17 @@
-//! Files, with callbacks. Node's `fs`, over [`crate::fs`].
+//! Files with callbacks: Node's `fs`, over [`crate::fs`].
 //!
-//! Each function calls back in the poll phase, in a callback of its own (N90). The same functions in [`promises`] return
-//! promises; in plain Rust, those of [`crate::fs`] return futures. What is not here has no callback form: use those.
+//! Each function calls its callback in the poll phase, in a callback of its own. [`promises`] has
+//! the functions that return promises. In plain Rust, the functions of [`crate::fs`] return
+//! futures; they also cover the operations that have no callback form here.
 //!
-//! [`create_read_stream`] and [`create_write_stream`] are files as streams.
+//! [`create_read_stream`] and [`create_write_stream`] return files as streams.
+//!
+//! # Cancel safety
+//!
+//! An operation that has started runs to its end on the pool. Dropping its promise discards the
+//! result.
+//
+// N90.
 
 #[macro_use]
 mod operations;
@@ -51,7 +59,7 @@ async fn names_in(path: PathBuf) -> io::Result<Vec<OsString>> {
         .collect())
 }
 
-/// What a function with a callback calls back with, as a promise.
+/// Returns the result of a function with a callback as a promise.
 fn promise_of<T: Clone + 'static>(
     start: impl FnOnce(Box<dyn FnOnce(Result<T, Error>)>),
 ) -> Promise<T> {
@@ -64,7 +72,10 @@ fn promise_of<T: Clone + 'static>(
     promise
 }
 
-/// Files, as promises: each function of the module above without its callback. Node's `fs/promises`.
+/// Files with promises: the functions of [`fs`](super) without their callbacks. Node's
+/// `fs/promises`.
+///
+/// Dropping a promise discards the result; the operation runs to its end on the pool.
 pub mod promises {
     pub use super::promised::*;
     #[cfg(unix)]
@@ -72,7 +83,8 @@ pub mod promises {
 }
 
 operations! {
-    /// Reads a whole file, in several jobs of the pool, one after the other. JavaScript: `fs.readFile(path, callback)`.
+    /// Reads a whole file, in consecutive jobs of the pool. JavaScript: `fs.readFile(path,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -81,12 +93,12 @@ operations! {
         steps::read_file(path.as_ref().to_owned(), ReadFileOptions::default())
     };
 
-    /// Reads a whole file that is opened in another way, or stopped by a signal. JavaScript: `fs.readFile(path, { flag,
-    /// signal }, callback)`.
+    /// Reads a whole file with options: an open flag, or a signal that aborts it. JavaScript:
+    /// `fs.readFile(path, { flag, signal }, callback)`.
     ///
     /// # Errors
     ///
-    /// As [`read_file`], and an `AbortError`.
+    /// The errors of [`read_file`], and an `AbortError`.
     read_file_with(path: impl AsRef<Path>, options: ReadFileOptions) -> Vec<u8> = {
         steps::read_file(path.as_ref().to_owned(), options)
     };
@@ -95,7 +107,7 @@ operations! {
     ///
     /// # Errors
     ///
-    /// As [`read_file`].
+    /// The errors of [`read_file`].
     read_file_text(path: impl AsRef<Path>, encoding: Encoding) -> String = {
         let path = path.as_ref().to_owned();
         async move {
@@ -104,7 +116,8 @@ operations! {
         }
     };
 
-    /// Writes a whole file; what it held before is gone. JavaScript: `fs.writeFile(path, data, callback)`.
+    /// Writes a whole file, and replaces its old contents. JavaScript: `fs.writeFile(path, data,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -113,36 +126,38 @@ operations! {
         steps::write_file(path.as_ref().to_owned(), contents.into(), WriteFileOptions::default())
     };
 
-    /// Writes a whole file that is opened in another way, or stopped by a signal. JavaScript: `fs.writeFile(path, data,
-    /// { flag, mode, flush, signal }, callback)`.
+    /// Writes a whole file with options: an open flag, a mode, a flush, or a signal that aborts it.
+    /// JavaScript: `fs.writeFile(path, data, { flag, mode, flush, signal }, callback)`.
     ///
     /// # Errors
     ///
-    /// As [`write_file`], and an `AbortError`.
+    /// The errors of [`write_file`], and an `AbortError`.
     write_file_with(path: impl AsRef<Path>, contents: impl Into<Vec<u8>>, options: WriteFileOptions) -> () = {
         steps::write_file(path.as_ref().to_owned(), contents.into(), options)
     };
 
-    /// Adds to the end of a file, which is made if there is none. JavaScript: `fs.appendFile(path, data, callback)`.
+    /// Appends to a file, which is created if it does not exist. JavaScript: `fs.appendFile(path,
+    /// data, callback)`.
     ///
     /// # Errors
     ///
-    /// As [`write_file`].
+    /// The errors of [`write_file`].
     append_file(path: impl AsRef<Path>, contents: impl Into<Vec<u8>>) -> () = {
         steps::write_file(path.as_ref().to_owned(), contents.into(), WriteFileOptions::append())
     };
 
-    /// Adds to the end of a file, with options: [`WriteFileOptions::append`] is where to begin. JavaScript:
+    /// Appends to a file with options; start from [`WriteFileOptions::append`]. JavaScript:
     /// `fs.appendFile(path, data, { mode, flush }, callback)`.
     ///
     /// # Errors
     ///
-    /// As [`write_file`].
+    /// The errors of [`write_file`].
     append_file_with(path: impl AsRef<Path>, contents: impl Into<Vec<u8>>, options: WriteFileOptions) -> () = {
         steps::write_file(path.as_ref().to_owned(), contents.into(), options)
     };
 
-    /// Opens a file, to be used by its [handle](FileHandle). JavaScript: `fs.open(path, flags, callback)`.
+    /// Opens a file and returns its [handle](FileHandle). JavaScript: `fs.open(path, flags,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -151,7 +166,7 @@ operations! {
         handle::open(path.as_ref().to_owned(), flags.into(), 0o666)
     };
 
-    /// Opens a file; one that is made gets these permissions, without those that the process's mask takes away.
+    /// Opens a file with a mode. A file that is created gets the permissions `mode & !umask`.
     /// JavaScript: `fs.open(path, flags, mode, callback)`.
     ///
     /// # Errors
@@ -161,14 +176,16 @@ operations! {
         handle::open(path.as_ref().to_owned(), flags.into(), mode)
     };
 
-    /// Cuts a file to a length, or extends it with zeros. JavaScript: `fs.truncate(path, length, callback)`.
+    /// Truncates a file to a length, or extends it with zeros. JavaScript: `fs.truncate(path,
+    /// length, callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `open`, `ftruncate` and `close`.
     truncate(path: impl AsRef<Path>, length: u64) -> () = steps::truncate(path.as_ref().to_owned(), length);
 
-    /// What the system knows of a file; of what a link points to. JavaScript: `fs.stat(path, callback)`.
+    /// Returns the metadata of a file, and follows symbolic links. JavaScript: `fs.stat(path,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -178,7 +195,8 @@ operations! {
         async move { fs::metadata(path).await }
     };
 
-    /// What the system knows of a file; of a link itself. JavaScript: `fs.lstat(path, callback)`.
+    /// Returns the metadata of a file or of a symbolic link itself. JavaScript: `fs.lstat(path,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -188,17 +206,17 @@ operations! {
         async move { fs::symlink_metadata(path).await }
     };
 
-    /// Where a symbolic link points to. JavaScript: `fs.readlink(path, callback)`.
+    /// Returns the target of a symbolic link. JavaScript: `fs.readlink(path, callback)`.
     ///
     /// # Errors
     ///
-    /// Any OS error of `readlink`; `EINVAL` for what is not a link.
+    /// Any OS error of `readlink`; `EINVAL` if the file is not a symbolic link.
     readlink(path: impl AsRef<Path>) -> PathBuf = {
         let path = path.as_ref().to_owned();
         async move { fs::read_link(path).await }
     };
 
-    /// Gives a file a second name. JavaScript: `fs.link(existingPath, newPath, callback)`.
+    /// Creates a hard link. JavaScript: `fs.link(existingPath, newPath, callback)`.
     ///
     /// # Errors
     ///
@@ -208,7 +226,8 @@ operations! {
         async move { fs::hard_link(existing, new).await }
     };
 
-    /// The path without links, `.` and `..`. JavaScript: `fs.realpath.native(path, callback)`, `fs.promises.realpath(path)`.
+    /// Returns the canonical path, without symbolic links, `.` and `..`. JavaScript:
+    /// `fs.realpath.native(path, callback)`, `fs.promises.realpath(path)`.
     ///
     /// # Errors
     ///
@@ -218,7 +237,8 @@ operations! {
         async move { fs::canonicalize(path).await }
     };
 
-    /// Sets the times of the last access and of the last change. JavaScript: `fs.utimes(path, atime, mtime, callback)`.
+    /// Sets the access time and the modification time. JavaScript: `fs.utimes(path, atime, mtime,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -229,7 +249,7 @@ operations! {
         async move { fs::set_times(path, times).await }
     };
 
-    /// Makes a directory. JavaScript: `fs.mkdir(path, callback)`.
+    /// Creates a directory. JavaScript: `fs.mkdir(path, callback)`.
     ///
     /// # Errors
     ///
@@ -239,18 +259,20 @@ operations! {
         async move { fs::create_dir(path).await }
     };
 
-    /// Makes a directory, and those above it if that is asked for; then the topmost one that was made is returned.
-    /// JavaScript: `fs.mkdir(path, { recursive: true, mode }, callback)`.
+    /// Creates a directory with options. With `recursive`, its missing parents are created too, and
+    /// the topmost created directory is returned. JavaScript: `fs.mkdir(path, { recursive: true,
+    /// mode }, callback)`.
     ///
     /// # Errors
     ///
-    /// Any OS error of `mkdir`. A directory that exists is none if `recursive` is set; a file is `EEXIST`.
+    /// Any OS error of `mkdir`. With `recursive`, an existing directory is no error, and an
+    /// existing file is `EEXIST`.
     mkdir_with(path: impl AsRef<Path>, options: MkdirOptions) -> Option<PathBuf> = {
         dir::make(path.as_ref().to_owned(), options)
     };
 
-    /// Makes a directory with a name of its own: `prefix` and six letters or digits. JavaScript: `fs.mkdtemp(prefix,
-    /// callback)`.
+    /// Creates a directory with a unique name: `prefix` and six letters or digits. JavaScript:
+    /// `fs.mkdtemp(prefix, callback)`.
     ///
     /// # Errors
     ///
@@ -261,12 +283,13 @@ operations! {
         async move { fs::mkdtemp(template).await }
     };
 
-    /// Removes a file, or a directory with all that is in it. JavaScript: `fs.rm(path, { recursive: true, force: true },
-    /// callback)`.
+    /// Removes a file, or a directory with its contents. JavaScript: `fs.rm(path, { recursive:
+    /// true, force: true }, callback)`.
     ///
     /// # Errors
     ///
-    /// `ERR_FS_EISDIR` for a directory, unless `recursive` is set, and any OS error of `lstat`, `unlink` and `rmdir`.
+    /// `ERR_FS_EISDIR` for a directory, unless `recursive` is set, and any OS error of `lstat`,
+    /// `unlink` and `rmdir`.
     rm(path: impl AsRef<Path>, options: RmOptions) -> () = dir::remove(path.as_ref().to_owned(), options);
 
     /// Removes an empty directory. JavaScript: `fs.rmdir(path, callback)`.
@@ -279,15 +302,16 @@ operations! {
         async move { fs::remove_dir(path).await }
     };
 
-    /// The names in a directory, sorted. JavaScript: `fs.readdir(path, callback)`.
+    /// Returns the names in a directory, sorted. JavaScript: `fs.readdir(path, callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `scandir`.
     readdir(path: impl AsRef<Path>) -> Vec<OsString> = names_in(path.as_ref().to_owned());
 
-    /// What is in a directory, with types, sorted; also what is in the directories in it, if that is asked for. JavaScript:
-    /// `fs.readdir(path, { withFileTypes: true, recursive: true }, callback)`.
+    /// Returns the entries of a directory with their types, sorted; with `recursive`, also those of
+    /// its subdirectories. JavaScript: `fs.readdir(path, { withFileTypes: true, recursive: true },
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -296,7 +320,7 @@ operations! {
         dir::read(path.as_ref().to_owned(), options)
     };
 
-    /// Opens a directory, to read it entry by entry. JavaScript: `fs.opendir(path, callback)`.
+    /// Opens a directory, to be read entry by entry. JavaScript: `fs.opendir(path, callback)`.
     ///
     /// # Errors
     ///
@@ -313,7 +337,8 @@ operations! {
         async move { fs::remove_file(path).await }
     };
 
-    /// Gives a file another name; one that had that name is gone. JavaScript: `fs.rename(oldPath, newPath, callback)`.
+    /// Renames a file, and replaces an existing file of the new name. JavaScript:
+    /// `fs.rename(oldPath, newPath, callback)`.
     ///
     /// # Errors
     ///
@@ -323,7 +348,8 @@ operations! {
         async move { fs::rename(from, to).await }
     };
 
-    /// Copies a file, and says how many bytes that were. JavaScript: `fs.copyFile(src, dest, callback)`.
+    /// Copies a file and returns the number of bytes copied. JavaScript: `fs.copyFile(src, dest,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -333,8 +359,8 @@ operations! {
         async move { fs::copy(from, to).await }
     };
 
-    /// Copies a file in another way. JavaScript: `fs.copyFile(src, dest, fs.constants.COPYFILE_EXCL, callback)` is
-    /// [`CopyOptions::exclusive`].
+    /// Copies a file with options. `fs.constants.COPYFILE_EXCL` is [`CopyOptions::exclusive`].
+    /// JavaScript: `fs.copyFile(src, dest, mode, callback)`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Directories: making, reading, removing.
+//! Directories: creation, reading, removal.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,7 +23,20 @@ use crate::node::promise::Promise;
 use crate::sys::{self, errno};
 use crate::time;
 
-/// What is in a directory: a name, where it is, and of which type. Node's `Dirent`.
+/// An entry of a directory: a name, its directory, and its type. JavaScript: `fs.Dirent`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs, run};
+///
+/// run(async {
+///     let options = fs::ReaddirOptions { recursive: false };
+///     for entry in fs::promises::readdir_with("src", options).await.unwrap() {
+///         println!("{} is a directory: {}", entry.path().display(), entry.is_directory());
+///     }
+/// });
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dirent {
     name: OsString,
@@ -40,43 +53,44 @@ impl Dirent {
         }
     }
 
-    /// The name alone. JavaScript: `dirent.name`.
+    /// Returns the name of the entry, without its directory. JavaScript: `dirent.name`.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// The directory it is in, as the caller has named it. JavaScript: `dirent.parentPath`.
+    /// Returns the directory of the entry, as the caller has named it. JavaScript:
+    /// `dirent.parentPath`.
     #[must_use]
     pub fn parent_path(&self) -> &Path {
         &self.parent
     }
 
-    /// Both.
+    /// Returns the directory joined with the name.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.parent.join(&self.name)
     }
 
-    /// The type, for what is not asked below.
+    /// Returns the type of the entry, for types without a method below.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         self.file_type
     }
 
-    /// Whether it is a file. JavaScript: `dirent.isFile()`.
+    /// Returns whether the entry is a regular file. JavaScript: `dirent.isFile()`.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.file_type.is_file()
     }
 
-    /// Whether it is a directory. JavaScript: `dirent.isDirectory()`.
+    /// Returns whether the entry is a directory. JavaScript: `dirent.isDirectory()`.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.file_type.is_dir()
     }
 
-    /// Whether it is a symbolic link. JavaScript: `dirent.isSymbolicLink()`.
+    /// Returns whether the entry is a symbolic link. JavaScript: `dirent.isSymbolicLink()`.
     #[must_use]
     pub fn is_symbolic_link(&self) -> bool {
         self.file_type.is_symlink()
@@ -89,7 +103,8 @@ impl fmt::Debug for Dirent {
     }
 }
 
-/// Reads a directory, and those in it if that is asked for: level by level, as Node's callback form.
+/// Reads a directory and, with `recursive`, its subdirectories: level by level, as Node's callback
+/// form does.
 pub(super) async fn read(path: PathBuf, options: ReaddirOptions) -> io::Result<Vec<Dirent>> {
     let mut found = Vec::new();
     let mut left = VecDeque::from([path]);
@@ -105,7 +120,7 @@ pub(super) async fn read(path: PathBuf, options: ReaddirOptions) -> io::Result<V
     Ok(found)
 }
 
-/// Makes a directory. Returns the topmost one that was made, if those above it were to be made as well.
+/// Creates a directory. With `recursive`, returns the topmost directory that was created.
 pub(super) async fn make(path: PathBuf, options: MkdirOptions) -> io::Result<Option<PathBuf>> {
     job::on_path("create_dir", &path, move |path| {
         if options.recursive {
@@ -120,7 +135,7 @@ pub(super) async fn make(path: PathBuf, options: MkdirOptions) -> io::Result<Opt
 fn make_all(path: &Path, mode: u32) -> io::Result<Option<PathBuf>> {
     let mut missing = Vec::new();
     let mut current = path;
-    // Upwards, to the first one that can be made or is there.
+    // Goes up to the first directory that exists or can be created.
     let first = loop {
         match make_one(current, mode) {
             Ok(is_new) => break is_new.then_some(current),
@@ -135,7 +150,7 @@ fn make_all(path: &Path, mode: u32) -> io::Result<Option<PathBuf>> {
             Err(error) => return Err(error),
         }
     };
-    // Without the `.` and the double separators that the caller may have written.
+    // `components` removes `.` and repeated separators that the caller may have written.
     let topmost = first.or(missing.last().copied());
     let topmost = topmost.map(|path| path.components().collect());
     for path in missing.into_iter().rev() {
@@ -144,11 +159,11 @@ fn make_all(path: &Path, mode: u32) -> io::Result<Option<PathBuf>> {
     Ok(topmost)
 }
 
-/// `false`: there is one.
+/// Creates one directory. Returns `false` if it exists.
 fn make_one(path: &Path, mode: u32) -> io::Result<bool> {
     match sys::fs::create_dir(path, mode) {
         Ok(()) => Ok(true),
-        // Some systems say that it may not be made before they say that it is there.
+        // Some platforms report a missing permission before they report that the directory exists.
         Err(error) if error.kind() != io::ErrorKind::NotFound && path.is_dir() => {
             drop(error);
             Ok(false)
@@ -157,7 +172,7 @@ fn make_one(path: &Path, mode: u32) -> io::Result<bool> {
     }
 }
 
-/// Removes a file, or a directory with everything in it.
+/// Removes a file, or a directory with its contents.
 pub(super) async fn remove(path: PathBuf, options: RmOptions) -> Result<(), Error> {
     let metadata = match fs::symlink_metadata(&path).await {
         Err(error) if options.force && error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -195,7 +210,7 @@ fn is_busy(error: &io::Error) -> bool {
     code.is_some_and(|code| codes.contains(&code))
 }
 
-/// Opens a directory, to read it entry by entry.
+/// Opens a directory, to be read entry by entry.
 pub(super) async fn open(path: PathBuf) -> io::Result<Dir> {
     let entries = fs::read_dir(&path).await.map_err(|error| {
         let number = os_error(&error).map(io::Error::from_raw_os_error);
@@ -209,10 +224,11 @@ pub(super) async fn open(path: PathBuf) -> io::Result<Dir> {
     })
 }
 
-/// A directory that is open. A clone is the same one. Made by [`opendir`](super::opendir).
+/// An open directory; returned by [`opendir`](super::opendir). A clone is a handle to the same
+/// directory. JavaScript: `fs.Dir`.
 ///
-/// JavaScript: `for await (const dirent of await fs.promises.opendir('.'))`; here it is a
-/// [stream](Stream) of entries, in the order in which the system has them.
+/// It is a [stream](Stream) of entries, in the order of the OS. JavaScript: `for await (const
+/// dirent of await fs.promises.opendir('.'))`.
 ///
 /// # Examples
 ///
@@ -239,30 +255,31 @@ struct Inner {
 
 enum State {
     Open(Box<fs::ReadDir>),
-    /// A read has it.
+    /// A read has taken the value.
     Busy,
     Closed,
 }
 
 impl Dir {
-    /// The path it was opened by. JavaScript: `dir.path`.
+    /// Returns the path with which the directory was opened. JavaScript: `dir.path`.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// The next entry; `None` at the end. JavaScript: `await dir.read()`.
+    /// Returns the next entry, or `None` at the end. JavaScript: `await dir.read()`.
     ///
     /// # Errors
     ///
-    /// Rejected with `ERR_DIR_CLOSED` after the close, with `ERR_DIR_CONCURRENT_OPERATION` while another read waits, and
-    /// with any OS error of `readdir`.
+    /// The promise is rejected with `ERR_DIR_CLOSED` after the close, with
+    /// `ERR_DIR_CONCURRENT_OPERATION` while another read waits, and with any OS error of `readdir`.
     #[must_use]
     pub fn read(&self) -> Promise<Option<Dirent>> {
         promise_of(|callback| self.read_with(callback))
     }
 
-    /// The next entry, to a callback in the poll phase. JavaScript: `dir.read((err, dirent) => ..)`.
+    /// Calls `callback` with the next entry, in the poll phase. JavaScript: `dir.read((err, dirent)
+    /// => ..)`.
     pub fn read_with(&self, callback: impl FnOnce(Result<Option<Dirent>, Error>) + 'static) {
         let dir = self.clone();
         in_callbacks(async move { callback(dir.next_entry().await) });
@@ -299,13 +316,14 @@ impl Dir {
     ///
     /// # Errors
     ///
-    /// Rejected with `ERR_DIR_CLOSED` if it was closed before.
+    /// The promise is rejected with `ERR_DIR_CLOSED` if the directory is already closed.
     #[must_use]
     pub fn close(&self) -> Promise<()> {
         promise_of(|callback| self.close_with(callback))
     }
 
-    /// Closes the directory, and calls back in the poll phase. JavaScript: `dir.close((err) => ..)`.
+    /// Closes the directory, and calls `callback` in the poll phase. JavaScript: `dir.close((err)
+    /// => ..)`.
     pub fn close_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         let state = self.inner.entries.replace(State::Closed);
         in_callbacks(async move {
@@ -325,11 +343,11 @@ fn closed() -> Error {
     Error::with_code("ERR_DIR_CLOSED", "Directory handle was closed")
 }
 
-/// Its entries. The end closes the directory.
+/// The entries of the directory. The directory is closed when the stream ends.
 ///
 /// # Cancel safety
 ///
-/// Giving up a wait for the next entry loses nothing.
+/// Dropping a pending wait for the next entry loses no entry.
 impl Stream for Dir {
     type Item = Result<Dirent, Error>;
 

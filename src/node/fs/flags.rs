@@ -1,4 +1,4 @@
-//! How files are opened.
+//! Open flags of files.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -11,11 +11,12 @@ use crate::node::error::Error;
 use crate::node::reason::throw;
 use crate::sys;
 
-/// How a file is opened, by Node's words: `"r"`, `"r+"`, `"w"`, `"wx"`, `"w+"`, `"wx+"`, `"a"`, `"ax"`, `"a+"`, `"ax+"`, and
-/// with an `s` for writes that wait for the disk: `"rs"`, `"rs+"`, `"as"`, `"as+"`.
+/// The open flags of a file, parsed from Node's strings: `"r"`, `"r+"`, `"w"`, `"wx"`, `"w+"`,
+/// `"wx+"`, `"a"`, `"ax"`, `"a+"`, `"ax+"`, and with an `s` for synchronous writes: `"rs"`,
+/// `"rs+"`, `"as"`, `"as+"`.
 ///
-/// JavaScript: the argument `flags` of `fs.open`, the option `flag` of `fs.writeFile`. `x` means that there must be no
-/// file yet, `+` that it is both read and written.
+/// `x` fails if the file exists; `+` opens for reading and writing. JavaScript: the argument
+/// `flags` of `fs.open`, the option `flag` of `fs.writeFile`.
 ///
 /// # Examples
 ///
@@ -61,7 +62,7 @@ impl Flags {
         ..Self::WRITE
     };
 
-    /// Opens the file, on the pool.
+    /// Opens the file on the pool.
     pub(super) async fn open(self, path: &Path, mode: u32) -> io::Result<Opened> {
         let file = job::on_path("open", path, move |path| self.to_options(mode).open(path)).await?;
         Ok(Arc::new(file))
@@ -81,7 +82,7 @@ impl Flags {
     }
 }
 
-/// A file that is open; the jobs of the pool share it.
+/// An open file, shared with the jobs of the pool.
 pub(super) type Opened = Arc<std::fs::File>;
 
 impl FromStr for Flags {
@@ -89,7 +90,7 @@ impl FromStr for Flags {
 
     /// # Errors
     ///
-    /// `ERR_INVALID_ARG_VALUE` for other words.
+    /// `ERR_INVALID_ARG_VALUE` for any other string.
     fn from_str(flags: &str) -> Result<Self, Error> {
         let synchronous = |flags: Self| Self {
             is_synchronous: true,
@@ -130,8 +131,8 @@ impl FromStr for Flags {
 impl From<&str> for Flags {
     /// # Panics
     ///
-    /// [Throws](crate::node::throw) `ERR_INVALID_ARG_VALUE` for other words, as Node does. [`parse`](str::parse) returns the
-    /// error.
+    /// [Throws](crate::node::throw) `ERR_INVALID_ARG_VALUE` for any other string, as Node does.
+    /// [`parse`](str::parse) returns the error.
     fn from(flags: &str) -> Self {
         match flags.parse() {
             Ok(flags) => flags,

@@ -1,4 +1,4 @@
-//! Files that stay open.
+//! Open files.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,12 +12,17 @@ use crate::node::callback_futures::in_callbacks;
 use crate::node::error::Error;
 use crate::node::promise::Promise;
 
-/// A file that is open. A clone is the same one. Made by [`open`](super::open). Node's `FileHandle`.
+/// An open file; returned by [`open`](super::open). A clone is a handle to the same file.
+/// JavaScript: `FileHandle`.
 ///
-/// Each method is one job of the pool, or several, and returns a promise that is settled in the poll phase. The functions
-/// with callbacks, [`read`](super::read), [`write`](super::write()), [`close`](super::close) and their neighbours, take the
-/// handle where Node's take the number. After the close they fail with `EBADF`, `file closed`. A handle that is dropped
-/// closes its file, at once.
+/// Each method is one job of the pool or several, and returns a promise that is settled in the poll
+/// phase. The functions with callbacks, such as [`read`](super::read), [`write`](super::write())
+/// and [`close`](super::close), take the handle in place of Node's file descriptor. After the close
+/// they fail with `EBADF`, `file closed`. Dropping the last handle closes the file at once.
+///
+/// # Cancel safety
+///
+/// Dropping a returned promise discards the result; the operation runs to its end on the pool.
 ///
 /// # Examples
 ///
@@ -50,18 +55,20 @@ pub(super) async fn open(path: PathBuf, flags: Flags, mode: u32) -> std::io::Res
 }
 
 handle_operations! {
-    /// Reads up to `size` bytes, from `position`, or from where the last read ended. None are the end.
+    /// Reads up to `size` bytes at `position`, or at the current position. An empty result is EOF.
     ///
-    /// JavaScript: `filehandle.read(buffer, 0, size, position)`, `fs.read(fd, buffer, 0, size, position, callback)`.
+    /// JavaScript: `filehandle.read(buffer, 0, size, position)`, `fs.read(fd, buffer, 0, size,
+    /// position, callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `read`.
     read, read(size: usize, position: Option<u64>) -> Vec<u8> = |file| steps::read(&file, size, position);
 
-    /// Writes at `position`, or where the last write ended, and says how many bytes were written.
+    /// Writes at `position`, or at the current position, and returns the number of bytes written.
     ///
-    /// JavaScript: `filehandle.write(buffer, 0, size, position)`, `fs.write(fd, buffer, 0, size, position, callback)`.
+    /// JavaScript: `filehandle.write(buffer, 0, size, position)`, `fs.write(fd, buffer, 0, size,
+    /// position, callback)`.
     ///
     /// # Errors
     ///
@@ -70,15 +77,15 @@ handle_operations! {
         async { steps::write(&file, bytes.into(), position).await.map(|(count, _)| count) }
     };
 
-    /// What the system knows of it. JavaScript: `filehandle.stat()`, `fs.fstat(fd, callback)`.
+    /// Returns the metadata of the file. JavaScript: `filehandle.stat()`, `fs.fstat(fd, callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `fstat`.
     stat, fstat() -> Metadata = |file| steps::with_file("fstat", &file, std::fs::File::metadata);
 
-    /// Cuts the file to a length, or extends it with zeros. JavaScript: `filehandle.truncate(length)`,
-    /// `fs.ftruncate(fd, length, callback)`.
+    /// Truncates the file to a length, or extends it with zeros. JavaScript:
+    /// `filehandle.truncate(length)`, `fs.ftruncate(fd, length, callback)`.
     ///
     /// # Errors
     ///
@@ -87,14 +94,16 @@ handle_operations! {
         steps::with_file("set_len", &file, move |file| file.set_len(length))
     };
 
-    /// Waits until the disk has everything. JavaScript: `filehandle.sync()`, `fs.fsync(fd, callback)`.
+    /// Waits until contents and metadata are on disk. JavaScript: `filehandle.sync()`,
+    /// `fs.fsync(fd, callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `fsync`.
     sync, fsync() -> () = |file| steps::with_file("sync_all", &file, std::fs::File::sync_all);
 
-    /// Waits until the disk has the contents. JavaScript: `filehandle.datasync()`, `fs.fdatasync(fd, callback)`.
+    /// Waits until the contents are on disk. JavaScript: `filehandle.datasync()`, `fs.fdatasync(fd,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -103,20 +112,21 @@ handle_operations! {
 }
 
 impl FileHandle {
-    /// Reads from the position to the end. JavaScript: `filehandle.readFile()`.
+    /// Reads from the current position to EOF. JavaScript: `filehandle.readFile()`.
     ///
     /// # Errors
     ///
-    /// Rejected as [`read`](Self::read).
+    /// The promise is rejected with the errors of [`read`](Self::read).
     pub fn read_file(&self) -> Promise<Vec<u8>> {
         self.promise(|file| async move { steps::read_rest(&file, None).await })
     }
 
-    /// Writes everything at the position. JavaScript: `filehandle.writeFile(data)`, `filehandle.appendFile(data)`.
+    /// Writes all bytes at the current position. JavaScript: `filehandle.writeFile(data)`,
+    /// `filehandle.appendFile(data)`.
     ///
     /// # Errors
     ///
-    /// Rejected as [`write`](Self::write).
+    /// The promise is rejected with the errors of [`write`](Self::write).
     pub fn write_file(&self, contents: impl Into<Vec<u8>>) -> Promise<()> {
         let contents = contents.into();
         self.promise(|file| async move { steps::write_all(&file, contents, None).await })
@@ -138,19 +148,20 @@ impl FileHandle {
         })
     }
 
-    /// Closes the file, once the jobs that use it have ended. A second close has nothing to do.
+    /// Closes the file when the jobs that use it have ended. A second close has no effect.
     ///
     /// JavaScript: `filehandle.close()`.
     ///
     /// # Errors
     ///
-    /// Rejected with any OS error of `close`.
+    /// The promise is rejected with any OS error of `close`.
     pub fn close(&self) -> Promise<()> {
         promise_of(|callback| close(self, callback))
     }
 }
 
-/// Closes a file, and calls back in the poll phase; see [`FileHandle::close`]. JavaScript: `fs.close(fd, callback)`.
+/// Closes a file, and calls `callback` in the poll phase; see [`FileHandle::close`]. JavaScript:
+/// `fs.close(fd, callback)`.
 ///
 /// # Errors
 ///

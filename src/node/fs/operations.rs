@@ -1,6 +1,7 @@
-//! Functions with callbacks, and the same as promises.
+//! Macros that define each operation with a callback and with a promise.
 
-/// Each operation with a callback, and as a promise in the module `promised`.
+/// Defines each operation as a function with a callback, and with a promise in the module
+/// `promised`.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $kind:ty),*) -> $output:ty = $future:expr;)*) => {
         $(
@@ -32,7 +33,7 @@ macro_rules! operations {
     };
 }
 
-/// Each operation as a method that returns a promise, and as a function with a callback.
+/// Defines each operation as a method that returns a promise, and as a function with a callback.
 macro_rules! handle_operations {
     ($($(#[$doc:meta])* $method:ident, $function:ident($($argument:ident: $kind:ty),*) -> $output:ty = |$file:ident| $future:expr;)*) => {
         impl FileHandle {

@@ -4,12 +4,25 @@ use super::flags::Flags;
 use crate::node::abort::AbortSignal;
 use crate::node::delay::Delay;
 
-/// How a file is read. JavaScript: `{ flag: 'r', signal }`.
+/// Options of [`read_file_with`](super::read_file_with). JavaScript: `{ flag: 'r', signal }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AbortSignal, fs, run};
+///
+/// run(async {
+///     let signal = Some(AbortSignal::timeout(5000));
+///     let options = fs::ReadFileOptions { signal, ..fs::ReadFileOptions::default() };
+///     let bytes = fs::promises::read_file_with("Cargo.toml", options).await.unwrap();
+///     assert!(!bytes.is_empty());
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadFileOptions {
-    /// How it is opened; `"r"` by default.
+    /// The open flags; the default is `"r"`.
     pub flag: Flags,
-    /// Stops the reading, between two of its jobs, with an `AbortError`.
+    /// Aborts the operation, between two of its jobs, with an `AbortError`.
     pub signal: Option<AbortSignal>,
 }
 
@@ -22,7 +35,8 @@ impl Default for ReadFileOptions {
     }
 }
 
-/// How a file is written. JavaScript: `{ flag: 'w', mode: 0o666, flush: false, signal }`.
+/// Options of [`write_file_with`](super::write_file_with). JavaScript: `{ flag: 'w', mode: 0o666,
+/// flush: false, signal }`.
 ///
 /// # Examples
 ///
@@ -34,19 +48,19 @@ impl Default for ReadFileOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct WriteFileOptions {
-    /// How it is opened; `"w"` by default, `"a"` for
+    /// The open flags; the default is `"w"`, and `"a"` for
     /// [`append_file_with`](super::append_file_with).
     pub flag: Flags,
-    /// The permissions of a file that is made, without those that the process's mask takes away.
+    /// The permissions of a created file, before the umask is applied.
     pub mode: u32,
-    /// Whether it waits until the disk has everything.
+    /// Whether to wait until the contents are on disk.
     pub flush: bool,
-    /// Stops the writing, between two of its jobs, with an `AbortError`.
+    /// Aborts the operation, between two of its jobs, with an `AbortError`.
     pub signal: Option<AbortSignal>,
 }
 
 impl WriteFileOptions {
-    /// What [`append_file`](super::append_file) uses: the flag is `"a"`.
+    /// Returns the options of [`append_file`](super::append_file): the flag is `"a"`.
     #[must_use]
     pub fn append() -> Self {
         Self {
@@ -67,24 +81,33 @@ impl Default for WriteFileOptions {
     }
 }
 
-/// How a file is read as a stream, and which part of it. JavaScript: `{ flags: 'r', mode: 0o666, start: 0, end: Infinity,
-/// highWaterMark: 65536 }`.
+/// Options of [`create_read_stream_with`](super::create_read_stream_with). JavaScript: `{ flags:
+/// 'r', mode: 0o666, start: 0, end: Infinity, highWaterMark: 65536 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::fs::ReadStreamOptions;
+///
+/// let first_kilobyte = ReadStreamOptions { end: 1023, ..ReadStreamOptions::default() };
+/// assert_eq!(first_kilobyte.high_water_mark, 64 * 1024);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadStreamOptions {
-    /// How it is opened; `"r"` by default.
+    /// The open flags; the default is `"r"`.
     pub flags: Flags,
-    /// The permissions of a file that is made, without those that the process's mask takes away.
+    /// The permissions of a created file, before the umask is applied.
     pub mode: u32,
-    /// The first byte. What cannot seek, such as a pipe, is read from 0.
+    /// The offset of the first byte. A file that cannot seek, such as a pipe, must be read from 0.
     pub start: u64,
-    /// The last byte, which is read as well; `u64::MAX` for all there is.
+    /// The offset of the last byte, inclusive; `u64::MAX` reads to EOF.
     pub end: u64,
-    /// How many bytes are read at once, and kept.
+    /// The size of a read, and of the buffer.
     pub high_water_mark: usize,
 }
 
 impl Default for ReadStreamOptions {
-    /// All of the file, 64 KiB at once.
+    /// Reads the whole file, 64 KiB at a time.
     fn default() -> Self {
         Self {
             flags: Flags::from("r"),
@@ -96,24 +119,33 @@ impl Default for ReadStreamOptions {
     }
 }
 
-/// How a file is written as a stream, and where. JavaScript: `{ flags: 'w', mode: 0o666, start: 0, highWaterMark: 16384, flush:
-/// false }`.
+/// Options of [`create_write_stream_with`](super::create_write_stream_with). JavaScript: `{ flags:
+/// 'w', mode: 0o666, start: 0, highWaterMark: 16384, flush: false }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::fs::WriteStreamOptions;
+///
+/// let append = WriteStreamOptions { flags: "a".into(), ..WriteStreamOptions::default() };
+/// assert_eq!(append.start, 0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteStreamOptions {
-    /// How it is opened; `"w"` by default. `"r+"` keeps what the file holds.
+    /// The open flags; the default is `"w"`. `"r+"` keeps the contents of the file.
     pub flags: Flags,
-    /// The permissions of a file that is made, without those that the process's mask takes away.
+    /// The permissions of a created file, before the umask is applied.
     pub mode: u32,
-    /// Where the first byte goes. With `"a"`, all bytes go to the end.
+    /// The offset of the first byte. With `"a"`, all bytes are appended.
     pub start: u64,
     /// How many bytes may wait before the stream is full.
     pub high_water_mark: usize,
-    /// Whether the disk has everything before the file is closed.
+    /// Whether the contents are on disk before the file is closed.
     pub flush: bool,
 }
 
 impl Default for WriteStreamOptions {
-    /// A file that is made, or emptied; 16 KiB may wait.
+    /// Creates or truncates the file; 16 KiB may wait.
     fn default() -> Self {
         Self {
             flags: Flags::from("w"),
@@ -125,12 +157,24 @@ impl Default for WriteStreamOptions {
     }
 }
 
-/// How a directory is made. JavaScript: `{ recursive: true, mode: 0o777 }`.
+/// Options of [`mkdir_with`](super::mkdir_with). JavaScript: `{ recursive: true, mode: 0o777 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs, run};
+///
+/// run(async {
+///     let path = std::env::temp_dir().join("phaseloop-mkdir/a/b");
+///     let options = fs::MkdirOptions { recursive: true, ..fs::MkdirOptions::default() };
+///     fs::promises::mkdir_with(&path, options).await.unwrap();
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MkdirOptions {
-    /// Whether the directories above it are made as well; one that exists is no error then.
+    /// Whether missing parents are created too; an existing directory is then no error.
     pub recursive: bool,
-    /// The permissions, without those that the process's mask takes away.
+    /// The permissions, before the umask is applied.
     pub mode: u32,
 }
 
@@ -143,16 +187,29 @@ impl Default for MkdirOptions {
     }
 }
 
-/// How something is removed. JavaScript: `{ recursive: true, force: true, maxRetries: 0, retryDelay: 100 }`.
+/// Options of [`rm`](super::rm()). JavaScript: `{ recursive: true, force: true, maxRetries: 0,
+/// retryDelay: 100 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs, run};
+///
+/// run(async {
+///     let path = std::env::temp_dir().join("phaseloop-missing");
+///     let options = fs::RmOptions { force: true, ..fs::RmOptions::default() };
+///     fs::promises::rm(&path, options).await.unwrap();
+/// });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RmOptions {
-    /// Whether a directory is removed, with everything in it.
+    /// Whether a directory is removed with its contents.
     pub recursive: bool,
-    /// Whether it is no error that there is nothing.
+    /// Whether a missing file is no error.
     pub force: bool,
-    /// How often it is tried again when something is busy. Used with `recursive` only.
+    /// How often to try again if a file is busy. Used with `recursive` only.
     pub max_retries: u32,
-    /// How long the first pause is; each one after it is longer by as much.
+    /// The first pause between two tries; each later pause is longer by this value.
     pub retry_delay: Delay,
 }
 
@@ -167,9 +224,22 @@ impl Default for RmOptions {
     }
 }
 
-/// How a directory is read. JavaScript: `{ withFileTypes: true, recursive: true }`; the types always come.
+/// Options of [`readdir_with`](super::readdir_with). JavaScript: `{ withFileTypes: true, recursive:
+/// true }`; entries always have their types.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{fs, run};
+///
+/// run(async {
+///     let options = fs::ReaddirOptions { recursive: true };
+///     let entries = fs::promises::readdir_with("src", options).await.unwrap();
+///     assert!(entries.iter().any(|entry| entry.name() == "lib.rs"));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaddirOptions {
-    /// Whether the directories in it are read as well, level by level.
+    /// Whether subdirectories are read too, level by level.
     pub recursive: bool,
 }

@@ -1,4 +1,4 @@
-//! What operations on files are made of: each a job of the pool, as in Node.
+//! The steps of file operations. Each step is one job of the pool, as in Node.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,11 @@ use crate::node::abort::AbortSignal;
 use crate::node::error::Error;
 use crate::sys;
 
-/// How much of a file is read at once.
+/// The size of one read.
 const READ_SIZE: usize = 512 * 1024;
 
-/// One job with a file; its error names the operation, but no path, as Node's errors of open files.
+/// Runs one job on a file. Its error names the operation but no path, as Node's errors on open
+/// files do.
 pub(super) async fn with_file<T: Send + 'static>(
     operation: &'static str,
     file: &Opened,
@@ -30,7 +31,7 @@ pub(super) async fn with_file<T: Send + 'static>(
     .await
 }
 
-/// Reads once, at an offset or at the position.
+/// Reads once, at an offset or at the current position.
 pub(super) async fn read(file: &Opened, size: usize, offset: Option<u64>) -> io::Result<Vec<u8>> {
     with_file("read_at", file, move |mut file| {
         let mut bytes = vec![0; size];
@@ -44,7 +45,8 @@ pub(super) async fn read(file: &Opened, size: usize, offset: Option<u64>) -> io:
     .await
 }
 
-/// Writes once, at an offset or at the position, says how much, and gives the bytes back.
+/// Writes once, at an offset or at the current position. Returns the number of bytes written and
+/// the buffer.
 pub(super) async fn write(
     file: &Opened,
     bytes: Vec<u8>,
@@ -60,7 +62,7 @@ pub(super) async fn write(
     .await
 }
 
-/// Closes the file; one that a job still uses, when that ends.
+/// Closes the file. If a job still uses it, the file closes when that job ends.
 pub(super) async fn close(file: Opened) -> io::Result<()> {
     job::run("close", move || match Arc::into_inner(file) {
         Some(file) => {
@@ -71,7 +73,7 @@ pub(super) async fn close(file: Opened) -> io::Result<()> {
     .await
 }
 
-/// The error of an operation that a signal has stopped.
+/// Returns the error of an aborted operation, if `signal` is aborted.
 fn check(signal: Option<&AbortSignal>) -> Result<(), Error> {
     match signal.and_then(AbortSignal::reason) {
         Some(reason) => Err(Error::aborted_by(reason)),
@@ -79,7 +81,7 @@ fn check(signal: Option<&AbortSignal>) -> Result<(), Error> {
     }
 }
 
-/// Reads a file from its position to its end.
+/// Reads a file from its current position to EOF.
 pub(super) async fn read_rest(
     file: &Opened,
     signal: Option<&AbortSignal>,
@@ -108,7 +110,7 @@ pub(super) async fn read_rest(
     }
 }
 
-/// Writes everything, at the position.
+/// Writes all bytes at the current position.
 pub(super) async fn write_all(
     file: &Opened,
     bytes: Vec<u8>,
@@ -124,7 +126,7 @@ pub(super) async fn write_all(
     Ok(())
 }
 
-/// Opens a file, works with it, and closes it whatever comes of it.
+/// Opens a file, runs an operation on it, and closes it whatever the result is.
 async fn with_opened<T, F>(
     path: &Path,
     flags: Flags,

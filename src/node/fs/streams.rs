@@ -17,16 +17,17 @@ use super::options::{ReadStreamOptions, WriteStreamOptions};
 use super::steps;
 use crate::sys;
 
-/// The file of a stream is open.
+/// The file of a stream is open. JavaScript: `'open'`.
 pub const OPEN: Event<()> = Event::new("open");
 
-/// The stream of a file can be used; right after [`OPEN`].
+/// The stream of a file is ready for use; emitted right after [`OPEN`]. JavaScript: `'ready'`.
 pub const READY: Event<()> = Event::new("ready");
 
-/// Reads a file as a stream.
+/// Returns a stream that reads a file. JavaScript: `fs.createReadStream(path)`.
 ///
-/// It is opened after a tick, by a job of the pool; [`OPEN`] and [`READY`] come when it is. Each chunk is a job of its own, and
-/// comes in the poll phase. After the end the file is closed, then [`CLOSE`](super::super::stream::CLOSE) comes.
+/// A job of the pool opens the file, one tick after this call; [`OPEN`] and [`READY`] are emitted
+/// when it is open. Each chunk is a job of its own, and is emitted in the poll phase. After EOF the
+/// file is closed, then [`CLOSE`](super::super::stream::CLOSE) is emitted.
 ///
 /// # Panics
 ///
@@ -47,12 +48,13 @@ pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
     create_read_stream_with(path, ReadStreamOptions::default())
 }
 
-/// Reads a file as a stream, with options; otherwise as [`create_read_stream`]. JavaScript: `fs.createReadStream(path, { flags,
-/// mode, start, end, highWaterMark })`.
+/// Returns a stream that reads a file, with options; see [`create_read_stream`]. JavaScript:
+/// `fs.createReadStream(path, { flags, mode, start, end, highWaterMark })`.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. [Throws](super::super::throw) `ERR_OUT_OF_RANGE` if `start` is behind `end`.
+/// When no loop runs on this thread. [Throws](super::super::throw) `ERR_OUT_OF_RANGE` if `start` is
+/// greater than `end`.
 ///
 /// # Examples
 ///
@@ -97,10 +99,12 @@ pub fn create_read_stream_with(
     readable
 }
 
-/// Writes a file as a stream; it is made, or emptied.
+/// Returns a stream that writes a file, which is created or truncated. JavaScript:
+/// `fs.createWriteStream(path)`.
 ///
-/// It is opened after a tick, by a job of the pool; [`OPEN`] and [`READY`] come when it is, and what was written before waits
-/// for that. After the end the file is closed, then [`CLOSE`](super::super::stream::CLOSE) comes.
+/// A job of the pool opens the file, one tick after this call; [`OPEN`] and [`READY`] are emitted
+/// when it is open, and earlier writes wait for that. After the end the file is closed, then
+/// [`CLOSE`](super::super::stream::CLOSE) is emitted.
 ///
 /// # Panics
 ///
@@ -123,8 +127,9 @@ pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
     create_write_stream_with(path, WriteStreamOptions::default())
 }
 
-/// Writes a file as a stream, with options: to append to it, or into the middle of it. Otherwise as [`create_write_stream`].
-/// JavaScript: `fs.createWriteStream(path, { flags, mode, start, highWaterMark, flush })`.
+/// Returns a stream that writes a file, with options: to append to it, or to write into the middle
+/// of it; see [`create_write_stream`]. JavaScript: `fs.createWriteStream(path, { flags, mode,
+/// start, highWaterMark, flush })`.
 ///
 /// # Panics
 ///
@@ -169,7 +174,7 @@ pub fn create_write_stream_with(
     writable
 }
 
-/// Writes at offsets: the system's position stays where it is.
+/// Writes at offsets; the position of the file descriptor does not move.
 struct WriterAt<'a> {
     file: &'a File,
     offset: u64,
@@ -187,20 +192,20 @@ impl Write for WriterAt<'_> {
     }
 }
 
-/// What a stream of a file shares with its jobs.
+/// The state that the stream of a file shares with its jobs.
 #[derive(Default)]
 struct FileStream {
     file: RefCell<Option<Opened>>,
     emitter: RefCell<Option<WeakEmitter>>,
-    /// Where the stream began.
+    /// The offset at which the stream started.
     start: u64,
-    /// Where it is now.
+    /// The current offset.
     position: Cell<u64>,
-    /// The disk is to have everything before the file is closed.
+    /// Whether the contents must be on disk before the file is closed.
     flushes: bool,
-    /// It is being read or written.
+    /// Whether a job reads or writes the file.
     is_busy: Cell<bool>,
-    /// What closes it when it no longer is.
+    /// Closes the file when the running job ends.
     close: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
@@ -213,8 +218,8 @@ impl FileStream {
         }
     }
 
-    /// Where a job reads or writes. `None`: at the file's own position, so that what cannot seek can be streamed from its
-    /// beginning.
+    /// Returns the offset of the next job. `None` means the current position of the file, so that a
+    /// file that cannot seek can be streamed from its start.
     fn offset(&self) -> Option<u64> {
         (self.start > 0).then(|| self.position.get())
     }
@@ -223,7 +228,7 @@ impl FileStream {
         self.position.set(self.position.get() + size as u64);
     }
 
-    /// Whose events tell of the opening.
+    /// Sets the stream that emits the events of the open.
     fn tells(&self, stream: &impl Emitter) {
         self.emitter.replace(Some(stream.emitter().downgrade()));
     }
@@ -249,7 +254,8 @@ impl FileStream {
         });
     }
 
-    /// Does something with the file, then what that returns. Without one, nothing.
+    /// Runs `work` with the file, then the closure that it returns. Does nothing if the file is not
+    /// open.
     fn with_file<F, G>(self: &Rc<Self>, work: impl FnOnce(Opened) -> F)
     where
         F: Future<Output = G> + 'static,
@@ -270,13 +276,13 @@ impl FileStream {
         });
     }
 
-    /// Reads the next chunk, by a job of the pool.
+    /// Reads the next chunk in a job of the pool.
     fn read(self: &Rc<Self>, readable: &Readable<Vec<u8>>, size: usize) {
         let (this, readable) = (self.clone(), readable.clone());
         self.with_file(|file| async move {
             let read = steps::read(&file, size, this.offset()).await;
             move || match read {
-                // Its reader is gone.
+                // The stream was destroyed while the job ran; the chunk is dropped.
                 _ if readable.destroyed() => {}
                 Ok(chunk) if chunk.is_empty() => readable.push_end(),
                 Ok(chunk) => {
@@ -288,7 +294,7 @@ impl FileStream {
         });
     }
 
-    /// Writes what has queued up, as one job of the pool.
+    /// Writes all buffered chunks in one job of the pool.
     fn write(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
         let offset = self.offset();
         self.advance(chunks.iter().map(Vec::len).sum());
@@ -302,7 +308,7 @@ impl FileStream {
         });
     }
 
-    /// Closes the file, once no job uses it.
+    /// Closes the file when no job uses it.
     fn close(self: Rc<Self>, error: Option<Error>, done: Done) {
         if self.is_busy.get() {
             let this = self.clone();

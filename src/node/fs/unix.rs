@@ -1,4 +1,4 @@
-//! What only Unix has.
+//! File operations of Unix.
 
 use std::fs::Permissions;
 use std::os::fd::{AsRawFd, RawFd};
@@ -14,7 +14,7 @@ use crate::node::error::Error;
 use crate::node::promise::Promise;
 
 impl FileHandle {
-    /// The system's number of it; `None` after the close. JavaScript: `filehandle.fd`.
+    /// Returns the file descriptor; `None` after the close. JavaScript: `filehandle.fd`.
     #[must_use]
     pub fn fd(&self) -> Option<RawFd> {
         let file = self.opened().ok()?;
@@ -35,18 +35,20 @@ handle_operations! {
 }
 
 operations! {
-    /// Asks whether this process may do something to a file. JavaScript: `fs.access(path, fs.constants.R_OK, callback)` is
-    /// [`Access::READ`]; `fs.access(path, callback)` is [`Access::EXISTS`].
+    /// Checks whether this process may access a file. JavaScript: `fs.access(path,
+    /// fs.constants.R_OK, callback)` is [`Access::READ`]; `fs.access(path, callback)` is
+    /// [`Access::EXISTS`].
     ///
     /// # Errors
     ///
-    /// Any OS error of `access`: `EACCES` if it may not.
+    /// Any OS error of `access`: `EACCES` if the access is not permitted.
     access(path: impl AsRef<Path>, access: Access) -> () = {
         let path = path.as_ref().to_owned();
         async move { fs::access(path, access).await }
     };
 
-    /// Makes a symbolic link at `path` that points to `target`. JavaScript: `fs.symlink(target, path, callback)`.
+    /// Creates a symbolic link at `path` that points to `target`. JavaScript: `fs.symlink(target,
+    /// path, callback)`.
     ///
     /// # Errors
     ///
