@@ -16,6 +16,7 @@ pub use self::exec::{
 };
 pub use self::fork::{fork, fork_command};
 use super::callback_futures::in_callbacks;
+use super::context::Node;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
 use super::ipc::Ipc;
@@ -211,6 +212,18 @@ impl ChildProcess {
         Self { inner }
     }
 
+    /// Has the listeners of the child and of its streams dropped with the loop.
+    fn clear_with_the_loop(&self) {
+        let open = &Node::current().emitters;
+        open.insert(&self.inner.emitter);
+        if let Some(stdin) = self.stdin() {
+            open.insert(stdin.emitter());
+        }
+        for output in [self.stdout(), self.stderr()].into_iter().flatten() {
+            open.insert(output.emitter());
+        }
+    }
+
     fn watch(mut child: process::Child) -> Self {
         let stdin = child.stdin.take().map(Writable::from_writer);
         let stdout = child.stdout.take().map(Readable::from_reader);
@@ -225,6 +238,7 @@ impl ChildProcess {
             // Started now, so that its end is seen although nobody reads.
             output.read_size(0);
         }
+        this.clear_with_the_loop();
         let emitter = this.inner.emitter.clone();
         next_tick(move || {
             emitter.emit(SPAWN, ());

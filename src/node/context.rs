@@ -3,6 +3,7 @@
 use std::rc::{Rc, Weak};
 
 use super::callback_futures::CallbackFutures;
+use super::events::OpenEmitters;
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::OpenPipes;
@@ -21,6 +22,7 @@ pub(super) struct Node {
     pub(super) callbacks: CallbackFutures,
     pub(super) rejections: Rejections,
     pub(super) pipes: OpenPipes,
+    pub(super) emitters: OpenEmitters,
 }
 
 /// The reference that the loop holds; see [`Extension`].
@@ -52,6 +54,7 @@ impl Node {
                 callbacks: CallbackFutures::default(),
                 rejections: Rejections::default(),
                 pipes: OpenPipes::default(),
+                emitters: OpenEmitters::default(),
             }))
         };
         core.with_extension(make, |shared: &Shared| shared.0.clone())
@@ -83,5 +86,6 @@ impl Extension for Shared {
         self.0.callbacks.shut_down();
         self.0.rejections.shut_down();
         self.0.pipes.shut_down();
+        self.0.emitters.shut_down();
     }
 }

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::abort::AbortController;
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
+use super::context::Node;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
@@ -258,6 +259,7 @@ impl Socket {
             socket: socket.clone(),
             controller,
         }));
+        Node::current().emitters.insert(&self.inner.emitter);
         let this = self.clone();
         in_callbacks(async move {
             // The result is an abort: the socket was closed.

@@ -33,6 +33,7 @@ mod awaited;
 mod emitter;
 mod event;
 mod listeners;
+mod open;
 
 use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
@@ -44,6 +45,7 @@ pub use self::emitter::{Emitter, Listening};
 use self::event::Key;
 pub use self::event::{Event, ListenerId};
 use self::listeners::{Calls, Listener, Listeners, Slot};
+pub(super) use self::open::OpenEmitters;
 use super::error::Error;
 use super::process;
 use super::reason::Reason;

@@ -239,16 +239,27 @@ fn sockets_go_with_their_loop() {
     let address: Rc<Cell<Option<SocketAddr>>> = Rc::default();
     let held = Rc::new(());
     let (server, keeper) = (event_loop.enter(echo), held.clone());
+    let on_server = held.clone();
     event_loop.enter(|| {
+        server.on(net::CONNECTION, move |socket| {
+            let on_socket = on_server.clone();
+            let itself = socket.clone();
+            socket.on_data(move |_| drop((itself.clone(), on_socket.clone())));
+        });
         server.listen(ANY);
         let client = net::connect(server.address().unwrap());
         client.on_data(move |_| drop(keeper.clone()));
         address.set(server.address());
     });
     phaseloop::EventLoop::run(&mut event_loop, phaseloop::RunMode::NoWait).unwrap();
+    assert_eq!(Rc::strong_count(&held), 4, "the connection is accepted");
     drop(server);
     drop(event_loop);
-    assert_eq!(Rc::strong_count(&held), 1, "the client is gone");
+    assert_eq!(
+        Rc::strong_count(&held),
+        1,
+        "both ends and the server are gone"
+    );
     let refused = std::net::TcpStream::connect(address.get().unwrap());
     assert!(refused.is_err(), "nobody listens any more");
 }

@@ -17,6 +17,7 @@ use std::rc::Rc;
 
 pub use self::options::SocketOptions;
 use super::super::callback_futures::{call_user, in_callbacks};
+use super::super::context::Node;
 use super::super::delay::Delay;
 use super::super::error::Error;
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
@@ -193,6 +194,11 @@ impl Socket {
         Self { duplex, inner }
     }
 
+    fn open(&self, connection: Box<dyn Connection>) {
+        Node::current().emitters.insert(self.emitter());
+        self.inner.open(connection);
+    }
+
     /// Creates the socket of an accepted connection.
     pub(super) fn of(
         connection: Box<dyn Connection>,
@@ -202,7 +208,7 @@ impl Socket {
         let socket = Self::with_options(options);
         socket.duplex.closes_by_hand();
         socket.inner.on_destroy.replace(Some(on_destroy));
-        socket.inner.open(connection);
+        socket.open(connection);
         socket.readable().read_size(0);
         socket
     }
@@ -232,7 +238,7 @@ impl Socket {
             }
             match connected {
                 Ok(connection) => {
-                    socket.inner.open(connection);
+                    socket.open(connection);
                     socket.inner.is_active();
                     socket.emitter().emit(CONNECT, ());
                     socket.emitter().emit(READY, ());
