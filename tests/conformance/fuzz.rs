@@ -16,8 +16,7 @@ struct Recorder {
     file: PathBuf,
 }
 
-/// Records the traces of `count` programs whose seeds nobody has tried; the lines are those of
-/// `golden.jsonl`.
+/// Records the traces of `count` programs with new seeds, as lines in the format of `golden.jsonl`.
 ///
 /// # Errors
 ///
@@ -58,7 +57,7 @@ impl Recorder {
     fn finish(mut self) -> Result<String, String> {
         let status = self.process.wait();
         let recorded = fs::read_to_string(&self.file);
-        // Nobody else needs it; there is none if Node has failed.
+        // The file is not needed any more. It does not exist if Node has failed.
         let _ = fs::remove_file(&self.file);
         if !status.is_ok_and(|status| status.success()) {
             eprintln!("some programs were not recorded, see above; the others are compared");

@@ -73,7 +73,7 @@ pub(crate) fn run(
     let thread = thread::spawn(move || {
         let trace = Program::parse(&program)
             .map(|program| support::run(interpreter::main(program), clock).0);
-        // Nobody waits any more if it took too long.
+        // The receiver was dropped if the program took too long.
         let _ = sender.send(trace);
     });
     let received = match limit {

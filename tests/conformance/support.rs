@@ -71,7 +71,7 @@ pub(crate) fn print_tokens() {
 pub(crate) fn block(milliseconds: u64) {
     let duration = Duration::from_millis(milliseconds);
     if time::is_paused() {
-        // Polled once, it has moved the clock; nobody waits for the rest.
+        // The first poll moves the clock. The rest of the future is not needed.
         let _ = time::advance(duration).now_or_never();
     } else {
         thread::sleep(duration);
@@ -137,8 +137,8 @@ pub(crate) fn fs_op(callback: impl FnOnce() + 'static) {
     thread::sleep(settled.max(Duration::from_millis(10)));
 }
 
-/// The same for the virtual clock, which cannot wait for the pool: another thread sends what the
-/// pool would, and is joined.
+/// Completes `callback` from another thread, for the virtual clock, which cannot wait for the pool:
+/// the thread sends the message that the pool would send, and is joined.
 pub(crate) fn end_elsewhere(callback: Callback) {
     let remote = LoopHandle::current().remote();
     let number = WAITING.with_borrow_mut(|waiting| {
@@ -153,7 +153,7 @@ pub(crate) fn end_elsewhere(callback: Callback) {
     sent.expect("it does not panic").expect("the loop is there");
 }
 
-/// Reads a whole file as Node does: several operations, one after the other (N91).
+/// Reads a whole file as Node does: several operations, one after the other.
 pub(crate) fn read_file(path: PathBuf, callback: impl FnOnce(Vec<u8>) + 'static) {
     node::in_callbacks(async move {
         for _step in ["open", "fstat"] {

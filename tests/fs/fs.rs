@@ -130,7 +130,7 @@ fn r303_n093_calls_have_no_order_between_them() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     let (mut event_loop, _) = with_threads(2);
     event_loop.block_on(async {
-        // The first waits for somebody who writes; the second does not wait for the first.
+        // The first waits for a writer of the pipe; the second does not wait for the first.
         let reading = spawn(fs::read_to_string(pipe.clone()));
         phaseloop::task::yield_now().await;
         assert!(fs::metadata(&pipe).await.unwrap().file_type().is_fifo());
@@ -694,7 +694,7 @@ fn libuv_fs_access() {
         fs::access(&path, Access::READ | Access::WRITE)
             .await
             .unwrap();
-        // Nobody, not even root, executes what nobody may.
+        // Not even root may execute a file without an execute bit.
         let executed = fs::access(&path, Access::READ | Access::EXECUTE).await;
         assert_eq!(
             kind_of(executed, "access", &path),
@@ -725,7 +725,7 @@ fn libuv_fs_chmod_and_fs_unlink_readonly() {
     });
 }
 
-/// Everybody may give a file to its owner.
+/// Any user may give a file to its own owner.
 #[test]
 fn libuv_fs_chown() {
     let directory = Directory::new("chown");

@@ -151,7 +151,8 @@ fn out_of_descriptors_a_file_cannot_be_opened_and_later_it_can() {
 
 // No permission.
 
-/// Where root runs the tests, a thread and those that it starts become nobody's first.
+/// If root runs the tests, the thread drops its privileges first; threads that it starts inherit
+/// that.
 #[test]
 fn what_is_forbidden_is_denied_and_says_so() {
     let directory = Directory::new("denied");
@@ -165,8 +166,8 @@ fn what_is_forbidden_is_denied_and_says_so() {
     let root = rustix::process::getuid().is_root();
     let work = || {
         if root {
-            let nobody = rustix::process::Uid::from_raw(65534);
-            rustix::thread::set_thread_uid(nobody).unwrap();
+            let unprivileged = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_uid(unprivileged).unwrap();
         }
         let (mut event_loop, _) = with_threads(1);
         event_loop.block_on(async {

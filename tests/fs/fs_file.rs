@@ -45,7 +45,7 @@ async fn open(path: impl AsRef<Path>) -> File {
     options.read(true).write(true).open(path).await.unwrap()
 }
 
-/// The same for a file that is read by jobs only: somebody else may have it, too.
+/// Opens a file that only pool jobs read, since another process may have it open, too.
 fn open_shared(path: impl AsRef<Path>) -> File {
     let mut options = fs::File::options();
     File::from_std(options.read(true).write(true).open(path).unwrap())
@@ -204,7 +204,7 @@ fn libuv_fs_read_bufs_several_buffers_are_filled_in_turn() {
     });
 }
 
-/// Also of a pipe, and there nothing is taken that nobody has asked for.
+/// A pipe can be read partially, too. No more bytes are taken from it than were requested.
 #[test]
 fn libuv_fs_partial_read_a_short_read_is_a_short_read() {
     let (raw, mut writer) = pipe();
@@ -620,9 +620,9 @@ fn many_small_writes_take_few_jobs() {
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 
-/// The one thread waits for somebody who reads the pipe. What is accepted meanwhile is written
-/// behind the job that came first, and not at once: another file that is written without end would
-/// have the thread for itself.
+/// The only thread waits for a reader of the pipe. What is accepted meanwhile is written behind the
+/// job that came first, and not at once: another file that is written without end would have the
+/// thread for itself.
 #[test]
 fn writes_take_turns_with_other_jobs() {
     let (mut reader, writer) = pipe();
@@ -786,7 +786,7 @@ fn wakers_are_cloned_when_nothing_is_borrowed() {
     });
 }
 
-/// The end of a read that nobody waits for is taken later; it does not hold the loop.
+/// The completion of a dropped read is received later. It does not keep the loop alive.
 #[test]
 fn a_read_that_was_given_up_does_not_keep_the_loop_alive() {
     let directory = Directory::new("read-alive");

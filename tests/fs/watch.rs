@@ -1,5 +1,4 @@
-//! File watchers, R304–R310: what is told of which file, to whom, in which order, and when a watch
-//! ends.
+//! File watchers, R304–R310: which events a watcher reports, in which order, and when a watch ends.
 //!
 //! The kernel queues an event before the call that causes it returns, so no test waits: one turn
 //! delivers.
@@ -501,7 +500,7 @@ fn libuv_fs_event_watch_delete_dir() {
     );
 }
 
-/// What has happened can be received after the end, which nobody need look at.
+/// Events from before the end can still be received. The end itself need not be received.
 #[test]
 fn a_watcher_of_what_is_gone_does_not_keep_the_loop_alive() {
     let dir = Dir::new();
@@ -558,7 +557,7 @@ fn a_file_that_is_renamed_is_still_watched() {
     assert_eq!(trace.take(), "self-moved:a modified:a");
 }
 
-/// The kernel tells of the removal when the last name is gone and nobody has the file open.
+/// The kernel reports the removal when the last name is removed and the file is not open anywhere.
 #[test]
 fn an_open_file_is_not_gone() {
     let dir = Dir::new();
@@ -645,7 +644,7 @@ fn r310_an_overflow_of_the_kernels_queue_is_told_to_all() {
     assert_eq!(counted.get(), limit + 2);
 }
 
-/// Nobody receives, while the loop goes on taking events from the kernel.
+/// The loop takes events from the kernel while none is received.
 #[test]
 fn r310_what_a_watcher_does_not_receive_is_bounded() {
     let dir = Dir::new();
@@ -702,7 +701,8 @@ fn a_flood_leaves_others_their_turn() {
     assert_eq!(trace.take(), "check ".repeat(each.len()).trim_end());
 }
 
-/// Who writes whenever it is told of a write gets told again, but not in the same turn.
+/// A task that writes the file on each event of a write receives the next event, but not in the
+/// same turn.
 #[test]
 fn who_causes_what_it_watches_does_not_stop_the_loop() {
     let dir = Dir::new();

@@ -23,7 +23,7 @@ use phaseloop::{
 
 const USR1: SignalKind = SignalKind::USR1;
 const USR2: SignalKind = SignalKind::USR2;
-/// Ignored by default: it may be raised when nobody listens.
+/// Its default action is to ignore it, so that it may be raised without a listener.
 const WINCH: SignalKind = SignalKind::WINCH;
 
 static TURNS: Mutex<()> = Mutex::new(());
@@ -65,7 +65,7 @@ fn libuv_we_get_signal() {
                 }
             })
             .unwrap();
-        // What comes after the stop is nobody's.
+        // Signals after the stop are not delivered.
         for _ in 0..5 {
             raise(WINCH);
             turn(&mut event_loop);
@@ -371,8 +371,8 @@ fn r241_a_signal_is_for_those_who_listened_when_it_was_caught() {
     turn(&mut event_loop);
     assert_eq!(trace.take(), "early");
 
-    // Caught twice, with a start in between: once for those who were there, and for the new one,
-    // too.
+    // The signal is caught twice, and a listener starts in between. The old listeners are called
+    // once, and so is the new one.
     raise(USR1);
     let _last = listen(&handle, USR1, &trace, "last");
     raise(USR1);
@@ -650,7 +650,7 @@ fn r096_a_full_batch_with_a_signal_is_not_followed_by_another() {
     }
 }
 
-/// `AsyncSender::send` in a handler of somebody else's.
+/// `AsyncSender::send` is called in a signal handler of other code.
 #[test]
 #[allow(unsafe_code, reason = "registers a signal handler")]
 fn r124_an_async_handle_is_sent_from_a_signal_handler() {

@@ -210,7 +210,7 @@ fn a_send_that_is_given_up_keeps_the_rest() {
     });
 }
 
-/// Ours differs from libuv: no memory is an error. Nobody would say when there is some again.
+/// Ours differs from libuv: a lack of memory is an error, since no event would report free memory.
 #[test]
 fn r225_no_memory_in_the_middle_is_an_error_of_one() {
     block_on(async {
@@ -236,7 +236,7 @@ fn r225_no_memory_in_the_middle_is_an_error_of_one() {
     });
 }
 
-/// As of a socket whose descriptor somebody has closed: an error for each, and no end of a wait.
+/// As with a descriptor that other code has closed: each operation fails, and no wait ends.
 #[test]
 fn a_bad_descriptor_is_an_error_of_each() {
     block_on(async {
@@ -324,7 +324,7 @@ fn a_round_of_fifty_is_three_calls() {
     });
 }
 
-/// A socket of somebody else's that does not block.
+/// A non-blocking socket of the standard library.
 fn client_of(server: SocketAddr) -> net::UdpSocket {
     let client = net::UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(server).unwrap();

@@ -4,9 +4,9 @@
 //! Most tests have a pool of their own, whose threads are held by jobs that wait at a gate. A job
 //! that has started tells that the one before it on that thread has ended.
 //!
-//! Ours differs in R272 (the threads have our name and the system's usual stack), in R281 (an abort
-//! takes effect in the microtask lane) and in R284 (the process does not wait for jobs when it
-//! exits). R271, R275 and R276 are also tested beside the pool's code.
+//! Ours differs in R272 (the threads have our name and the default stack size of the OS), in R281
+//! (an abort takes effect in the microtask lane) and in R284 (the process does not wait for jobs
+//! when it exits). R271, R275 and R276 are also tested beside the pool's code.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -476,7 +476,8 @@ fn r277_an_end_comes_in_the_poll_phase_even_if_it_was_there_before() {
     assert_eq!(trace.take(), "prepare end check");
 }
 
-/// A begins, then B begins and ends on the other thread, then A ends; nobody has looked meanwhile.
+/// A begins, then B begins and ends on the other thread, then A ends. The loop has not polled
+/// meanwhile.
 #[test]
 fn r277_ends_come_in_their_own_order() {
     for awaited in [false, true] {
@@ -673,7 +674,7 @@ fn r280_libuv_threadpool_cancel_when_busy() {
     assert_eq!(
         trace.take(),
         "job:the task was aborted before it returned",
-        "nobody waits for it any more"
+        "its future was dropped"
     );
     assert!(messages.try_recv().is_err());
     drop(gate);
@@ -758,7 +759,7 @@ fn a_loop_goes_with_jobs_in_flight() {
     assert_eq!(pool.stats().threads, 1);
 }
 
-/// The same without gates, at any moment of the jobs' lives.
+/// Loops are dropped while their jobs run, without gates: at any moment of a job.
 #[test]
 fn loops_go_at_any_moment() {
     let pool = PoolBuilder::new().threads(2).build();
@@ -816,8 +817,8 @@ fn a_loop_that_is_gone_takes_no_jobs() {
     assert_eq!(pool.stats().threads, 0);
 }
 
-/// Dropped unrun, or with nobody to take the output: a panic in that drop costs neither process nor
-/// thread.
+/// A job is dropped before it runs, or its output is dropped. A panic in that drop ends neither the
+/// process nor the thread.
 #[test]
 fn a_panic_in_a_drop_stays_with_the_job() {
     let (mut event_loop, _, _, pool) = with_threads(1);
@@ -835,7 +836,7 @@ fn a_panic_in_a_drop_stays_with_the_job() {
         gate
     });
     finish(&mut event_loop);
-    // An output that has come, and is dropped with its task before anybody looked.
+    // An output that has arrived is dropped with its task, before the task is polled.
     event_loop.enter(|| {
         let ended = spawn_blocking(|| PanicOnDrop);
         flush();
@@ -1005,7 +1006,7 @@ fn a_payload_whose_drop_panics_costs_no_thread_and_no_loop() {
             });
             has_started.recv().unwrap();
             job.abort();
-            // Its output has a drop that panics, and is wanted by no one.
+            // Its output is not awaited, and its drop panics.
             drop(spawn_blocking(|| Endless));
             assert_eq!(spawn_blocking(|| 5).await.unwrap(), 5);
         }

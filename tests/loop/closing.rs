@@ -201,7 +201,7 @@ fn r104_what_is_still_to_be_reported_keeps_no_loop_alive() {
     assert_eq!(trace.take(), "again");
 }
 
-/// A panic does not lose those who are still to be told, though nothing else is alive.
+/// After a panic the remaining close callbacks still run, even if nothing else is alive.
 #[test]
 fn r104_a_panic_leaves_the_rest_of_the_pass_to_the_next_run() {
     let (mut event_loop, handle, trace) = paused();

@@ -221,8 +221,8 @@ fn r080_a_hook_may_drop_its_neighbour_and_itself() {
     each_kind!(proof);
 }
 
-/// libuv's `queue_foreach_delete`: whatever deletes whom while the list is walked, nobody runs who
-/// is gone.
+/// libuv's `queue_foreach_delete`: hooks delete each other while the list is walked, and a deleted
+/// hook does not run.
 #[test]
 fn libuv_queue_foreach_delete() {
     fn proof<P: HookPhase>(new: New<P>) {

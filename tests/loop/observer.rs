@@ -77,7 +77,7 @@ fn callbacks_are_reported_in_their_phase_one_by_one() {
     let closed = Timer::new(&handle);
     closed.close().then(|| ());
     turn(&mut event_loop);
-    // The close without anybody to tell is no callback.
+    // The close of `sent` is not awaited and has no callback, so it runs none.
     assert_eq!(
         busy_phases(&facts),
         "idle( < > ) poll( < > ) check( < > < > ) closing( < > )"

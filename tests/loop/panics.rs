@@ -1,6 +1,6 @@
-//! What a panic does, and bad use. A task's panic goes to its handle, or to the loop's policy if
-//! nobody awaits it. A callback's panic unwinds out of the run; the rest of its phase, whatever the
-//! phase, goes on with the next run, and no wake is lost. Bad use is a panic that says what to do
+//! What a panic does, and misuse. A task's panic goes to its handle, or to the loop's policy if the
+//! handle was dropped. A callback's panic unwinds out of the run. The next run continues the rest
+//! of its phase, whatever the phase, and no wake is lost. Misuse is a panic that says what to do
 //! instead (R20 among it).
 
 use std::cell::Cell;
@@ -169,8 +169,7 @@ fn an_unhandled_panic_unwinds_out_of_the_run_at_the_end_of_the_turn() {
     finish(&mut event_loop);
 }
 
-/// Unhandled is what nobody will look at; here that is known when the handle goes, and no loop runs
-/// then.
+/// A panic is unhandled once its handle is dropped. Here that happens while no loop runs.
 #[test]
 fn an_unhandled_panic_of_a_handle_dropped_between_runs_unwinds_out_of_the_next() {
     let mut event_loop = policy(UnhandledPanic::Unwind);
@@ -236,7 +235,7 @@ fn a_future_whose_drop_panics_hurts_only_its_own_task() {
     let error = event_loop.block_on(handle.spawn(Explosive)).unwrap_err();
     assert_eq!(error.to_string(), "the task panicked: the drop");
 
-    // When it is aborted: nobody can be given the panic.
+    // An aborted task: no handle can receive the panic.
     let task = handle.spawn(async {
         let _bomb = Bomb;
         pending::<()>().await;
@@ -305,7 +304,7 @@ fn a_waker_that_panics_leaves_no_task_behind() {
     let waker = std::sync::Arc::new(Bad).into();
     let mut cx = std::task::Context::from_waker(&waker);
     assert!(std::pin::Pin::new(&mut task).poll(&mut cx).is_pending());
-    // As a panic that nobody awaits: the task has ended, and the loop goes on.
+    // As with an unhandled panic: the task has ended, and the loop goes on.
     turn(&mut event_loop);
     assert!(task.is_finished());
     assert_eq!(handle.tasks().len(), 0);

@@ -172,7 +172,7 @@ fn r089_full_batches_are_followed_up_to_48_in_all() {
 fn r090_an_event_for_nobody_does_not_end_the_wait() {
     let (mut event_loop, handle, trace) = paused();
     let (_source, mut peer) = stream_pair(&handle);
-    // The socket is writable from the start, and readable now; nobody waits for either.
+    // The socket is writable from the start, and readable now. No task waits for either.
     peer.write_all(b"x").unwrap();
     let timer = Timer::new(&handle);
     timer

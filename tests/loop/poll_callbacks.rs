@@ -18,7 +18,7 @@ use rustix::event::epoll;
 const READABLE: PollEvents = PollEvents::READABLE;
 const WRITABLE: PollEvents = PollEvents::WRITABLE;
 
-/// Whether the poller tells of disconnects, urgent data and errors.
+/// Whether the poller reports disconnects, urgent data and errors.
 const REPORTS_ALL: bool = cfg!(not(phaseloop_portable_poller));
 
 fn pair() -> (UnixStream, UnixStream) {

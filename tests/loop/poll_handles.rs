@@ -130,7 +130,7 @@ fn libuv_poll_close() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         let (source, count) = (Source::new(&handle, ours).unwrap(), closed.clone());
-        // Somebody waits for it, and it is readable.
+        // A future waits for it, and it is readable.
         (&theirs).write_all(b"x").unwrap();
         event_loop.enter(|| assert!(source.readable().now_or_never().is_none()));
         source.close().then(move || count.set(count.get() + 1));
@@ -180,7 +180,7 @@ fn r235_libuv_poll_multiple_handles() {
     assert_eq!(handle.handles().len(), 2);
 }
 
-/// The attempt blocks if the source does: nobody has changed it.
+/// The attempt blocks if the source is blocking: its mode was not changed.
 #[test]
 fn r235_the_mode_of_the_source_is_left_alone() {
     let (_event_loop, handle, _) = paused();
@@ -408,7 +408,7 @@ fn libuv_iouring_pollhup() {
     let _keep = AsyncHandle::new(&handle, |_| ()).unwrap();
     turn(&mut event_loop);
     drop(writer);
-    // Closes the first and puts another one into its place at once, so that nobody else can get the
+    // Closes the first and replaces it by another one at once, so that no other thread can get the
     // number.
     let (reader, writer) = pipe();
     let mut first = OwnedFd::from(first.into_inner());

@@ -229,7 +229,7 @@ fn libuv_timer_ref() {
     }
 }
 
-/// A source that is open, one that somebody waits for, and the close of the latter; all unref'd.
+/// An open source, a source that a future waits for, and the close of the latter; all unref'd.
 fn unrefd_source_does_not_hold<T: AsSource + 'static>(make: impl Fn() -> T) {
     let (mut event_loop, handle, trace) = paused();
     let source = Source::new(&handle, make()).unwrap();
@@ -304,8 +304,8 @@ fn libuv_connect_holds_the_loop() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// libuv's `tcp_ref4`, `udp_ref3` and `pipe_ref4`, and ours differs: who waits to write on an
-/// unref'd source does not hold the loop either. It is for whoever unrefs it to know.
+/// libuv's `tcp_ref4`, `udp_ref3` and `pipe_ref4`, and ours differs: a future that waits to write
+/// on an unref'd source does not keep the loop alive either. That is up to the caller of `unref`.
 #[cfg(unix)]
 #[test]
 fn libuv_write_on_an_unrefd_source_does_not_hold() {

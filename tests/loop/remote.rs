@@ -38,7 +38,8 @@ impl Drop for Homebound {
     }
 }
 
-/// Never returns, hands its waker out at its first poll, and may be dropped at home only.
+/// A future that never completes, sends its waker at its first poll, and must be dropped on its
+/// owner thread.
 fn waker_giver(wakers: Sender<Waker>) -> impl Future<Output = ()> {
     let (home, mut polls) = (Homebound::new(), 0);
     poll_fn(move |cx| {

@@ -132,7 +132,7 @@ fn the_main_future_is_in_the_report_with_its_line() {
     .unwrap();
 }
 
-/// Asked by somebody else while it waits, the main future is named with what it waits for.
+/// Another task requests the report: the main future is named with what it waits for.
 #[test]
 fn the_report_says_what_the_main_future_waits_for() {
     let (mut event_loop, handle, _) = paused();
@@ -229,7 +229,7 @@ fn jobs_are_named_with_who_has_asked_for_them() {
     });
 }
 
-/// A job that nobody waits for any more is not what keeps the loop alive.
+/// A pool job whose future was dropped does not keep the loop alive.
 #[test]
 fn a_job_that_was_given_up_is_not_in_the_report() {
     let (mut event_loop, _pool) = with_threads(1);
@@ -245,8 +245,7 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
     });
 }
 
-/// A write that waits keeps the loop alive although its stream is unref'd (R156); a sleep that is
-/// unref'd does not.
+/// A waiting write keeps the loop alive although its stream is unref'd; an unref'd sleep does not.
 #[test]
 fn r156_what_is_unrefd_is_listed_where_it_counts() {
     block_on(async {
@@ -334,7 +333,7 @@ fn signals_children_watchers_and_phases_are_known_to_those_who_wait() {
     });
 }
 
-/// One that waits through a waker of somebody else's is listed, without what it waits for.
+/// A task that waits through a waker of another library is listed, without what it waits for.
 #[test]
 fn wakers_of_others_are_nobody_known() {
     let (mut event_loop, handle, _) = paused();

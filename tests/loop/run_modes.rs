@@ -331,7 +331,7 @@ fn r035_an_unrefd_idle_hook_makes_the_loop_spin() {
     assert_eq!(handle.turns(), 4);
 }
 
-/// Ours: sources are registered when they are made, so the timeout is the real one at once (R36).
+/// Ours: a source is registered when it is created, so the timeout is the real one at once.
 #[test]
 fn r036_r037_descriptors_leave_no_work_behind() {
     let (mut event_loop, handle, trace) = paused();

@@ -463,8 +463,8 @@ fn futures_without_a_loop_tell_their_line() {
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     tells!(TcpListener::bind("127.0.0.1:0"));
     tells!(TcpStream::connect("127.0.0.1:1"));
-    let (socket, nobody) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
-    tells!(socket.connect(nobody));
+    let (socket, unused) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
+    tells!(socket.connect(unused));
     tells!(UdpSocket::bind("127.0.0.1:0"));
     tells!(UnixStream::connect(&path));
     tells!(ctrl_c());

@@ -392,8 +392,7 @@ fn many_tasks_of_a_set_all_end() {
     });
 }
 
-/// The clone of a waker is anybody's code: here it drops the loop, and so ends the tasks of the
-/// set.
+/// The clone of a waker may be user code: here it drops the loop, which drops the tasks of the set.
 #[test]
 fn a_task_that_ends_while_the_set_notes_its_waker_is_seen() {
     let (event_loop, handle, _) = paused();

@@ -182,7 +182,7 @@ fn an_accept_loop_rests_when_all_connections_are_aborted() {
     accept_under(test, "ECONNABORTED");
 }
 
-/// The connection is still there, and no event tells of it again.
+/// The connection is still queued, and no further event reports it.
 #[test]
 fn a_listener_that_has_rested_accepts_what_waited() {
     let test = "a_listener_that_has_rested_accepts_what_waited";

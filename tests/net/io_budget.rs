@@ -56,7 +56,7 @@ impl Counter {
     }
 
     /// There were so many operations, and no turn had more of them than three polls may do: the one
-    /// before it, one for an event, and one for what was put off.
+    /// before it, one for an event, and one for the deferred operation.
     #[track_caller]
     fn expect(&self, all: usize) {
         self.expect_at_most(all, 3 * MOST);
@@ -356,7 +356,7 @@ fn what_was_put_off_keeps_no_loop_alive_for_an_unrefd_source() {
     finish(&mut event_loop);
 }
 
-/// A future that is given up while it is put off leaves nothing behind.
+/// A future that is dropped while its operation is deferred leaves nothing behind.
 #[test]
 fn a_read_that_is_given_up_while_it_is_put_off_leaves_nothing() {
     block_on(async {

@@ -171,7 +171,8 @@ async fn occupy(pool: &Pool) -> mpsc::Sender<()> {
     release
 }
 
-/// A lookup that no thread has begun is taken back; one that is under way is finished for nobody.
+/// Dropping the future cancels a lookup that no thread has begun. A running one finishes, and its
+/// result is dropped.
 #[test]
 fn a_lookup_is_given_up_by_dropping_it() {
     let (mut event_loop, pool) = with_pool(1);

@@ -102,7 +102,7 @@ fn bind_goes_on_to_the_next_address() {
     });
 }
 
-/// The connection that nobody accepted then is accepted by the next who asks.
+/// The next `accept` returns the connection that the dropped one did not.
 #[test]
 fn an_accept_that_is_given_up_loses_no_connection() {
     run(async {
@@ -147,7 +147,7 @@ fn outside_a_loop_the_panic_says_what_to_call() {
 fn bytes_arrive_as_they_were_sent_and_then_the_end() {
     run(async {
         let (mut client, mut server) = pair().await;
-        // Longer than the system's buffers, so that both sides have to wait.
+        // Longer than the socket buffers, so that both sides have to wait.
         let sent: Vec<u8> = (0..8_000_000_u32).map(|n| (n % 251) as u8).collect();
         let expected = sent.clone();
         let writer = spawn(async move {

@@ -333,8 +333,8 @@ async fn reuse_descriptors_in_a_batch() {
     }
 }
 
-/// A descriptor that somebody closed behind our back: attempts fail, and the loop serves the
-/// others. Who waits already hears nothing, as from libuv: the system does not tell.
+/// A descriptor that other code has closed: new operations fail, and the loop serves the others. A
+/// future that waits already is not woken, as with libuv: the kernel reports nothing.
 #[test]
 fn a_descriptor_closed_behind_our_back_is_an_error() {
     let test = "a_descriptor_closed_behind_our_back_is_an_error";
@@ -368,7 +368,7 @@ fn a_descriptor_closed_behind_our_back_is_an_error() {
     reason = "closing what belongs to another is what is tested"
 )]
 fn close_behind_its_back(stream: &net::TcpStream) {
-    // SAFETY: nobody uses the number until its owner gives it away unclosed.
+    // SAFETY: the number is not used until its owner releases it without closing it.
     assert_eq!(unsafe { libc::close(stream.as_raw_fd()) }, 0);
 }
 

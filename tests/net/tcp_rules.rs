@@ -204,7 +204,7 @@ fn r140_a_read_that_is_given_up_loses_nothing() {
     });
 }
 
-/// libuv's `tcp_unexpected_read`: bytes that nobody reads neither wake anybody nor make the loop
+/// libuv's `tcp_unexpected_read`: bytes that are not read neither wake a task nor make the loop
 /// turn.
 #[test]
 fn r141_what_nobody_reads_makes_no_turns() {
@@ -427,8 +427,8 @@ fn r155_a_long_list_of_buffers_goes_on() {
     });
 }
 
-/// libuv's `tcp_ref4`: who waits to write holds the loop although the stream is unref'd; who waits
-/// to read does not.
+/// libuv's `tcp_ref4`: a waiting write keeps the loop alive although the stream is unref'd; a
+/// waiting read does not.
 #[test]
 fn r156_a_write_holds_the_loop_although_the_stream_is_unrefd() {
     let mut event_loop = EventLoop::new().unwrap();
@@ -735,8 +735,8 @@ fn r175_one_connection_is_accepted_a_turn() {
     }
 }
 
-/// Ours: a connection is taken from the system's queue when somebody accepts it. libuv's
-/// `delayed_accept`: until then it waits there, with what it has sent, and makes no turns.
+/// Ours: `accept` takes a connection from the kernel's queue. libuv's `delayed_accept`: until then
+/// it stays there, with the bytes it has sent, and causes no turns.
 #[test]
 fn r176_r177_a_connection_waits_until_it_is_accepted() {
     let (mut event_loop, handle, trace) = paused();
@@ -915,7 +915,7 @@ fn r184_listeners_share_a_port_if_all_of_them_say_so() {
         let address = first.local_addr().unwrap();
         let second = bind(address, true).unwrap();
         assert_eq!(kind(bind(address, false)), Some(ErrorKind::AddrInUse));
-        // Which of them gets a connection is the system's choice; all get through.
+        // The kernel chooses which of them gets a connection; all connections are accepted.
         for _ in 0..20 {
             let client = TcpStream::connect(address).await.unwrap();
             let (first, second) = (pin!(first.accept()), pin!(second.accept()));
@@ -953,7 +953,7 @@ fn r184_v6_only_leaves_v4_alone() {
             let mut attempts = (0..20).map(|_| attempt());
             let found = attempts.find(|(_, _, bound)| bound.is_ok());
             assert_eq!(found.is_some(), only, "the port is free for IPv4");
-            // Held by us, it is nobody else who answers there.
+            // This test holds the port, so that no other process answers there.
             let (_listener, port, _held) = found.unwrap_or_else(attempt);
             let connected = TcpStream::connect(("127.0.0.1", port)).await;
             assert_eq!(connected.is_err(), only);
@@ -993,7 +993,7 @@ fn r185_an_address_in_use_is_reported_by_bind() {
 fn r186_bind_says_what_is_wrong_with_an_address() {
     let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let socket = TcpSocket::new_v4().unwrap();
-    // A block for documentation: nobody's address.
+    // An address of the block for documentation, which no host has.
     let foreign = socket.bind("192.0.2.1:0".parse().unwrap());
     assert_eq!(kind(foreign), Some(ErrorKind::AddrNotAvailable));
     socket.bind(local).unwrap();
@@ -1321,7 +1321,7 @@ fn libuv_tcp_write_to_half_open_connection() {
     run(async {
         let (mut stream, theirs) = half_std_pair();
         drop(theirs);
-        stream.write_all(b"to nobody").await.unwrap();
+        stream.write_all(b"to a closed peer").await.unwrap();
         let read = stream.read(&mut [0; 8]).await;
         let reset = |kind| kind == Some(ErrorKind::ConnectionReset);
         assert!(matches!(read, Ok(0)) || reset(kind(read)));

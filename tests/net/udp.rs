@@ -4,8 +4,8 @@
 //! Ours differs: a socket exists and is bound from the start (R216). Receiving is a future (R217,
 //! R219, R221, R234), which takes what is there at once, so that a task may go on until nothing
 //! waits (R218). A send is tried at once and ends with the attempt, nothing is queued (R223–R226,
-//! R229). What is sent to an address over a connected socket is up to the system (R228). The
-//! system's error queue is not read (R232).
+//! R229). What is sent to an address over a connected socket is up to the kernel (R228). The
+//! kernel's error queue is not read (R232).
 #![cfg(all(unix, feature = "net"))]
 
 use std::cell::Cell;
@@ -13,7 +13,9 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
-use crate::udp_util::{V4, V6, address, assert_errno, bind, both_protocols, nobody, receive};
+use crate::udp_util::{
+    V4, V6, address, assert_errno, bind, both_protocols, closed_address, receive,
+};
 use crate::util::{ZERO, finish, ms, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::{UdpOptions, UdpSocket};
@@ -25,7 +27,7 @@ use rustix::net::sockopt;
 
 /// Sends to a closed port until the answer is there: the error of an earlier datagram.
 async fn until_refused(socket: &UdpSocket) {
-    socket.connect(nobody()).await.unwrap();
+    socket.connect(closed_address()).await.unwrap();
     loop {
         if let Err(error) = socket.send(b"x").await {
             return assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
@@ -308,14 +310,15 @@ fn r226_libuv_udp_try_send() {
     });
 }
 
-/// Nobody takes the datagrams, the system drops them: sends go on, one an idle callback.
+/// The datagrams are not received and the kernel drops them: sends go on, one in each idle
+/// callback.
 #[test]
 fn libuv_udp_send_hang_loop() {
     let (mut event_loop, handle, _) = paused();
     let socket = event_loop.enter(|| Rc::new(bind()));
     let (idle, sent) = (Idle::new(&handle), Rc::new(Cell::new(0)));
     let (sender, count) = (socket.clone(), sent.clone());
-    let nobody = event_loop.enter(nobody);
+    let closed = event_loop.enter(closed_address);
     let start = move |idle: &Idle| {
         let (sender, count) = (sender.clone(), count.clone());
         if count.get() == 1000 {
@@ -323,7 +326,7 @@ fn libuv_udp_send_hang_loop() {
         }
         count.set(count.get() + 1);
         drop(spawn(async move {
-            sender.send_to(&[0; 1024], nobody).await.unwrap();
+            sender.send_to(&[0; 1024], closed).await.unwrap();
         }));
     };
     idle.start(start).unwrap();
@@ -376,16 +379,16 @@ fn r232_libuv_udp_send_unreachable_and_udp_recvmsg_unreachable_error() {
     block_on(async {
         for [socket, _] in both_protocols().await {
             let gone = UdpSocket::bind((address(&socket).ip(), 0)).await.unwrap();
-            let nobody = address(&gone);
+            let closed = address(&gone);
             drop(gone);
-            // Without a peer nobody hears of it.
+            // Without a peer the error is not reported.
             for _ in 0..10 {
-                socket.send_to(b"x", nobody).await.unwrap();
+                socket.send_to(b"x", closed).await.unwrap();
             }
             assert!(receive(&socket).now_or_never().is_none());
             assert!(socket.take_error().unwrap().is_none());
             // With one, whoever asks next: here the reader.
-            socket.connect(nobody).await.unwrap();
+            socket.connect(closed).await.unwrap();
             socket.send(b"x").await.unwrap();
             let error = socket.recv(&mut [0; 8]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
@@ -404,7 +407,7 @@ fn libuv_udp_send_pollerr_no_recv() {
     let socket = event_loop.enter(bind);
     let checked = handle.spawn(async move {
         until_refused(&socket).await;
-        // Another one, for nobody.
+        // One more datagram, which is not received.
         let _ = socket.send(b"x").await;
         socket
     });
@@ -496,7 +499,7 @@ fn libuv_udp_dual_stack_and_udp_ipv6_only() {
             let sender = bind();
             let to = SocketAddr::from((Ipv4Addr::LOCALHOST, address(&socket).port()));
             if only {
-                // Its port is free over IPv4: nobody receives, and the sender hears of it.
+                // Its port is free over IPv4: no socket receives, and the sender gets an error.
                 sender.connect(to).await.unwrap();
                 sender.send(b"x").await.unwrap();
                 let error = sender.recv(&mut [0; 8]).await.unwrap_err();
@@ -599,7 +602,7 @@ fn libuv_udp_multicast_interface_and_udp_multicast_ttl() {
         socket.set_multicast_interface_v4(&here).unwrap();
         socket
             .set_multicast_interface_v4(&Ipv4Addr::new(192, 0, 2, 254))
-            .expect_err("an address of nobody");
+            .expect_err("no interface has this address");
         socket.set_multicast_ttl(32).unwrap();
         let to = (GROUP, address(&socket).port()).into();
         assert_eq!(socket.send_to(b"x", to).await.unwrap(), 1);

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 
-use crate::udp_util::{address, assert_errno, bind, both_protocols, nobody, receive};
+use crate::udp_util::{address, assert_errno, bind, both_protocols, closed_address, receive};
 use crate::util::files::Directory;
 use crate::util::{panic_of, paused, turn};
 use futures::FutureExt;
@@ -236,7 +236,7 @@ fn some_are_kept_and_some_are_not() {
         let ports = batch.iter().map(|one| one.address().unwrap().port());
         texts(batch).into_iter().zip(ports).collect()
     };
-    let (to, mut kept) = (nobody_at_all(), Vec::new());
+    let (to, mut kept) = (unused_address(), Vec::new());
     let mut batch = Batch::new(5, 8);
     for text in ["a", "bb", "ccc", "dddd", "eeeee"] {
         let to = SocketAddr::new(to.ip(), text.len() as u16);
@@ -295,7 +295,7 @@ fn answers_are_collected_in_another_batch() {
 
 #[test]
 fn there_is_so_much_room_and_no_more() {
-    let to = nobody_at_all();
+    let to = unused_address();
     let mut batch = Batch::new(2, 4);
     let error = batch.push(b"12345", to).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -313,7 +313,7 @@ fn there_is_so_much_room_and_no_more() {
     assert_eq!(texts(&batch), ["x"]);
 }
 
-fn nobody_at_all() -> SocketAddr {
+fn unused_address() -> SocketAddr {
     ([127, 0, 0, 1], 9).into()
 }
 
@@ -445,7 +445,7 @@ fn one_attempt_is_one_call() {
 fn a_refusal_of_the_peer_costs_one_datagram() {
     block_on(async {
         let lost = bind();
-        lost.connect(nobody()).await.unwrap();
+        lost.connect(closed_address()).await.unwrap();
         lost.send(b"x").await.unwrap();
         // The answer is there when the send is: over the loopback interface.
         let mut batch = Batch::new(4, 16);
@@ -539,7 +539,7 @@ fn futures_by_hand() {
 
 #[test]
 fn a_batch_may_go_to_another_thread() {
-    let batch = batch_of(&["one", "two"], nobody_at_all());
+    let batch = batch_of(&["one", "two"], unused_address());
     let texts = std::thread::spawn(move || {
         let _shared: &(dyn Send + Sync) = &batch;
         texts(&batch)
@@ -550,7 +550,7 @@ fn a_batch_may_go_to_another_thread() {
 #[test]
 fn debug_says_what_there_is() {
     let mut batch = Batch::new(8, 100);
-    batch.push(b"text", nobody_at_all()).unwrap();
+    batch.push(b"text", unused_address()).unwrap();
     let text = format!("{batch:?}");
     for part in ["len: 1", "capacity: 8", "datagram_size: 100"] {
         assert!(text.contains(part), "{text}");

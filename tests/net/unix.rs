@@ -28,7 +28,7 @@ use phaseloop::time::Timer;
 use phaseloop::{Handle, Keeper, LoopHandle, block_on, spawn};
 use rustix::io::{FdFlags, fcntl_getfd};
 
-/// An abstract name that nobody else has.
+/// An abstract name that no other process has.
 fn abstract_name(test: &str) -> SocketName {
     SocketName::abstract_name(format!("phaseloop-{}-{test}", std::process::id()))
 }
@@ -54,7 +54,7 @@ fn r193_a_path_is_removed_when_its_listener_goes() {
         let close = UnixListener::bind(&path).unwrap().close();
         assert!(!path.exists(), "at once");
         close.await;
-        // Somebody else may have removed it.
+        // Other code may have removed the path.
         let removed = UnixListener::bind(&path).unwrap();
         fs::remove_file(&path).unwrap();
         drop(removed);

@@ -232,7 +232,7 @@ fn r204_received_descriptors_are_not_inherited() {
 
 #[test]
 fn r204_r205_unclaimed_descriptors_are_closed() {
-    /// Whether nobody has the writing end any more.
+    /// Whether the writing end is closed everywhere.
     fn is_closed(mut reader: File) -> bool {
         rustix::io::ioctl_fionbio(&reader, true).unwrap();
         matches!(reader.read(&mut [0]), Ok(0))

@@ -134,7 +134,7 @@ fn a_signal_made_of_a_signal_made_of_a_signal_is_dropped_and_aborted() {
         drop(kept);
         drop(last);
     }
-    // Without anyone who keeps the signals in between.
+    // The signals in between are not kept.
     let root = AbortController::new();
     let last = (0..LINKS).fold(root.signal(), |signal, _| AbortSignal::any([&signal]));
     root.abort();

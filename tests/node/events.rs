@@ -1,5 +1,5 @@
 //! Event emitters and abort signals, N110–N119: the order of listeners, what happens to an emit
-//! while listeners come and go, errors that nobody hears, events that are awaited, aborts.
+//! while listeners come and go, errors without a listener, awaited events, aborts.
 #![cfg(feature = "node")]
 
 use std::cell::{Cell, RefCell};
@@ -50,7 +50,7 @@ fn n110_listeners_are_called_in_order_inside_the_emit() {
     assert!(emitter.emit(X, ()));
     log.say("after");
     assert_eq!(log.take(), "a b after");
-    assert!(!emitter.emit(NUMBER, 1), "nobody listens to that");
+    assert!(!emitter.emit(NUMBER, 1), "the event has no listener");
 }
 
 #[test]
@@ -629,7 +629,7 @@ fn a_guard_ends_what_it_guards() {
     });
     finish(&mut event_loop);
     assert_eq!(trace.take(), "tick AbortError enough immediate");
-    assert_eq!(handle.now(), start, "nobody waited for the sleep");
+    assert_eq!(handle.now(), start, "the sleep was cancelled");
 }
 
 #[test]
@@ -703,7 +703,7 @@ thread_local! {
 }
 
 /// A waker whose next clone calls `f`.
-#[allow(unsafe_code, reason = "a safe waker has nobody's code in its clone")]
+#[allow(unsafe_code, reason = "the clone of a safe waker cannot run a closure")]
 fn on_clone(f: impl FnOnce() + 'static) -> Waker {
     const TABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
     fn clone(data: *const ()) -> RawWaker {

@@ -184,7 +184,7 @@ fn n106_without_a_parent_that_forked_it_a_process_has_no_channel() {
     let exit = run(async {
         process::on_message(|_| unreachable!("there is no parent"));
         assert!(!process::connected());
-        assert!(!process::send("nobody hears"));
+        assert!(!process::send("not delivered"));
         process::disconnect();
     });
     assert_eq!(exit.code(), 0, "the listener keeps nothing alive");

@@ -1,5 +1,5 @@
 //! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what
-//! the ported programs show: failures, names, what waits for a connection, what nobody reads.
+//! the ported programs show: failures, names, what waits for a connection, bytes that are not read.
 #![cfg(all(unix, feature = "node"))]
 
 use std::cell::{Cell, RefCell};
@@ -261,7 +261,7 @@ fn sockets_go_with_their_loop() {
         "both ends and the server are gone"
     );
     let refused = std::net::TcpStream::connect(address.get().unwrap());
-    assert!(refused.is_err(), "nobody listens any more");
+    assert!(refused.is_err(), "the server has closed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The end of a program: exit codes, its events, and what nobody catches.
+//! The end of a program: exit codes, its events, and uncaught errors.
 
 use crate::util;
 use std::cell::Cell;

@@ -304,7 +304,7 @@ fn an_unhandled_rejection_without_any_listener_ends_the_program() {
     let exit = node::run_on(&mut event_loop, async move {
         let tell_exit = tell.clone();
         process::on_exit(move |code| tell_exit.log(format_args!("exit-{code}")));
-        failed("nobody");
+        failed("unhandled");
         set_immediate(move || tell.log("never"));
     });
     assert_eq!(exit.code(), 1);

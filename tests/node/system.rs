@@ -489,7 +489,7 @@ fn errors_are_in_nodes_words() {
         let f = file("lookup");
         dns::lookup("nope.invalid", move |r| {
             let error = r.unwrap_err();
-            // Without a resolver, nobody can be asked.
+            // Without a name server the lookup fails with `EAI_AGAIN`.
             assert!(["ENOTFOUND", "EAI_AGAIN"].contains(&error.code().unwrap()));
             assert!(error.message().ends_with(" nope.invalid"), "{error}");
             let _ = f;

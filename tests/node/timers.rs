@@ -277,7 +277,7 @@ fn a_new_timer_has_nothing_of_the_one_whose_place_it_takes() {
         let new = set_timeout_mut(20, called(&seen));
         assert!(new.has_ref());
         clear_timeout_by_id(id);
-        // One that has fired is not free while somebody holds it.
+        // The state of a fired timer is not reused while a handle holds it.
         let fired = set_timeout_mut(1, called(&seen));
         let (again, third) = (fired.clone(), called(&seen));
         set_timeout(10, move || {
@@ -386,7 +386,7 @@ fn an_unreferenced_immediate_can_be_taken_back() {
     finish(&mut event_loop);
 }
 
-/// Ticks of one timer run before the next, on a loop that nobody calls Node's.
+/// Ticks of one timer run before the next timer, also on a loop without `node::run`.
 #[test]
 fn n009_a_plain_loop_has_the_same_timers() {
     let mut event_loop = EventLoop::new().unwrap();

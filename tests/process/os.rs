@@ -1,4 +1,4 @@
-//! What the system tells of itself, held against what its own commands say; R334–R336.
+//! Information about the OS, compared with the output of its own commands; R334–R336.
 #![cfg(all(target_os = "linux", feature = "os"))]
 
 use std::io::ErrorKind;
@@ -174,8 +174,8 @@ fn libuv_process_priority() {
             let error = os::set_priority(None, beyond).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
-        for nobody in [0, u32::MAX] {
-            let error = os::priority(Some(nobody)).unwrap_err();
+        for invalid in [0, u32::MAX] {
+            let error = os::priority(Some(invalid)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
         // A number that no process has: higher than the system gives out.

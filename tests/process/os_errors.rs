@@ -1,5 +1,5 @@
-//! Errors of sockets say what was tried and on which address, keep the system's kind, and do not
-//! lose its number.
+//! Errors of sockets name the operation and the address, and keep the kind and the number of the OS
+//! error.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,8 +12,8 @@ use phaseloop::net::{
 use phaseloop::{OsError, block_on, fs, os_error};
 use rustix::io::Errno;
 
-/// An address where nobody listens.
-const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+/// An address without a listener.
+const UNUSED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 #[track_caller]
 fn assert_error<T>(result: io::Result<T>, start: &str, number: Errno) -> io::Error {
@@ -28,16 +28,16 @@ fn assert_error<T>(result: io::Result<T>, start: &str, number: Errno) -> io::Err
 #[test]
 fn tcp_errors_name_the_operation_and_the_address() {
     block_on(async {
-        let refused = TcpStream::connect(NOBODY).await;
+        let refused = TcpStream::connect(UNUSED).await;
         let error = assert_error(refused, "connect 127.0.0.1:1", Errno::CONNREFUSED);
         let inner = OsError::of(&error).unwrap();
         assert_eq!(
             (inner.operation(), inner.address()),
-            ("connect", Some(NOBODY))
+            ("connect", Some(UNUSED))
         );
         assert_eq!(inner.path(), None);
         let socket = TcpSocket::new_v4().unwrap();
-        let refused = socket.connect(NOBODY).await;
+        let refused = socket.connect(UNUSED).await;
         assert_error(refused, "connect 127.0.0.1:1", Errno::CONNREFUSED);
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -53,7 +53,7 @@ fn tcp_errors_name_the_operation_and_the_address() {
 #[test]
 fn the_error_of_several_addresses_names_the_last() {
     block_on(async {
-        let others = [SocketAddr::from(([127, 0, 0, 1], 2)), NOBODY];
+        let others = [SocketAddr::from(([127, 0, 0, 1], 2)), UNUSED];
         let refused = TcpStream::connect(&others[..]).await;
         assert_error(refused, "connect 127.0.0.1:1", Errno::CONNREFUSED);
     });
@@ -73,9 +73,9 @@ fn udp_errors_name_the_operation_and_the_address() {
         let connected = socket.connect(other_family).await;
         assert_error(connected, "connect [::1]:1", Errno::AFNOSUPPORT);
         let too_long = vec![0; 65_536];
-        let sent = socket.send_to(&too_long, NOBODY).await;
+        let sent = socket.send_to(&too_long, UNUSED).await;
         assert_error(sent, "send_to 127.0.0.1:1", Errno::MSGSIZE);
-        let sent = socket.try_send_to(&too_long, NOBODY);
+        let sent = socket.try_send_to(&too_long, UNUSED);
         assert_error(sent, "send_to 127.0.0.1:1", Errno::MSGSIZE);
     });
 }
@@ -98,9 +98,9 @@ fn unix_errors_name_the_operation_and_the_name() {
         assert_error(UnixListener::bind(&path), &start, Errno::ADDRINUSE);
         assert_error(UnixDatagram::bind(&path), &start, Errno::ADDRINUSE);
 
-        let nobody = SocketName::abstract_name(*b"phaseloop nobody\x01");
-        let refused = UnixStream::connect(nobody).await;
-        let start = "connect \"@phaseloop nobody\\x01\"";
+        let unused = SocketName::abstract_name(*b"phaseloop unused\x01");
+        let refused = UnixStream::connect(unused).await;
+        let start = "connect \"@phaseloop unused\\x01\"";
         assert_error(refused, start, Errno::CONNREFUSED);
     });
 }

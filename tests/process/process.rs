@@ -1,5 +1,5 @@
-//! Child processes, R252–R269 and N102: how they start, who is told of their end and when, signals,
-//! liveness.
+//! Child processes, R252–R269 and N102: how they start, when their exit is reported and to which
+//! futures, signals, liveness.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
 use std::cell::{Cell, RefCell};
@@ -42,7 +42,7 @@ async fn text_of(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Waits until the system says that the child has ended, without taking that from anybody.
+/// Waits until the kernel reports that the child has exited, without reaping it.
 fn until_ended(child: &Child) {
     let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
@@ -463,7 +463,7 @@ fn r258_libuv_spawn_auto_unref() {
     let (mut event_loop, handle, _, child) = on_loop(|| Command::new("true").spawn().unwrap());
     assert!(child.is_active() && child.has_ref());
     assert_eq!(handle.keepers(), [(Keeper::Child, 1)]);
-    // Nobody waits for it; its end is seen, and the loop ends.
+    // No future waits for it. Its exit is seen, and the loop ends.
     finish(&mut event_loop);
     assert!(!child.is_active() && !exists(child.id()));
     assert!(child.exited().now_or_never().unwrap().unwrap().success());

@@ -356,7 +356,7 @@ fn a_full_pipe_does_not_block_the_loop() {
             let mut writer = &stdout;
             let write = std::pin::pin!(writer.write_all(&bytes));
             let Either::Right(((), write)) = select(write, time::sleep(ms(5))).await else {
-                panic!("nobody reads yet");
+                panic!("nothing reads yet");
             };
             stderr().unwrap().write_all(b"full").await.unwrap();
             write.await.unwrap();
@@ -392,7 +392,7 @@ fn a_reader_that_goes_breaks_standard_output() {
     check(child);
 }
 
-/// A named pipe whose writer has gone does not report its end to those who open it then.
+/// A named pipe whose writer has closed it does not report EOF to a reader that opens it then.
 #[test]
 fn a_named_pipe_without_a_writer_is_at_its_end() {
     let test = "a_named_pipe_without_a_writer_is_at_its_end";

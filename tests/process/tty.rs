@@ -147,7 +147,7 @@ fn libuv_tty_pty_partial() {
                 match (&controller).read(&mut buffer).await {
                     Ok(0) => return total,
                     Ok(count) => total += count,
-                    // How Linux reports that nobody has the terminal open any more.
+                    // Linux reports this way that no process has the terminal open any more.
                     Err(error) => {
                         assert_eq!(error.raw_os_error(), Some(5));
                         return total;
@@ -198,7 +198,7 @@ fn r210_what_the_modes_change() {
     });
 }
 
-/// Seen by what somebody else has changed in between: that stays.
+/// Other code changes the mode in between. The second call does nothing, so the change stays.
 #[test]
 fn r210_the_same_mode_again_is_not_set() {
     let (_controller, terminal) = open_pty();
@@ -412,7 +412,7 @@ fn r214_libuv_tty_size_of_the_window() {
     });
 }
 
-/// A process in the foreground of its terminal, and somebody who pulls at the window.
+/// A process in the foreground of its terminal, whose window size changes.
 #[test]
 fn r214_changes_of_the_window() {
     let (mut controller, terminal) = open_pty();

@@ -74,8 +74,8 @@ fn after_long_work_a_timer_is_early_and_a_sleep_is_not() {
     assert_eq!(trace.take(), "timer@60 sleep@100");
 }
 
-/// The wait for a sleep is what is left of it, however old the cached time is; that for a timer is
-/// not (R48).
+/// The wait for a sleep is the time that is left of it, however old the cached time is. The wait
+/// for a timer counts from the cached time.
 #[test]
 fn the_wait_for_a_sleep_counts_from_the_real_clock() {
     let (mut event_loop, handle, _) = paused();

@@ -1,7 +1,7 @@
 //! The loop's time, R42–R48 and N38: cached, refreshed at known points, the base of timers.
 //!
-//! Ours differs in R42/R43 (nanoseconds of the system's monotonic clock, nothing rounded) and in
-//! R46 (a run begins with a fresh time in every mode).
+//! Ours differs in R42/R43 (nanoseconds of the monotonic clock, not rounded) and in R46 (a run
+//! begins with a fresh time in every mode).
 
 use std::time::{Duration, Instant};
 

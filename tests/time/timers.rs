@@ -119,7 +119,7 @@ fn r051_r052_due_at_the_very_nanosecond_and_not_before() {
     assert_eq!(trace.take(), "fired");
 }
 
-/// libuv's `timer_early_check`, and ours is stricter (R52): by the system's clock, not the loop's.
+/// libuv's `timer_early_check`, and ours is stricter: by the clock of the OS, not the loop's.
 #[test]
 fn r052_never_early_in_real_time() {
     let mut event_loop = EventLoop::new().unwrap();
@@ -629,7 +629,7 @@ fn libuv_timer_from_check() {
     assert_eq!(trace.take(), "prepare timer");
 }
 
-/// The drop of a replaced callback is anybody's code: here it starts the very timer that is being
+/// The drop of a replaced callback may run user code: here it starts the very timer that is being
 /// started.
 #[test]
 fn a_replaced_callback_may_restart_the_timer_in_its_drop() {

@@ -36,7 +36,7 @@ pub(crate) fn paused() -> (EventLoop, LoopHandle, Trace) {
 /// Lets `duration` pass on the paused clock of the current loop, as a callback does that takes that
 /// long.
 pub(crate) fn busy(duration: Duration) {
-    // Polled once, `advance` has moved the clock; nobody waits for the rest.
+    // The first poll of `advance` moves the clock. The rest of the future is not needed.
     assert!(time::advance(duration).now_or_never().is_none());
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn start_with(program: &str, args: &[&str], input: &str) -> Option<Ch
     Some(child)
 }
 
-/// The same without any.
+/// Starts a program without input.
 pub(crate) fn start(program: &str, args: &[&str]) -> Option<Child> {
     start_with(program, args, "")
 }

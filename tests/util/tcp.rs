@@ -21,7 +21,7 @@ pub(crate) fn run<F: Future>(future: F) -> F::Output {
     run_on(&mut EventLoop::new().unwrap(), future)
 }
 
-/// The same on a given loop.
+/// Runs a future on a given loop, and fails if it hangs.
 pub(crate) fn run_on<F: Future>(event_loop: &mut EventLoop, future: F) -> F::Output {
     event_loop.block_on(async { timeout(HANGS, future).await.expect("it hangs") })
 }
@@ -62,8 +62,8 @@ pub(crate) fn half_std_pair() -> (TcpStream, net::TcpStream) {
     (TcpStream::from_std(ours).unwrap(), theirs)
 }
 
-/// An address on which nobody listens: somebody has it, and does not listen. Holds it as long as
-/// the socket lives.
+/// An address without a listener: the returned socket is bound to it and does not listen. The
+/// address is reserved as long as the socket lives.
 pub(crate) fn closed_port(address: &str) -> (socket2::Socket, SocketAddr) {
     let address: SocketAddr = address.parse().unwrap();
     let domain = socket2::Domain::for_address(address);

@@ -46,7 +46,7 @@ pub(crate) async fn receive(socket: &UdpSocket) -> (String, SocketAddr) {
 }
 
 /// The address of a socket that has been closed.
-pub(crate) fn nobody() -> SocketAddr {
+pub(crate) fn closed_address() -> SocketAddr {
     address(&bind())
 }
 

@@ -11,7 +11,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 type Hook = RefCell<Option<Box<dyn FnOnce()>>>;
 
 /// A waker that calls `hook` when it is cloned for the first time. It stays on this thread, and
-/// wakes nobody.
+/// wakes no task.
 pub(crate) fn on_clone(hook: impl FnOnce() + 'static) -> Waker {
     let hook: Rc<Hook> = Rc::new(RefCell::new(Some(Box::new(hook))));
     // SAFETY: the functions of the table count the pointer as an `Rc` of its type; the callers keep

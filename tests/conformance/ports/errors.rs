@@ -1,4 +1,4 @@
-//! 085–097, 101: what nobody catches.
+//! 085–097, 101: uncaught exceptions and unhandled rejections.
 
 use phaseloop::node::{
     Promise, Reason, call, next_tick, process, queue_microtask, set_immediate, set_interval,

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! ports! {
-//!     Virtual "001-main-order" => main_order,     // timers only: the clock moves when the loop would wait
+//!     Virtual "001-main-order" => main_order,     // timers only: the virtual clock
 //!     Real "070-readfile-timeout-immediate" => …, // I/O: the real clock
 //! }
 //! ```
