@@ -94,7 +94,8 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {
     let site = Location::caller();
     async move {
-        let mut signals = Signals::new_at(&LoopHandle::current_for(site), [SignalKind::INT], site)?;
+        let handle = LoopHandle::current_for("signal::ctrl_c", Some(site));
+        let mut signals = Signals::new_at(&handle, [SignalKind::INT], site)?;
         signals.recv().await;
         Ok(())
     }

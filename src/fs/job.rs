@@ -23,7 +23,7 @@ pub(super) fn submit<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
     let purpose = Purpose::new(Class::Fs, operation);
-    let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
+    let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);
     let work = Work::submit(&handle, purpose, job);
     work.map_err(|error| OsError::wrap(error, operation, about()))
 }
@@ -35,7 +35,7 @@ pub(super) fn submit<T: Send + 'static>(
 /// As [`submit`].
 pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
     let purpose = Purpose::new(Class::Fs, operation);
-    let handle = LoopHandle::current_for(format_args!("`fs::{operation}`"));
+    let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);
     step_job::start(&handle, purpose, steps)
 }
 

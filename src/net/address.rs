@@ -1,7 +1,9 @@
 //! Addresses and names.
 
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
+use std::panic::Location;
 
 use super::idna;
 use crate::blocking::Work;
@@ -9,6 +11,7 @@ use crate::error::OsError;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::jobs::Purpose;
 use crate::pool::Class;
+use crate::site::Site;
 use crate::sys;
 
 /// A target to bind or connect to: addresses, or a name with a port.
@@ -138,10 +141,12 @@ impl<T: Resolve + ?Sized> Resolve for &T {
 }
 
 /// Resolves a target to at least one address.
-async fn resolve(target: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
+///
+/// `site` is the line that asked for it, if known.
+async fn resolve(target: impl ToAddresses, site: Option<Site>) -> io::Result<Vec<SocketAddr>> {
     let addresses = match target.to_target() {
         Target::Known(addresses) => addresses,
-        Target::Name(host, port) => lookup(host, port).await?,
+        Target::Name(host, port) => lookup(host, port, site).await?,
         Target::Malformed(text) => {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -166,7 +171,7 @@ pub(super) async fn first_of<T>(
     mut attempt: impl AsyncFnMut(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut last = None;
-    for address in resolve(target).await? {
+    for address in resolve(target, None).await? {
         match attempt(address).await {
             Ok(made) => return Ok(made),
             Err(error) => last = Some(OsError::wrap(error, operation, address)),
@@ -175,9 +180,9 @@ pub(super) async fn first_of<T>(
     Err(last.expect("there is at least one address"))
 }
 
-async fn lookup(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+async fn lookup(host: String, port: u16, site: Option<Site>) -> io::Result<Vec<SocketAddr>> {
     let question = check_host(&host)?;
-    let handle = LoopHandle::current_for("`net::lookup_host`");
+    let handle = LoopHandle::current_for("net::lookup_host", site);
     let purpose = Purpose::new(Class::Dns, "lookup_host");
     let work = Work::submit(&handle, purpose, move || {
         (question.as_str(), port)
@@ -222,6 +227,10 @@ fn check_host(host: &str) -> io::Result<String> {
 ///
 /// Dropping the future removes the lookup from the pool's queue if no thread has started it.
 ///
+/// # Panics
+///
+/// When a name is looked up and no loop runs on this thread.
+///
 /// # Examples
 ///
 /// ```
@@ -233,8 +242,9 @@ fn check_host(host: &str) -> io::Result<String> {
 /// })
 /// # }
 /// ```
-pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> {
-    resolve(host).await
+#[track_caller]
+pub fn lookup_host(host: impl ToAddresses) -> impl Future<Output = io::Result<Vec<SocketAddr>>> {
+    resolve(host, Some(Location::caller()))
 }
 
 /// Resolves an address to a host name and a service name.
@@ -248,9 +258,18 @@ pub async fn lookup_host(host: impl ToAddresses) -> io::Result<Vec<SocketAddr>> 
 ///
 /// # Cancel safety
 ///
-/// As [`lookup_host`].
-pub async fn lookup_addr(address: SocketAddr) -> io::Result<(String, String)> {
-    let handle = LoopHandle::current_for("`net::lookup_addr`");
+/// Dropping the future removes the lookup from the pool's queue if no thread has started it.
+///
+/// # Panics
+///
+/// When the future is awaited and no loop runs on this thread.
+#[track_caller]
+pub fn lookup_addr(address: SocketAddr) -> impl Future<Output = io::Result<(String, String)>> {
+    name_of(address, Location::caller())
+}
+
+async fn name_of(address: SocketAddr, site: Site) -> io::Result<(String, String)> {
+    let handle = LoopHandle::current_for("net::lookup_addr", Some(site));
     let purpose = Purpose::new(Class::Dns, "lookup_addr");
     let work = Work::submit(&handle, purpose, move || sys::names::name_of(&address));
     let answer = match work {

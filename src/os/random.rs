@@ -1,11 +1,14 @@
 //! Random bytes from the kernel.
 
+use std::future::Future;
 use std::io;
+use std::panic::Location;
 
 use crate::blocking::Work;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::jobs::Purpose;
 use crate::pool::Class;
+use crate::site::Site;
 use crate::sys;
 
 /// The most bytes that one call of [`random`] returns.
@@ -47,7 +50,7 @@ pub fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// When the future is awaited and no loop runs on this thread.
 ///
 /// # Examples
 ///
@@ -60,7 +63,12 @@ pub fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
 /// })
 /// # }
 /// ```
-pub async fn random(length: usize) -> io::Result<Vec<u8>> {
+#[track_caller]
+pub fn random(length: usize) -> impl Future<Output = io::Result<Vec<u8>>> {
+    random_at(length, Location::caller())
+}
+
+async fn random_at(length: usize, site: Site) -> io::Result<Vec<u8>> {
     if length > MOST_RANDOM {
         let text = format!("at most {MOST_RANDOM} random bytes at once");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -70,6 +78,6 @@ pub async fn random(length: usize) -> io::Result<Vec<u8>> {
         fill_random(&mut bytes).map(|()| bytes)
     };
     let purpose = Purpose::new(Class::Cpu, "random");
-    let handle = LoopHandle::current_for("`os::random`");
+    let handle = LoopHandle::current_for("os::random", Some(site));
     Work::submit(&handle, purpose, job)?.await
 }

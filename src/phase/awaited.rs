@@ -1,11 +1,13 @@
 //! Futures that wait for a phase.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::site::Site;
 use crate::turn::Phase;
 
 /// Waits for the next check phase. A turn of the loop passes meanwhile, so that timers and I/O can
@@ -43,42 +45,50 @@ use crate::turn::Phase;
 /// assert_eq!(*log.borrow(), ["microtask", "microtask", "microtask", "check"]);
 /// # Ok::<(), phaseloop::Error>(())
 /// ```
+#[track_caller]
 pub fn yield_now_immediate() -> PhaseFuture {
     check()
 }
 
 /// Waits for the next check phase: that of this turn, or of the next turn if it has begun already.
+#[track_caller]
 pub fn check() -> PhaseFuture {
     PhaseFuture::new(Phase::Check)
 }
 
 /// Waits for the next idle phase.
+#[track_caller]
 pub fn idle() -> PhaseFuture {
     PhaseFuture::new(Phase::Idle)
 }
 
 /// Waits for the next prepare phase, right before the loop waits for I/O.
+#[track_caller]
 pub fn prepare() -> PhaseFuture {
     PhaseFuture::new(Phase::Prepare)
 }
 
 /// Waits for the next closing phase, after the handles that were closed in this turn.
+#[track_caller]
 pub fn closing() -> PhaseFuture {
     PhaseFuture::new(Phase::Closing)
 }
 
 /// Waits for the next pass over the pending queue: at the start of a turn, or right after its poll
 /// phase.
+#[track_caller]
 pub fn pending() -> PhaseFuture {
     PhaseFuture::new(Phase::Pending)
 }
 
 /// Waits for the next poll phase, after its I/O.
+#[track_caller]
 pub fn poll() -> PhaseFuture {
     PhaseFuture::new(Phase::Poll)
 }
 
 /// Waits for the next timers phase, after the timers that are due.
+#[track_caller]
 pub fn timers() -> PhaseFuture {
     PhaseFuture::new(Phase::Timers)
 }
@@ -96,15 +106,23 @@ pub fn timers() -> PhaseFuture {
 #[must_use = "futures do nothing unless awaited"]
 pub struct PhaseFuture {
     phase: Phase,
+    /// The line that created the future.
+    site: Site,
     queued: Option<(LoopHandle, QueueKey)>,
 }
 
 impl PhaseFuture {
+    #[track_caller]
     fn new(phase: Phase) -> Self {
         Self {
             phase,
+            site: Location::caller(),
             queued: None,
         }
+    }
+
+    fn current_loop(&self) -> LoopHandle {
+        LoopHandle::current_for(format_args!("phase::{}", self.phase), Some(self.site))
     }
 }
 
@@ -114,7 +132,7 @@ impl Future for PhaseFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &self.queued {
             None => {
-                let handle = LoopHandle::current_for(format_args!("`phase::{}`", self.phase));
+                let handle = self.current_loop();
                 let entry = Entry::Wake(cx.waker().clone());
                 let key = handle.core().enqueue(self.phase, entry);
                 self.queued = Some((handle, key));

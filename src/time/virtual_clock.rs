@@ -72,7 +72,7 @@ pub fn is_paused() -> bool {
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
     let site = Location::caller();
     async move {
-        let handle = LoopHandle::current_for(site);
+        let handle = LoopHandle::current_for("time::advance", Some(site));
         move_clock(&handle, duration, site);
         // This sleep fires after everything else that is due, by the order of deadlines.
         sleep_at(Duration::ZERO, site).await;

@@ -441,47 +441,69 @@ fn panics_point_at_the_caller() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A future that is polled where no loop runs cannot point at its line, so it tells it.
+/// A future that is polled where no loop runs cannot point at its line, so the text of its panic
+/// has the function and the line.
 #[test]
-fn futures_without_a_loop_tell_their_line() {
+fn futures_without_a_loop_name_their_function_and_line() {
     use futures::executor::block_on;
 
     macro_rules! tells {
-        ($future:expr) => {{
+        ($function:literal, $future:expr) => {{
             let line = line!();
             let text = util::panic_of(|| _ = block_on($future));
-            let expected = format!("(needed by the future of {}:{line}:", file!());
+            let start = "no event loop runs on this thread: ";
+            assert!(text.starts_with(start), "{text}");
+            let what = concat!("(needed by the future of `", $function, "` at ");
+            let expected = format!("{what}{}:{line}:", file!());
             assert!(text.contains(&expected), "{text}");
-            assert!(
-                text.starts_with("no event loop runs on this thread: "),
-                "{text}"
-            );
         }};
     }
     let directory = Directory::new("sites-futures");
-    let path = directory.path("listener");
+    let (path, missing) = (directory.path("listener"), directory.path("missing"));
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    tells!(TcpListener::bind("127.0.0.1:0"));
-    tells!(TcpStream::connect("127.0.0.1:1"));
-    let (socket, unused) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
-    tells!(socket.connect(unused));
-    tells!(UdpSocket::bind("127.0.0.1:0"));
-    tells!(UnixStream::connect(&path));
-    tells!(ctrl_c());
-    tells!(phaseloop::time::advance(ms(1)));
-    let text = util::panic_of(|| block_on(fs::read("file")));
-    assert!(
-        text.ends_with("(needed by the future of `fs::read`)"),
-        "{text}"
-    );
-    let text = util::panic_of(|| block_on(phase::check()));
-    assert!(
-        text.ends_with("(needed by the future of `phase::check`)"),
-        "{text}"
-    );
-    let text = util::panic_of(|| block_on(phaseloop::net::lookup_host("localhost:1")));
-    assert!(
-        text.ends_with("(needed by the future of `net::lookup_host`)"),
-        "{text}"
-    );
+    tells!("net::TcpListener::bind", TcpListener::bind("127.0.0.1:0"));
+    tells!("net::TcpStream::connect", TcpStream::connect("127.0.0.1:1"));
+    let (socket, refusing) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
+    tells!("net::TcpSocket::connect", socket.connect(refusing));
+    tells!("net::UdpSocket::bind", UdpSocket::bind("127.0.0.1:0"));
+    tells!("net::UnixStream::connect", UnixStream::connect(&path));
+    tells!("net::UnixStream::connect", UnixStream::connect(&missing));
+    tells!("signal::ctrl_c", ctrl_c());
+    tells!("time::advance", phaseloop::time::advance(ms(1)));
+    tells!("os::random", phaseloop::os::random(1));
+    tells!("phase::check", phase::check());
+    tells!("phase::pending", phase::pending());
+    tells!("phase::check", phaseloop::task::yield_now_immediate());
+
+    // A name has to be looked up first, by a job that the loop waits for.
+    let name = "localhost:1";
+    tells!("net::TcpListener::bind", TcpListener::bind(name));
+    tells!("net::TcpStream::connect", TcpStream::connect(name));
+    tells!("net::UdpSocket::bind", UdpSocket::bind(name));
+    tells!("net::lookup_host", phaseloop::net::lookup_host(name));
+    tells!("net::lookup_addr", phaseloop::net::lookup_addr(refusing));
+}
+
+/// The functions of `fs` do not know the line of their call: an `async fn` runs only when its
+/// future is polled.
+#[test]
+fn futures_of_files_without_a_loop_name_their_function() {
+    let text = util::panic_of(|| futures::executor::block_on(fs::read("file")));
+    let end = "(needed by the future of `fs::read`)";
+    assert!(text.ends_with(end), "{text}");
+}
+
+/// The text names each way to get a loop, the one for other threads included.
+#[test]
+fn a_panic_for_want_of_a_loop_names_the_remedies() {
+    let text = util::panic_of(|| sleep(ms(1)));
+    for remedy in [
+        "`phaseloop::block_on`",
+        "`phaseloop::run`",
+        "`EventLoop::enter`",
+        "`LoopHandle`",
+        "`Remote`",
+    ] {
+        assert!(text.contains(remedy), "{remedy}: {text}");
+    }
 }

@@ -47,14 +47,21 @@ impl LoopHandle {
         }
     }
 
-    /// The loop that runs on this thread, for a future that is polled now; `what` is the line that
-    /// has made it, or else the name of the function.
+    /// Returns the current loop of this thread for a future that is polled now. `function` created
+    /// the future, at `site` if that is known.
     ///
     /// # Panics
     ///
-    /// When there is none, with that.
-    pub(crate) fn current_for(what: impl std::fmt::Display) -> Self {
-        Self::try_current().unwrap_or_else(|| panic!("{NO_LOOP} (needed by the future of {what})"))
+    /// If no loop runs on this thread. The location of this panic is inside a poll, so its text
+    /// names the function and the site.
+    pub(crate) fn current_for(function: impl std::fmt::Display, site: Option<Site>) -> Self {
+        match (Self::try_current(), site) {
+            (Some(handle), _) => handle,
+            (None, Some(site)) => {
+                panic!("{NO_LOOP} (needed by the future of `{function}` at {site})")
+            }
+            (None, None) => panic!("{NO_LOOP} (needed by the future of `{function}`)"),
+        }
     }
 
     /// Returns the current loop of this thread, if there is one.

@@ -95,12 +95,16 @@ impl TcpListener {
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
-        first_of("bind", target, async move |address| {
-            Self::bind_to(address, site)
-        })
+        async move {
+            let handle = LoopHandle::current_for("net::TcpListener::bind", Some(site));
+            first_of("bind", target, async |address| {
+                Self::bind_to(&handle, address, site)
+            })
+            .await
+        }
     }
 
-    fn bind_to(address: SocketAddr, site: Site) -> io::Result<Self> {
+    fn bind_to(handle: &LoopHandle, address: SocketAddr, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(
             Domain::for_address(address),
             Type::STREAM,
@@ -108,7 +112,7 @@ impl TcpListener {
         )?;
         let socket = TcpSocket::from_socket(socket);
         socket.bind_plainly(address)?;
-        socket.listen_on(&LoopHandle::current_for(site), BACKLOG, site)
+        socket.listen_on(handle, BACKLOG, site)
     }
 
     pub(in crate::net) fn register(

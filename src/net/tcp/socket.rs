@@ -98,7 +98,8 @@ impl TcpSocket {
     pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
         let site = Location::caller();
         async move {
-            TcpStream::connect_socket(self.socket, address, site)
+            let handle = LoopHandle::current_for("net::TcpSocket::connect", Some(site));
+            TcpStream::connect_socket(&handle, self.socket, address, site)
                 .await
                 .map_err(|error| OsError::wrap(error, "connect", address))
         }

@@ -67,21 +67,22 @@ impl TcpStream {
 
     /// Connects on behalf of the caller at `site`.
     pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
-        first_of("connect", target, async move |address| {
+        let handle = LoopHandle::current_for("net::TcpStream::connect", Some(site));
+        first_of("connect", target, async |address| {
             let domain = Domain::for_address(address);
             let socket = sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP))?;
-            Self::connect_socket(socket, address, site).await
+            Self::connect_socket(&handle, socket, address, site).await
         })
         .await
     }
 
     /// Connects an existing socket.
     pub(in crate::net) async fn connect_socket(
+        handle: &LoopHandle,
         socket: Socket,
         address: SocketAddr,
         site: Site,
     ) -> io::Result<Self> {
-        let handle = LoopHandle::current_for(site);
         let address = sys::socket::fill_scope(address);
         let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
             Ok(at_once) => at_once,
@@ -94,7 +95,7 @@ impl TcpStream {
             Err(error) => return Err(error),
         };
         // A connecting socket becomes writable with the next event, not before.
-        let source = Source::new_stream(&handle, socket.into(), at_once, site)?;
+        let source = Source::new_stream(handle, socket.into(), at_once, site)?;
         let stream = Self {
             source: source.with_short_as_drained(true),
         };

@@ -62,10 +62,13 @@ impl UdpSocket {
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
-        first_of("bind", target, async move |address| {
-            let handle = LoopHandle::current_for(site);
-            Self::bind_to(&handle, address, UdpOptions::new(), site)
-        })
+        async move {
+            let handle = LoopHandle::current_for("net::UdpSocket::bind", Some(site));
+            first_of("bind", target, async |address| {
+                Self::bind_to(&handle, address, UdpOptions::new(), site)
+            })
+            .await
+        }
     }
 
     /// Creates a bound socket with options that must be set before binding.

@@ -84,8 +84,10 @@ impl UnixStream {
 
     /// Connects on behalf of the caller at `site`.
     pub(crate) async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+        // Before the attempt, whose error would wait for a phase of the loop.
+        let handle = LoopHandle::current_for("net::UnixStream::connect", Some(site));
         let name = name.into();
-        match Self::connect_to(&name, site) {
+        match Self::connect_to(&handle, &name, site) {
             Ok(stream) => Ok(stream),
             Err(error) => {
                 phase::pending().await;
@@ -94,12 +96,11 @@ impl UnixStream {
         }
     }
 
-    fn connect_to(name: &SocketName, site: Site) -> io::Result<Self> {
+    fn connect_to(handle: &LoopHandle, name: &SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         // A local connect completes or fails at once.
         sys::socket::connect_at_once(&socket, &name.address()?)?;
-        let handle = LoopHandle::current_for(site);
-        Self::register(&handle, OwnedFd::from(socket).into(), site)
+        Self::register(handle, OwnedFd::from(socket).into(), site)
     }
 
     /// Creates two connected streams.
