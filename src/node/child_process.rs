@@ -1,4 +1,4 @@
-//! Child processes, with events. Node's `child_process`, over [`crate::process`]; on Unix only.
+//! Child processes that emit events: Node's `child_process`, over [`crate::process`]; Unix only.
 
 mod exec;
 mod fork;
@@ -26,31 +26,51 @@ use crate::process::{self, Command, ExitStatus, Stdio};
 use crate::signal::SignalKind;
 use crate::task::next_tick;
 
-/// The program runs.
+/// The process has started. JavaScript: `'spawn'`.
 pub const SPAWN: Event<()> = Event::new("spawn");
 
-/// The program has ended; its output may not have.
+/// The process has ended; its output pipes may still be open. JavaScript: `'exit'`.
 pub const EXIT: Event<Exit> = Event::new("exit");
 
-/// How a program has ended: by itself, with a code, or by a signal.
+/// How a process has ended: with an exit code, or by a signal.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, child_process::{EXIT, spawn}, run};
+///
+/// run(async {
+///     let child = spawn("sh", ["-c", "exit 3"]);
+///     child.on(EXIT, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exit {
     /// The exit code.
     pub code: Option<i32>,
-    /// The signal that has ended it.
+    /// The signal that terminated the process.
     pub signal: Option<SignalKind>,
 }
 
-/// The arguments of a program: an array of texts, or a slice or a vector of anything that is a text or a path.
+/// The arguments of a program: an array of `&str`, or a slice or vector of strings or paths.
 ///
-/// Of arrays only those of `&str`, so that `[]` needs no type.
+/// Arrays are implemented for `&str` only, so that `[]` needs no type annotation.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::child_process::Arguments;
+///
+/// assert_eq!(["-l", "/tmp"].into_arguments(), ["-l", "/tmp"]);
+/// assert!([].into_arguments().is_empty());
+/// ```
 pub trait Arguments {
-    /// The arguments, one by one.
+    /// Returns the arguments as OS strings.
     fn into_arguments(self) -> Vec<OsString>;
 }
 
-/// The arguments of an iterator.
+/// Collects the arguments of an iterator.
 fn collect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Vec<OsString> {
     let arguments = arguments.into_iter();
     arguments
@@ -88,9 +108,9 @@ impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
     }
 }
 
-/// Starts a program with three pipes.
+/// Starts a program with pipes for stdin, stdout and stderr. JavaScript: `spawn(command, args)`.
 ///
-/// [`SPAWN`], or the error, comes by a tick (N102).
+/// [`SPAWN`] or the error is emitted on the next tick.
 ///
 /// # Panics
 ///
@@ -118,7 +138,8 @@ pub fn spawn(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProc
     ChildProcess::start(&mut command)
 }
 
-/// Starts what a [`Command`] describes: its directory, its variables, what it reads and writes.
+/// Starts the program of a [`Command`], with its directory, environment and stdio. JavaScript:
+/// `spawn(command, args, options)`.
 ///
 /// # Panics
 ///
@@ -128,10 +149,25 @@ pub fn spawn_command(command: &mut Command) -> ChildProcess {
     ChildProcess::start(command)
 }
 
-/// A program that was started. A clone is the same.
+/// A child process. A clone is a handle to the same process. JavaScript: `ChildProcess`.
 ///
-/// [`EXIT`] comes at the end of the poll phase. [`CLOSE`] comes after it, when all its pipes are closed: right after it,
-/// before any drain, if it has none (N102). It lives on its loop, and keeps that alive, until then.
+/// [`EXIT`] is emitted at the end of the poll phase. [`CLOSE`] is emitted after it, when all pipes
+/// are closed: right after it, before the lanes are drained, if the process has no pipes. Until
+/// then the process is held by its loop and keeps it alive.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, child_process::spawn, run, stream::CLOSE};
+///
+/// run(async {
+///     let child = spawn("cat", []);
+///     child.stdin().unwrap().end_chunk("hello");
+///     child.stdout().unwrap().on_text(|text| assert_eq!(text, "hello"));
+///     let this = child.clone();
+///     child.on(CLOSE, move |()| assert_eq!(this.exit().unwrap().code, Some(0)));
+/// });
+/// ```
 #[derive(Clone)]
 pub struct ChildProcess {
     inner: Rc<Inner>,
@@ -145,17 +181,18 @@ struct Inner {
     stderr: Option<Readable<Vec<u8>>>,
     child: RefCell<Option<process::Child>>,
     exit: Cell<Option<Exit>>,
-    /// The channel of a forked program.
+    /// The IPC channel of a forked process.
     ipc: OnceCell<Rc<Ipc>>,
-    /// A signal was sent from here.
+    /// Whether [`kill`](ChildProcess::kill) has sent a signal.
     was_killed: Cell<bool>,
-    /// What has to end before [`CLOSE`]: the program, and each pipe.
+    /// The number of ends to wait for before [`CLOSE`]: the process and each pipe.
     open: Cell<usize>,
-    /// Wakes what waits for that.
+    /// The waker of the task that waits for the last of them.
     closed: RefCell<Option<Waker>>,
 }
 
-/// What keeps a program while it runs or its pipes are open. The loop has it, and drops it in the end.
+/// Keeps a process while it runs or its pipes are open. The loop holds this value and drops it at
+/// its end.
 struct Kept(ChildProcess);
 
 impl Drop for Kept {
@@ -180,7 +217,7 @@ impl ChildProcess {
 
     fn failed(error: Error) -> Self {
         let this = Self::new(None, None, None, None);
-        // It has no program that would hold it until its end.
+        // No task waits for a process that did not start, so the tick keeps the value.
         let kept = Kept(this.clone());
         next_tick(move || {
             kept.0.inner.emitter.emit(ERROR, &error);
@@ -235,7 +272,7 @@ impl ChildProcess {
         }
         for output in [this.stdout(), this.stderr()].into_iter().flatten() {
             this.wait_for(output);
-            // Started now, so that its end is seen although nobody reads.
+            // Reading starts now, so that EOF is noticed even if no listener reads.
             output.read_size(0);
         }
         this.clear_with_the_loop();
@@ -252,9 +289,9 @@ impl ChildProcess {
         this
     }
 
-    /// One more pipe that has to be closed before the child is.
+    /// Counts a pipe that must be closed before the process is.
     fn wait_for(&self, pipe: &impl Emitter) {
-        // The child has the pipe: what listens to that must not have the child.
+        // The process holds the pipe, so its listener holds the process weakly: no reference cycle.
         let inner = Rc::downgrade(&self.inner);
         pipe.once(CLOSE, move |()| {
             if let Some(inner) = inner.upgrade() {
@@ -276,7 +313,7 @@ impl ChildProcess {
         }
         self.inner.emitter.emit(EXIT, exit);
         let this = self.clone();
-        // What nobody reads is let go of, so that the pipes end.
+        // Output without a reader is discarded, so that the pipes reach EOF.
         next_tick(move || {
             for output in [this.stdout(), this.stderr()].into_iter().flatten() {
                 if output.flowing().is_none() && output.is_readable() {
@@ -299,7 +336,7 @@ impl ChildProcess {
         }
     }
 
-    /// Waits until the program has ended and its pipes are closed.
+    /// Waits until the process has ended and its pipes are closed.
     async fn all_closed(&self) {
         poll_fn(|cx| {
             if self.inner.open.get() == 0 {
@@ -312,37 +349,41 @@ impl ChildProcess {
         .await;
     }
 
-    /// The process's number. `None` if it could not be started.
+    /// Returns the process id; `None` if the process could not be started. JavaScript:
+    /// `subprocess.pid`.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.inner.pid
     }
 
-    /// What the program reads, if it is a pipe.
+    /// Returns the standard input of the process, if it is a pipe. JavaScript: `subprocess.stdin`.
     #[must_use]
     pub fn stdin(&self) -> Option<&Writable<Vec<u8>>> {
         self.inner.stdin.as_ref()
     }
 
-    /// What the program writes, if it is a pipe.
+    /// Returns the standard output of the process, if it is a pipe. JavaScript:
+    /// `subprocess.stdout`.
     #[must_use]
     pub fn stdout(&self) -> Option<&Readable<Vec<u8>>> {
         self.inner.stdout.as_ref()
     }
 
-    /// What the program complains about, if it is a pipe.
+    /// Returns the standard error of the process, if it is a pipe. JavaScript: `subprocess.stderr`.
     #[must_use]
     pub fn stderr(&self) -> Option<&Readable<Vec<u8>>> {
         self.inner.stderr.as_ref()
     }
 
-    /// How it has ended, once [`EXIT`] was emitted.
+    /// Returns how the process has ended, once [`EXIT`] was emitted. JavaScript:
+    /// `subprocess.exitCode`, `subprocess.signalCode`.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.inner.exit.get()
     }
 
-    /// Sends a signal. `false`: it has ended, or was never started.
+    /// Sends a signal. Returns `false` if the process has ended or was never started. JavaScript:
+    /// `subprocess.kill(signal)`.
     pub fn kill(&self, signal: SignalKind) -> bool {
         let child = self.inner.child.borrow();
         let was_sent = self.exit().is_none()
@@ -355,7 +396,8 @@ impl ChildProcess {
         was_sent
     }
 
-    /// Whether [`kill`](Self::kill) has sent a signal; the program may run on. JavaScript: `subprocess.killed`.
+    /// Returns whether [`kill`](Self::kill) has sent a signal; the process may still run.
+    /// JavaScript: `subprocess.killed`.
     #[must_use]
     pub fn killed(&self) -> bool {
         self.inner.was_killed.get()

@@ -1,12 +1,15 @@
-//! Loops in threads that send each other messages: `MessageChannel`, `MessagePort`, `Worker`.
+//! Threads with their own loops that exchange messages: Node's `worker_threads` with
+//! `MessageChannel`, `MessagePort` and `Worker`.
 //!
-//! A message is a callback of the poll phase, with a drain of the lanes after it. One visit to a port goes on until it is
-//! empty, messages posted meanwhile included, but not beyond 1000 messages, or those that waited when it began if that is
-//! more. Ports that have messages are visited in the order of their creation (N130), after the results of the thread pool
-//! (N93).
+//! Each message is a callback of the poll phase, with a drain of the lanes after it. A visit to a
+//! port delivers messages until the port is empty, including those posted meanwhile. It stops after
+//! 1000 messages, or after the number that waited at its start if that is more. Ports with messages
+//! are visited in the order of their creation, after the results of the thread pool.
 //!
-//! Messages are values of any type, not copies: a port of one thread carries an `Rc`, one that goes
-//! [elsewhere](MessagePort::detach) carries what is `Send`.
+//! Messages are moved, not copied, and can be of any type. A port that stays on its thread can
+//! carry an `Rc`; a port that [moves](MessagePort::detach) to another thread carries `Send` values.
+//
+// N93, N130.
 
 mod port;
 mod worker;

@@ -1,4 +1,4 @@
-//! Programs whose output is collected.
+//! Child processes whose output is collected.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
@@ -20,8 +20,8 @@ use crate::process::{Command, Stdio};
 use crate::signal::SignalKind;
 use crate::task::next_tick;
 
-/// How [`exec_with`] and [`exec_file_with`] run a program. JavaScript: `{ cwd, env, encoding, timeout, maxBuffer, killSignal,
-/// shell, uid, gid, signal }`.
+/// Options of [`exec_with`] and [`exec_file_with`]. JavaScript: `{ cwd, env, encoding, timeout,
+/// maxBuffer, killSignal, shell, uid, gid, signal }`.
 ///
 /// # Examples
 ///
@@ -38,25 +38,28 @@ use crate::task::next_tick;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ExecOptions {
-    /// The directory it runs in; this process's unless told otherwise.
+    /// The working directory. The default is that of this process.
     pub cwd: Option<PathBuf>,
-    /// All its variables; this process's unless told otherwise.
+    /// The whole environment. The default is that of this process.
     pub env: Option<Vec<(OsString, OsString)>>,
-    /// How its output is decoded.
+    /// The encoding of the output.
     pub encoding: Encoding,
-    /// After how long it is ended.
+    /// The time after which the process is killed.
     pub timeout: Option<Delay>,
-    /// How many bytes of each output are collected, 1 MiB unless told otherwise. A program that writes more is ended.
+    /// The maximum size of each output in bytes; the default is 1 MiB. A process that writes more
+    /// is killed.
     pub max_buffer: usize,
-    /// What ends it then, and on an abort: SIGTERM unless told otherwise.
+    /// The signal that kills the process on a timeout, an excess of output or an abort. The default
+    /// is SIGTERM.
     pub kill_signal: SignalKind,
-    /// The shell that runs it. [`exec_with`] takes `/bin/sh` if there is none; [`exec_file_with`] needs none.
+    /// The shell that runs the command. Without one, [`exec_with`] uses `/bin/sh`, and
+    /// [`exec_file_with`] uses no shell.
     pub shell: Option<PathBuf>,
-    /// The user it runs as.
+    /// The user id of the process.
     pub uid: Option<u32>,
-    /// The group it runs as.
+    /// The group id of the process.
     pub gid: Option<u32>,
-    /// Ends it, with an `AbortError`.
+    /// Kills the process with an `AbortError` when it is aborted.
     pub signal: Option<AbortSignal>,
 }
 
@@ -77,10 +80,23 @@ impl Default for ExecOptions {
     }
 }
 
-/// Why a program has failed: an [`Error`] with the fields that Node adds to it.
+/// Why a process has failed: an [`Error`] with the fields that Node adds to it.
 ///
-/// JavaScript: `error.code` is a number for a program that has ended with it, here [`exit_code`](Self::exit_code), and a
-/// text otherwise, here [`code`](Error::code).
+/// Node's `error.code` is a number for an exit code, here [`exit_code`](Self::exit_code), and a
+/// string otherwise, here [`code`](Error::code).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{child_process::exec, run};
+///
+/// run(async {
+///     exec("echo no >&2; exit 3", |error, _, _| {
+///         let error = error.unwrap();
+///         assert_eq!((error.exit_code(), error.stderr()), (Some(3), "no\n"));
+///     });
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExecError {
     error: Error,
@@ -91,44 +107,45 @@ pub struct ExecError {
 }
 
 impl ExecError {
-    /// The code it has ended with. JavaScript: `error.code`, where that is a number.
+    /// Returns the exit code. JavaScript: `error.code`, if it is a number.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         self.exit?.code
     }
 
-    /// The signal that has ended it. JavaScript: `error.signal`.
+    /// Returns the signal that terminated the process. JavaScript: `error.signal`.
     #[must_use]
     pub fn signal(&self) -> Option<SignalKind> {
         self.exit?.signal
     }
 
-    /// Whether it was ended by a signal from here: by [`ChildProcess::kill`] or a timeout. As in Node, `false` where the error
-    /// has a [`code`](Error::code). JavaScript: `error.killed`.
+    /// Returns whether this program killed the process, with [`ChildProcess::kill`] or by a
+    /// timeout. As in Node, `false` if the error has a [`code`](Error::code). JavaScript:
+    /// `error.killed`.
     #[must_use]
     pub fn killed(&self) -> bool {
         self.was_killed
     }
 
-    /// What was run. JavaScript: `error.cmd`.
+    /// Returns the command line. JavaScript: `error.cmd`.
     #[must_use]
     pub fn cmd(&self) -> &str {
         &self.command
     }
 
-    /// What it has written to standard output. JavaScript: `error.stdout`.
+    /// Returns the collected standard output. JavaScript: `error.stdout`.
     #[must_use]
     pub fn stdout(&self) -> &str {
         &self.output.stdout
     }
 
-    /// What it has written to standard error. JavaScript: `error.stderr`.
+    /// Returns the collected standard error. JavaScript: `error.stderr`.
     #[must_use]
     pub fn stderr(&self) -> &str {
         &self.output.stderr
     }
 
-    /// The error alone.
+    /// Returns the error without the added fields.
     #[must_use]
     pub fn error(&self) -> &Error {
         &self.error
@@ -155,20 +172,32 @@ impl std::error::Error for ExecError {
     }
 }
 
-/// What a program has written, decoded.
+/// The decoded output of a process.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{child_process::{ExecOptions, promises}, run};
+///
+/// run(async {
+///     let output = promises::exec("echo hello", ExecOptions::default()).await.unwrap();
+///     assert_eq!((&*output.stdout, &*output.stderr), ("hello\n", ""));
+/// });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecOutput {
-    /// To standard output.
+    /// The standard output.
     pub stdout: String,
-    /// To standard error.
+    /// The standard error.
     pub stderr: String,
 }
 
-/// Runs a command line in a shell, `/bin/sh`, and calls back with what it has written.
+/// Runs a command line in the shell `/bin/sh`, and calls `callback` with its output. JavaScript:
+/// `exec(command, (error, stdout, stderr) => ..)`.
 ///
-/// JavaScript: `exec(command, (error, stdout, stderr) => ..)`. The callback gets an error if the program could not be
-/// started, did not end with the code 0, or wrote more than 1 MiB, which ends it; then standard output and standard error.
-/// It is called when the child is closed.
+/// The callback is called when the child is closed. Its first argument is an error if the process
+/// could not be started, exited with a code other than 0, or wrote more than 1 MiB, which kills it.
+/// The other arguments are standard output and standard error.
 ///
 /// # Panics
 ///
@@ -196,7 +225,8 @@ pub fn exec(
     exec_with(command, ExecOptions::default(), callback)
 }
 
-/// Runs a command line in a shell, with options; otherwise as [`exec`]. JavaScript: `exec(command, options, callback)`.
+/// Runs a command line in a shell, with options; see [`exec`]. JavaScript: `exec(command, options,
+/// callback)`.
 ///
 /// # Panics
 ///
@@ -213,7 +243,7 @@ pub fn exec_with(
     run(line, command.into(), options, callback)
 }
 
-/// Runs a program without a shell; otherwise as [`exec`]. JavaScript: `execFile(file, args, callback)`.
+/// Runs a program without a shell; see [`exec`]. JavaScript: `execFile(file, args, callback)`.
 ///
 /// # Panics
 ///
@@ -227,8 +257,8 @@ pub fn exec_file(
     exec_file_with(program, arguments, ExecOptions::default(), callback)
 }
 
-/// Runs a program with options, and without a shell unless they name one. JavaScript: `execFile(file, args, options,
-/// callback)`.
+/// Runs a program with options, and without a shell unless the options name one; see [`exec`].
+/// JavaScript: `execFile(file, args, options, callback)`.
 ///
 /// # Panics
 ///
@@ -260,7 +290,9 @@ pub fn exec_file_with(
     run(command, text.into(), options, callback)
 }
 
-/// Programs whose output is collected, as promises. JavaScript: `util.promisify(exec)`, `util.promisify(execFile)`.
+/// Collected output with promises. JavaScript: `util.promisify(exec)`, `util.promisify(execFile)`.
+///
+/// Dropping a promise discards the result; the process keeps running.
 pub mod promises {
     use super::{
         Arguments, ChildProcess, Deferred, ExecError, ExecOptions, ExecOutput, OsStr, Promise,
@@ -271,7 +303,7 @@ pub mod promises {
     ///
     /// # Errors
     ///
-    /// Rejected with an [`ExecError`].
+    /// The promise is rejected with an [`ExecError`].
     ///
     /// # Panics
     ///
@@ -281,12 +313,12 @@ pub mod promises {
         promise(|callback| super::exec_with(command, options, callback))
     }
 
-    /// Runs a program; see [`exec_file_with`](super::exec_file_with). JavaScript: `await util.promisify(execFile)(file, args,
-    /// options)`.
+    /// Runs a program; see [`exec_file_with`](super::exec_file_with). JavaScript: `await
+    /// util.promisify(execFile)(file, args, options)`.
     ///
     /// # Errors
     ///
-    /// Rejected with an [`ExecError`].
+    /// The promise is rejected with an [`ExecError`].
     ///
     /// # Panics
     ///
@@ -353,9 +385,9 @@ fn run(
 
 type Callback = Box<dyn FnOnce(Option<ExecError>, String, String)>;
 
-/// A program that runs and whose output is collected.
+/// A running process whose output is collected.
 struct Run {
-    /// The child has listeners that have this.
+    /// Weak, because the listeners of the child hold this value.
     child: Weak<Inner>,
     command: Rc<str>,
     limit: usize,
@@ -366,7 +398,7 @@ struct Run {
     callback: RefCell<Option<Callback>>,
 }
 
-/// What a program has written so far, and why it was ended.
+/// The output so far, and the error that ended the process.
 #[derive(Default)]
 struct Collected {
     stdout: Vec<u8>,
@@ -398,7 +430,7 @@ impl Run {
         }
     }
 
-    /// Ends the program with the signal, which need not be new.
+    /// Kills the process when `signal` is aborted; it may be aborted already.
     fn end_with(self: &Rc<Self>, signal: &AbortSignal) {
         let (run, reason) = (self.clone(), signal.clone());
         let abort = move || {
@@ -447,7 +479,7 @@ impl Run {
     fn kill(&self) {
         self.was_killed.set(true);
         if let Some(child) = self.child() {
-            // So that whoever else writes there, a child of the child, ends as well.
+            // A grandchild that still writes to the pipes gets an error and ends too.
             for output in [child.stdout(), child.stderr()].into_iter().flatten() {
                 output.destroy(None);
             }
@@ -455,13 +487,13 @@ impl Run {
         }
     }
 
-    /// It could not be started, or was aborted: nothing more is waited for.
+    /// Finishes with an error without waiting for the process: it did not start, or was aborted.
     fn fail(&self, error: Error) {
         self.collected.borrow_mut().error = Some(error);
         self.finish();
     }
 
-    /// Calls back, once.
+    /// Calls the callback, at most once.
     fn finish(&self) {
         let timeout = self.timeout.take();
         if let Some(timeout) = timeout {
@@ -480,7 +512,7 @@ impl Run {
         callback(error, output.stdout, output.stderr);
     }
 
-    /// The error of a program that did not end with the code 0.
+    /// Returns the error of a process that did not exit with code 0.
     fn failure(&self, output: &ExecOutput) -> Option<ExecError> {
         let child = self.child();
         let exit = child.as_ref().and_then(ChildProcess::exit);
@@ -495,7 +527,7 @@ impl Run {
         })
     }
 
-    /// An error that has another cause: as in Node it does not tell how the program has ended.
+    /// Returns an error with another cause. As in Node, it does not say how the process has ended.
     fn error(&self, error: Error, output: &ExecOutput) -> ExecError {
         ExecError {
             error,

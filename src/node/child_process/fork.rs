@@ -1,4 +1,4 @@
-//! Programs that are started with a channel.
+//! Child processes with an IPC channel.
 
 use std::ffi::OsStr;
 use std::os::unix::net::UnixStream;
@@ -9,16 +9,16 @@ use crate::node::error::Error;
 use crate::node::ipc::{self, Ipc, Json};
 use crate::process::Command;
 
-/// The number of the child's descriptor.
+/// The descriptor of the channel in the child.
 const CHANNEL: i32 = 3;
 
-/// Starts a program with a channel to it: [`ChildProcess::send`], [`MESSAGE`](super::MESSAGE) and
-/// [`DISCONNECT`](super::DISCONNECT).
+/// Starts a program with an IPC channel: [`ChildProcess::send`], [`MESSAGE`](super::MESSAGE) and
+/// [`DISCONNECT`](super::DISCONNECT). JavaScript: `fork(modulePath, args)`.
 ///
-/// JavaScript: `fork(modulePath, args)`. The program may be one of this crate, which uses
-/// [`process::send`](crate::node::process::send) and [`process::on_message`](crate::node::process::on_message), or Node:
-/// `fork("node", ["child.js"])`. As in Node, it has the standard streams of this process, and the channel keeps both loops
-/// alive until one end [disconnects](ChildProcess::disconnect).
+/// The program may use this crate, with [`process::send`](crate::node::process::send) and
+/// [`process::on_message`](crate::node::process::on_message), or it may be Node: `fork("node",
+/// ["child.js"])`. As in Node, it inherits the standard streams of this process. The channel keeps
+/// both loops alive until one side [disconnects](ChildProcess::disconnect).
 ///
 /// # Panics
 ///
@@ -46,8 +46,8 @@ pub fn fork(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProce
     fork_command(command)
 }
 
-/// Starts what a [`Command`] describes, with a channel to it, which has the descriptor 3; otherwise as [`fork`]. JavaScript:
-/// `fork(modulePath, args, { cwd, env, stdio })`.
+/// Starts the program of a [`Command`] with an IPC channel on descriptor 3; see [`fork`].
+/// JavaScript: `fork(modulePath, args, { cwd, env, stdio })`.
 ///
 /// # Panics
 ///
@@ -65,7 +65,8 @@ pub fn fork_command(mut command: Command) -> ChildProcess {
     command.env(ipc::VARIABLE, CHANNEL.to_string());
     command.env(ipc::MODE.0, ipc::MODE.1);
     let child = ChildProcess::start(&mut command);
-    // With the child's end, so that the child's exit closes the channel.
+    // The command owns the child's end of the channel. It is dropped here, so that the exit of the
+    // child closes the channel.
     drop(command);
     if child.pid().is_some() {
         child.connect(ours);
@@ -73,12 +74,12 @@ pub fn fork_command(mut command: Command) -> ChildProcess {
     child
 }
 
-/// The channel of a program that was started by [`fork`].
+/// The IPC channel of a process that was started by [`fork`].
 impl ChildProcess {
     #[track_caller]
     fn connect(&self, stream: UnixStream) {
         let Ok(ipc) = Ipc::new(stream, self.inner.emitter.clone()) else {
-            // No descriptor could be watched: as if the child had disconnected.
+            // The descriptor could not be registered. The channel counts as disconnected.
             return;
         };
         self.inner.open.set(self.inner.open.get() + 1);
@@ -92,19 +93,21 @@ impl ChildProcess {
         debug_assert!(is_first, "a child has one channel");
     }
 
-    /// Whether the channel is open. JavaScript: `subprocess.connected`.
+    /// Returns whether the channel is open. JavaScript: `subprocess.connected`.
     #[must_use]
     pub fn connected(&self) -> bool {
         self.inner.ipc.get().is_some_and(|ipc| ipc.is_connected())
     }
 
-    /// Sends a message. `false`: the channel is closed, which is an error event of the child, `ERR_IPC_CHANNEL_CLOSED`; or
-    /// much is waiting to be sent. JavaScript: `subprocess.send(message)`.
+    /// Sends a message. Returns `false` if many messages wait to be sent, or if the channel is
+    /// closed; a closed channel also emits the error `ERR_IPC_CHANNEL_CLOSED`. JavaScript:
+    /// `subprocess.send(message)`.
     pub fn send(&self, message: impl Into<Json>) -> bool {
         self.send_message(&message.into(), None)
     }
 
-    /// Sends a message, and calls back when it is sent. JavaScript: `subprocess.send(message, callback)`.
+    /// Sends a message, and calls `callback` when it is sent. JavaScript: `subprocess.send(message,
+    /// callback)`.
     ///
     /// # Errors
     ///
@@ -124,8 +127,8 @@ impl ChildProcess {
         }
     }
 
-    /// Closes the channel: [`DISCONNECT`](super::DISCONNECT) comes by a tick here, and to the child when it reads the end.
-    /// JavaScript: `subprocess.disconnect()`.
+    /// Closes the channel. [`DISCONNECT`](super::DISCONNECT) is emitted here on the next tick, and
+    /// in the child when it reads EOF. JavaScript: `subprocess.disconnect()`.
     pub fn disconnect(&self) {
         if let Some(ipc) = self.inner.ipc.get() {
             ipc.disconnect();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   post_message ──> queue of the other side ──> poll phase: one callback for each message
-//!   close ──> closing phase: 'close' ──> queue of the other side ──> poll phase: closes, too ──> its closing phase
+//!   close ──> closing phase: 'close' ──> queue of the other side ──> poll phase: it closes as well
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -18,13 +18,14 @@ use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;
 
-/// How many messages one visit to a port delivers at least, if they come.
+/// The minimum limit of messages that one visit to a port delivers. Node's limit.
 const MESSAGES_PER_VISIT: usize = 1000;
 
-/// A port or a worker is closed.
+/// A port or a worker is closed. JavaScript: `'close'`.
 pub const CLOSE: Event<()> = Event::new("close");
 
-/// Two ports that are connected to each other. The first sends `A` and receives `B`.
+/// Two connected ports. The first port sends `A` and receives `B`. JavaScript: `new
+/// MessageChannel()`.
 ///
 /// # Examples
 ///
@@ -45,14 +46,14 @@ pub const CLOSE: Event<()> = Event::new("close");
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct MessageChannel<A: 'static, B: 'static = A> {
-    /// One side.
+    /// The first port.
     pub port1: MessagePort<A, B>,
-    /// The other side.
+    /// The second port.
     pub port2: MessagePort<B, A>,
 }
 
 impl<A: 'static, B: 'static> MessageChannel<A, B> {
-    /// Makes two ports on the running loop, `port1` before `port2`.
+    /// Creates two ports on the running loop, `port1` before `port2`.
     ///
     /// # Panics
     ///
@@ -74,7 +75,7 @@ impl<A: 'static, B: 'static> Default for MessageChannel<A, B> {
     }
 }
 
-/// Two connected ports that are not on a loop yet.
+/// Creates two connected ports that are not on a loop yet.
 pub(super) fn pair<A, B>() -> (DetachedPort<A, B>, DetachedPort<B, A>) {
     let (one, two) = (Arc::new(Line::default()), Arc::new(Line::default()));
     let port1 = Ends {
@@ -88,16 +89,16 @@ pub(super) fn pair<A, B>() -> (DetachedPort<A, B>, DetachedPort<B, A>) {
     (DetachedPort::new(port1), DetachedPort::new(port2))
 }
 
-/// One direction: what was sent and not yet received.
+/// One direction of a channel: the queue of messages.
 struct Line<T> {
     state: Mutex<LineState<T>>,
 }
 
 struct LineState<T> {
     items: VecDeque<Item<T>>,
-    /// Wakes the loop of the receiving port, once that is on one.
+    /// Wakes the loop of the receiving port, while the port is on a loop.
     receiver: Option<AsyncSender>,
-    /// Nobody will receive any more.
+    /// Whether the receiving port is closed.
     closed: bool,
 }
 
@@ -135,12 +136,12 @@ impl<T> Line<T> {
         let receiver = state.receiver.clone();
         drop(state);
         if let Some(receiver) = receiver {
-            // A loop that is gone receives nothing.
+            // An error means that the receiving loop was dropped.
             let _ = receiver.send();
         }
     }
 
-    /// Takes the next item; of a port that is not started, only the other side's close.
+    /// Removes the next item. A port that is not receiving gets only the close of the other side.
     fn pop(&self, receiving: bool) -> Option<Item<T>> {
         let mut state = self.lock();
         match state.items.front()? {
@@ -149,7 +150,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Whether the next item can be taken.
+    /// Returns whether `pop` would return an item.
     fn is_ready(&self, receiving: bool) -> bool {
         match self.lock().items.front() {
             Some(Item::Message(_)) => receiving,
@@ -177,25 +178,40 @@ impl<T> Line<T> {
     }
 }
 
-/// What a port sends and receives through.
+/// The queues of a port.
 struct Ends<S, R> {
     incoming: Arc<Line<R>>,
     outgoing: Arc<Line<S>>,
 }
 
 impl<S, R> Ends<S, R> {
-    /// This side is over: the other one hears of it, after what was sent before.
+    /// Closes this side. The other side receives the close after all earlier messages.
     fn close(&self) {
         self.incoming.close();
         self.outgoing.push(Item::Close);
     }
 }
 
-/// One side of a channel, on a loop: sends `S`, receives `R`. A clone is the same port.
+/// One side of a channel, on a loop: it sends `S` and receives `R`. A clone is a handle to the same
+/// port. JavaScript: `MessagePort`.
 ///
-/// It receives, and keeps the loop alive, from the first listener for [`MESSAGE`](Self::MESSAGE) on, until it is
-/// [closed](Self::close), has lost its listeners, or is [unref'd](Self::unref). What is sent before waits. A port with a
-/// listener stays on its loop although nobody holds it; one without is closed when it is dropped.
+/// The port receives, and keeps the loop alive, from the first listener for
+/// [`MESSAGE`](Self::MESSAGE) on, until it is [closed](Self::close), has no listener left, or is
+/// [unref'd](Self::unref). Earlier messages are queued. A port with a listener is held by its loop;
+/// a port without listeners is closed when its last handle is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, worker_threads::MessageChannel};
+///
+/// run(async {
+///     let MessageChannel { port1, port2, .. } = MessageChannel::<&str>::new();
+///     port1.post_message("hello");
+///     assert_eq!(port2.receive_message(), Some("hello"));
+///     port2.close();
+/// });
+/// ```
 pub struct MessagePort<S: 'static, R: 'static = S> {
     port: Rc<Port<S, R>>,
 }
@@ -207,30 +223,31 @@ struct Port<S: 'static, R: 'static> {
     handle: RefCell<Option<AsyncHandle>>,
     anchor: Weak<Anchor<S, R>>,
     receiving: Cell<bool>,
-    /// `close` was called.
+    /// Whether `close` was called.
     closing: Cell<bool>,
-    /// The other end took over: nothing is left to close.
+    /// Whether the queues have moved to a `DetachedPort`, so that the drop closes nothing.
     detached: Cell<bool>,
     visit: Visit,
-    /// Called, one by one with a drain after each, once everything is delivered.
+    /// Calls to make when all messages are delivered, one by one with a drain after each.
     when_empty: RefCell<VecDeque<Box<dyn FnOnce()>>>,
 }
 
-/// How far the running visit has come.
+/// The progress of the current visit.
 #[derive(Default)]
 struct Visit {
     running: Cell<bool>,
     left: Cell<usize>,
 }
 
-/// What the callback of the port's async handle holds: a port that receives is kept by its loop, and goes with it.
+/// Owned by the callback of the port's async handle. The loop keeps a receiving port through it,
+/// and drops both together.
 struct Anchor<S: 'static, R: 'static> {
     weak: RefCell<Weak<Port<S, R>>>,
     kept: RefCell<Option<Rc<Port<S, R>>>>,
 }
 
 impl<S: 'static, R: 'static> MessagePort<S, R> {
-    /// A message has come.
+    /// A message has arrived. JavaScript: `'message'`.
     pub const MESSAGE: Event<R> = Event::new("message");
 
     #[track_caller]
@@ -268,25 +285,28 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         let watch: Weak<dyn Watch> = Rc::<Port<S, R>>::downgrade(&port);
         port.emitter.watched_by(watch);
         if port.ends.incoming.is_ready(false) {
-            // Closed by the other side while it was on no loop.
+            // The other side was closed while this port was on no loop.
             let _ = sender.send();
         }
         Self { port }
     }
 
-    /// Sends a message. It is dropped if either side is closed.
+    /// Sends a message. The message is dropped if either side is closed. JavaScript:
+    /// `port.postMessage(message)`.
     pub fn post_message(&self, message: S) {
         if !self.port.closing.get() {
             self.port.ends.outgoing.push(Item::Message(message));
         }
     }
 
-    /// Adds a listener for messages, and starts the port; see [`MessagePort`].
+    /// Adds a listener for messages and starts receiving; see [`MessagePort`]. JavaScript:
+    /// `port.on('message', ..)`.
     pub fn on_message(&self, listener: impl Fn(&R) + 'static) -> ListenerId {
         self.port.emitter.on(Self::MESSAGE, listener)
     }
 
-    /// Adds a listener for messages that is given the port first; see [`Emitter::on_this`].
+    /// Adds a listener for messages that gets the port as its first argument; see
+    /// [`Emitter::on_this`].
     ///
     /// # Examples
     ///
@@ -306,7 +326,8 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         self.on_this(Self::MESSAGE, listener)
     }
 
-    /// Takes a message that waits, at once, without a callback. Node's `receiveMessageOnPort`.
+    /// Returns a queued message at once, without a callback. JavaScript:
+    /// `receiveMessageOnPort(port)`.
     #[must_use]
     pub fn receive_message(&self) -> Option<R> {
         match self.port.ends.incoming.pop(true)? {
@@ -318,34 +339,36 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         }
     }
 
-    /// Closes both sides. [`CLOSE`] comes in this side's closing phase, and the other side closes in its next poll phase,
-    /// after what was sent before (N131). Messages that this side has not received are still delivered if a visit to the
-    /// port runs.
+    /// Closes both sides. [`CLOSE`] is emitted in the closing phase of this side. The other side
+    /// closes in its next poll phase, after all earlier messages. A running visit still delivers
+    /// the queued messages of this side. JavaScript: `port.close()`.
+    // N131.
     pub fn close(&self) {
         if !self.port.closing.replace(true) && !self.port.visit.running.get() {
             self.port.finish_close();
         }
     }
 
-    /// Makes the port keep the loop alive, also without listeners.
+    /// Makes the port keep the loop alive, also without listeners. JavaScript: `port.ref()`.
     pub fn ref_(&self) {
         self.port.with_handle(AsyncHandle::ref_);
     }
 
-    /// Lets the loop end although the port has listeners.
+    /// Lets the loop end while the port has listeners. JavaScript: `port.unref()`.
     pub fn unref(&self) {
         self.port.with_handle(AsyncHandle::unref);
     }
 
-    /// Whether the port keeps the loop alive.
+    /// Returns whether the port keeps the loop alive. JavaScript: `port.hasRef()`.
     #[must_use]
     pub fn has_ref(&self) -> bool {
         let handle = self.port.handle.borrow();
         handle.as_ref().is_some_and(AsyncHandle::has_ref)
     }
 
-    /// Takes the port off its loop, to put it on another one: the value may go to another thread if its messages may.
-    /// Listeners are dropped; messages that have not been received go with it. `None` if the port is closed.
+    /// Removes the port from its loop, so that it can be attached to another loop. The returned
+    /// value is `Send` if its messages are. Listeners are dropped; queued messages move with the
+    /// port. Returns `None` if the port is closed.
     #[must_use]
     pub fn detach(&self) -> Option<DetachedPort<S, R>> {
         let port = &self.port;
@@ -362,7 +385,8 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         }))
     }
 
-    /// Calls `call` once the port has nothing more to deliver: at once, or in a visit to the port.
+    /// Calls `call` when the port has no message left to deliver: at once, or in a visit to the
+    /// port.
     pub(super) fn when_empty(&self, call: impl FnOnce() + 'static) {
         if self.port.has_more() {
             self.port.when_empty.borrow_mut().push_back(Box::new(call));
@@ -379,12 +403,13 @@ impl<S: 'static, R: 'static> Port<S, R> {
         }
     }
 
-    /// Whether a visit would do something.
+    /// Returns whether a visit would do any work.
     fn has_more(&self) -> bool {
         self.ends.incoming.is_ready(self.receiving.get()) || !self.when_empty.borrow().is_empty()
     }
 
-    /// One message, or the other side's close. The loop drains the lanes after each, and calls again while there are more.
+    /// Delivers one message, or the close of the other side. The loop drains the lanes after it,
+    /// and calls again while there are more.
     fn visit(&self, handle: &AsyncHandle) {
         if !self.visit.running.replace(true) {
             let waiting = self.ends.incoming.lock().items.len();
@@ -410,7 +435,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
         }
     }
 
-    /// The visit is over: the port was emptied, or has had its share, or a listener has panicked.
+    /// Ends a visit: the port is empty, the limit is reached, or a listener has panicked.
     fn end_visit(&self, handle: &AsyncHandle) {
         self.visit.running.set(false);
         if self.has_more() {
@@ -422,7 +447,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
     }
 
     fn finish_close(&self) {
-        // Out of its cell first: the drop of the handle may be the drop of the port.
+        // Taken out of its cell first: the drop of the handle may drop the port.
         let handle = self.handle.take();
         let Some(handle) = handle else { return };
         self.receiving.set(false);
@@ -436,7 +461,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
         });
     }
 
-    /// The first listener for messages has come, or the last one has gone.
+    /// Starts or stops receiving, with the first or last listener for messages.
     fn set_receiving(&self, receiving: bool) {
         if self.closing.get() || self.receiving.replace(receiving) == receiving {
             return;
@@ -461,7 +486,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
     }
 }
 
-/// Ends a visit, also when a listener panics.
+/// Ends a visit when it is dropped, also after a panic of a listener.
 struct EndVisit<'a, S: 'static, R: 'static> {
     port: &'a Port<S, R>,
     handle: &'a AsyncHandle,
@@ -489,7 +514,8 @@ impl<S: 'static, R: 'static> Watch for Port<S, R> {
 
 impl<S: 'static, R: 'static> Drop for Anchor<S, R> {
     fn drop(&mut self) {
-        // The loop is gone, or the port is closed. Its listeners may hold the port itself.
+        // The loop was dropped, or the port is closed. The listeners may hold the port itself, in a
+        // cycle.
         if let Some(port) = self.kept.get_mut().take() {
             port.emitter.remove_all(MessagePort::<S, R>::MESSAGE);
         }
@@ -509,7 +535,7 @@ impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
         &self.port.emitter
     }
 
-    /// Weak: the loop holds it while it can emit.
+    /// Weak: the loop holds the port while it can emit.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = Rc::downgrade(&self.port);
         Box::new(move || this.upgrade().map(|port| Self { port }))
@@ -533,9 +559,31 @@ impl<S: 'static, R: 'static> fmt::Debug for MessagePort<S, R> {
     }
 }
 
-/// A port between two loops; see [`MessagePort::detach`]. Dropped, it closes the other side.
+/// A port that is on no loop; returned by [`MessagePort::detach`]. Dropping it closes the other
+/// side.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, worker_threads::MessageChannel};
+///
+/// run(async {
+///     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
+///     let detached = port2.detach().unwrap();
+///     let thread = std::thread::spawn(|| {
+///         run(async {
+///             detached.attach().on_message_this(|port, n| {
+///                 assert_eq!(*n, 7);
+///                 port.close();
+///             });
+///         });
+///     });
+///     port1.post_message(7);
+///     thread.join().unwrap();
+/// });
+/// ```
 pub struct DetachedPort<S, R = S> {
-    /// `None` once it is on a loop again.
+    /// `None` once the port is attached.
     ends: Option<Ends<S, R>>,
 }
 
@@ -551,7 +599,8 @@ impl<S, R> DetachedPort<S, R> {
         }
     }
 
-    /// Puts the port on the running loop. In the order of creation it stands where it is attached.
+    /// Attaches the port to the running loop. Its place in the order of visits is that of this
+    /// call.
     ///
     /// # Panics
     ///
@@ -566,7 +615,7 @@ impl<S, R> DetachedPort<S, R> {
         self.attach_at(Location::caller())
     }
 
-    /// The same for the line `site`.
+    /// Attaches the port on behalf of the caller at `site`.
     #[track_caller]
     pub(super) fn attach_at(mut self, site: Site) -> MessagePort<S, R>
     where

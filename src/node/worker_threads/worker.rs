@@ -1,4 +1,4 @@
-//! Workers: a thread with a loop of its own.
+//! Workers: threads with their own loops.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,18 +23,20 @@ use crate::phase;
 use crate::raw::unwind::quietly;
 use crate::site::Site;
 
-/// The worker's program is about to begin.
+/// The program of the worker is about to start. JavaScript: `'online'`.
 pub const ONLINE: Event<()> = Event::new("online");
 
-/// The worker is over, with this exit code: what [`run`](super::super::run) says, 1 after a panic or after
-/// [`terminate`](Worker::terminate), or 0 if that came before its program began.
+/// The worker has ended, with this exit code: the code of [`run`](super::super::run), 1 after a
+/// panic or after [`terminate`](Worker::terminate), or 0 if it was terminated before its program
+/// started. JavaScript: `'exit'`.
 pub const EXIT: Event<i32> = Event::new("exit");
 
-/// A program on a thread and a loop of its own, which sends `R` and receives `S`.
+/// A program on its own thread and loop, which sends `R` and receives `S`. JavaScript: `Worker`.
 ///
-/// Its events come in this order: [`ONLINE`], then messages in the order in which they were sent, then
-/// [`ERROR`](super::super::events::ERROR) if the program panicked, then [`EXIT`] (N132). It keeps the loop alive until
-/// then, unless [unref'd](Self::unref). Dropping the value changes nothing: the worker goes on.
+/// Its events are emitted in this order: [`ONLINE`], the messages in the order in which they were
+/// sent, [`ERROR`](super::super::events::ERROR) if the program panicked, [`EXIT`]. The worker keeps
+/// the loop alive until then, unless it is [unref'd](Self::unref). Dropping the value does not stop
+/// the worker.
 ///
 /// # Examples
 ///
@@ -78,7 +80,7 @@ enum Control {
     Exit(i32),
 }
 
-/// What has ended a worker, as it goes to the parent.
+/// The failure of a worker, in a form that can be sent to the parent.
 struct Failure {
     name: String,
     code: Option<String>,
@@ -103,7 +105,7 @@ impl Failure {
     }
 }
 
-/// What is known of the worker's loop elsewhere.
+/// The state of a worker that both threads share.
 #[derive(Default)]
 struct Life {
     state: Mutex<LifeState>,
@@ -112,14 +114,15 @@ struct Life {
 
 #[derive(Default)]
 struct LifeState {
-    /// The turn in which the worker was made is over.
+    /// Whether the turn that created the worker is over.
     may_begin: bool,
-    /// The worker's loop, from its beginning.
+    /// The remote of the worker's loop, once its program has started.
     remote: Option<Remote>,
     terminated: bool,
 }
 
-/// How long a worker waits for the end of the turn that has made it, if that blocks. Node takes longer to start one.
+/// How long a worker waits for the end of the turn that created it, in case that turn blocks. Node
+/// takes longer to start a worker.
 const LONGEST_START: Duration = Duration::from_millis(10);
 
 impl<S, R> Worker<S, R>
@@ -127,12 +130,13 @@ where
     S: Send + 'static,
     R: Send + 'static,
 {
-    /// Starts a thread that runs the future of `main` as a [program](super::super::run) on its own loop. `main` gets the
-    /// port to this side, Node's `parentPort`, and is called on the new thread; what it returns need not be `Send`.
+    /// Starts a thread that runs the future of `main` as a [program](super::super::run) on its own
+    /// loop. `main` is called on the new thread and gets the port to this side, Node's
+    /// `parentPort`. Its future need not be `Send`.
     ///
     /// # Errors
     ///
-    /// When the system starts no thread.
+    /// Any OS error of the creation of a thread.
     ///
     /// # Panics
     ///
@@ -144,7 +148,8 @@ where
         F: Future + 'static,
         F::Output: 'static,
     {
-        // In this order: on one poll phase, what is said of the worker comes before what it says.
+        // The control port is created first, so that within one poll phase the worker's state is
+        // reported before its messages.
         let (control, controlled) = pair();
         let control: MessagePort<(), Control> = control.attach();
         let (port, parent_port) = pair();
@@ -174,20 +179,21 @@ where
         Ok(Self { inner })
     }
 
-    /// Sends a message to the worker.
+    /// Sends a message to the worker. JavaScript: `worker.postMessage(message)`.
     pub fn post_message(&self, message: S) {
         self.inner.port.post_message(message);
     }
 
-    /// Adds a listener for the worker's messages.
+    /// Adds a listener for the worker's messages. JavaScript: `worker.on('message', ..)`.
     pub fn on_message(&self, listener: impl Fn(&R) + 'static) -> ListenerId {
         let id = self.inner.port.on_message(listener);
-        // What keeps the loop alive is the worker, not this.
+        // The control port keeps the loop alive, not this port.
         self.inner.port.unref();
         id
     }
 
-    /// Adds a listener for the worker's messages that is given the worker first; see [`Emitter::on_this`].
+    /// Adds a listener for the worker's messages that gets the worker as its first argument; see
+    /// [`Emitter::on_this`].
     ///
     /// # Examples
     ///
@@ -215,12 +221,16 @@ where
         id
     }
 
-    /// Stops the worker's loop after the turn that runs there; what it computes without a pause cannot be interrupted.
-    /// [`EXIT`] follows, with the code 1. A worker whose program has not begun never begins: it emits no [`ONLINE`], and
-    /// exits with the code 0.
+    /// Stops the worker's loop after its current turn; code that never yields cannot be
+    /// interrupted. [`EXIT`] follows with code 1. A worker whose program has not started never
+    /// starts it: it emits no [`ONLINE`], and exits with code 0.
     ///
-    /// JavaScript: `await worker.terminate()`. The promise is fulfilled with the exit code when [`EXIT`] is emitted, or at
-    /// once with `None` if the worker is over.
+    /// The promise is fulfilled with the exit code when [`EXIT`] is emitted, or at once with `None`
+    /// if the worker has already ended. JavaScript: `await worker.terminate()`.
+    ///
+    /// # Cancel safety
+    ///
+    /// The worker is stopped by the call; dropping the promise changes nothing.
     ///
     /// # Panics
     ///
@@ -245,22 +255,22 @@ where
         };
         self.inner.life.changed.notify_all();
         if let Some(remote) = remote {
-            // A loop that is gone has stopped.
+            // An error means that the loop was dropped, so it has stopped.
             let _ = remote.stop();
         }
     }
 
-    /// Makes the worker keep the loop alive; it does from the start.
+    /// Makes the worker keep the loop alive, which is the default. JavaScript: `worker.ref()`.
     pub fn ref_(&self) {
         self.inner.control.ref_();
     }
 
-    /// Lets the loop end although the worker runs.
+    /// Lets the loop end while the worker runs. JavaScript: `worker.unref()`.
     pub fn unref(&self) {
         self.inner.control.unref();
     }
 
-    /// The exit code, once [`EXIT`] was emitted.
+    /// Returns the exit code, once [`EXIT`] was emitted.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         self.inner.exit_code.get()
@@ -292,7 +302,8 @@ impl<S: 'static, R: 'static> Inner<S, R> {
         self.port.close();
         let thread = self.thread.take();
         if let Some(thread) = thread {
-            // Its last act was to tell us. Its panics were caught.
+            // The thread ends right after it has sent its exit code, so the join does not block.
+            // Its panics were caught.
             let _ = thread.join();
         }
         self.emitter.emit(EXIT, code);
@@ -301,9 +312,11 @@ impl<S: 'static, R: 'static> Inner<S, R> {
 }
 
 impl Life {
-    /// The program is about to begin, on the loop of `remote`: the parent is told. `false`: it was terminated before.
+    /// Reports to the parent that the program is about to start on the loop of `remote`. Returns
+    /// `false` if the worker was terminated before.
     ///
-    /// The program never begins in the turn that has made the worker: who terminates it there is always in time.
+    /// The program never starts within the turn that created the worker, so a `terminate` in that
+    /// turn is always in time.
     fn begins(&self, remote: Remote, control: &DetachedPort<Control, ()>) -> bool {
         let must_wait = |state: &mut LifeState| !state.may_begin && !state.terminated;
         let waited = self
@@ -318,13 +331,13 @@ impl Life {
         true
     }
 
-    /// Whether the program was terminated after it had begun.
+    /// Returns whether the worker was terminated after its program had started.
     fn was_ended(&self) -> bool {
         let state = self.lock();
         state.terminated && state.remote.is_some()
     }
 
-    /// The turn that has made the worker is over.
+    /// Records that the turn that created the worker is over.
     fn open(&self) {
         self.lock().may_begin = true;
         self.changed.notify_all();
@@ -335,7 +348,7 @@ impl Life {
     }
 }
 
-/// The worker's thread.
+/// The main function of the worker's thread.
 fn run_worker<S, R, M, F>(
     main: M,
     parent_port: DetachedPort<R, S>,
@@ -371,7 +384,8 @@ fn run_worker<S, R, M, F>(
         }
     };
     control.post(Control::Exit(code));
-    // The drop of a payload may panic, which would abort the process at the end of the thread.
+    // The drop of a panic payload may panic, which would abort the process at the end of the
+    // thread.
     quietly(|| drop(ended));
 }
 
@@ -380,7 +394,7 @@ impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds it while it can emit.
+    /// Weak: the loop holds the worker while it can emit.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = Rc::downgrade(&self.inner);
         Box::new(move || this.upgrade().map(|inner| Self { inner }))
