@@ -171,7 +171,7 @@ impl Batch {
         self.add(bytes, Address::new(to))
     }
 
-    /// Adds a datagram for the peer of a [connected](UdpSocket::connect) socket.
+    /// Adds a datagram for the peer of a [connected](crate::net::UdpSocket::connect) socket.
     ///
     /// # Errors
     ///

@@ -87,14 +87,16 @@ impl Socket {
         self.duplex.set_allow_half_open(allow);
     }
 
-    /// Decodes received bytes from now on; see [`Readable::set_encoding`]. JavaScript:
+    /// Decodes received bytes from now on; see
+    /// [`Readable::set_encoding`](crate::node::stream::Readable::set_encoding). JavaScript:
     /// `socket.setEncoding('utf8')`.
     pub fn set_encoding(&self, encoding: Encoding) -> &Self {
         self.readable().set_encoding(encoding);
         self
     }
 
-    /// Adds a listener for received text; see [`Readable::on_text`].
+    /// Adds a listener for received text; see
+    /// [`Readable::on_text`](crate::node::stream::Readable::on_text).
     pub fn on_text(&self, listener: impl Fn(&str) + 'static) -> ListenerId {
         self.readable().on_text(listener)
     }
