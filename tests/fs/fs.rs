@@ -26,7 +26,7 @@ use phaseloop::time::Timer;
 use phaseloop::{LoopHandle, OsError, block_on, next_tick, set_immediate, spawn};
 use rustix::io::{Errno, FdFlags, fcntl_getfd};
 
-/// What the system said, in its own numbers.
+/// The OS error number.
 #[track_caller]
 fn number_of<T>(result: io::Result<T>) -> Errno {
     let error = result.err().expect("it fails");
@@ -524,7 +524,7 @@ fn libuv_fs_scandir_early_exit_a_stream_may_be_dropped_at_any_time() {
         drop(entries);
         assert_eq!(open(), 0, "a queued job is dropped at once");
         drop(hold);
-        // One that is given up goes on where it was.
+        // A dropped `next` loses no entry.
         let mut entries = fs::read_dir(&directory.0).await.unwrap();
         let mut names = HashSet::new();
         for _ in 0..64 {
@@ -603,7 +603,7 @@ fn libuv_fs_mkdtemp_and_fs_mkstemp_r300() {
     });
 }
 
-// What the system knows of a file.
+// Metadata of files.
 
 #[test]
 fn libuv_fs_fstat_and_fs_fstat_st_dev_r297() {

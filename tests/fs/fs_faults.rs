@@ -430,8 +430,8 @@ fn a_file_that_is_cut_while_it_is_read_ends_there() {
     });
 }
 
-/// Read as a whole, again and again, while another thread writes it anew: some state of it, never
-/// an error.
+/// Read as a whole, again and again, while another thread rewrites it: some state of it, never an
+/// error.
 #[test]
 fn a_file_that_changes_while_it_is_read_as_a_whole() {
     let directory = Directory::new("changes");
@@ -509,7 +509,7 @@ fn a_file_goes_from_loop_to_loop() {
         block_on(file.write_all(&vec![b'-'; 1 << 19])).unwrap();
         let position = block_on(file.seek(SeekFrom::Current(0)));
         assert_eq!(position.unwrap(), 8 + (1 << 19));
-        // A read that is given up with its loop.
+        // A read that is dropped with its loop.
         let mut byte = [0];
         block_on(async { poll_and_drop(file.read(&mut byte)) });
         block_on(file.read_exact(&mut byte)).unwrap();

@@ -221,7 +221,7 @@ fn libuv_fs_partial_read_a_short_read_is_a_short_read() {
             "789",
             "no more, and no waiting"
         );
-        // A read that is given up takes what comes, for the next.
+        // The job of a dropped read keeps its bytes for the next read.
         poll_and_drop(pin!(read_some(&file, 100)));
         writer.write_all(b"late").unwrap();
         // Positions and pipes do not go together.
@@ -324,7 +324,7 @@ fn a_clone_has_the_same_position_and_so_has_the_standard_librarys_file() {
     });
 }
 
-/// The thread is held, so that what is given up has been asked for and not begun.
+/// The thread is held, so that the dropped operation is queued and not begun.
 #[test]
 fn a_read_that_is_given_up_loses_nothing_and_moves_nothing() {
     let directory = Directory::new("given-up");
@@ -848,7 +848,7 @@ fn several_tasks_may_use_a_file() {
         for letter in b"abc" {
             assert_eq!(start.iter().filter(|&one| one == letter).count(), 200);
         }
-        // Two who wait for the same job.
+        // Two futures wait for the same job.
         (&*file).write_all(b"!").await.unwrap();
         let (one, two) = join(file.sync_all(), file.metadata()).await;
         one.unwrap();

@@ -62,7 +62,7 @@ fn watching(path: &Path) -> (EventLoop, LoopHandle, Trace) {
     (event_loop, handle, trace)
 }
 
-// What is told.
+// The events.
 
 #[test]
 fn r305_libuv_fs_event_watch_dir() {

@@ -1,7 +1,7 @@
 //! Watching by looking again and again, R311–R315: what is an event, and when looks are made.
 //!
 //! On the paused clock, which does not move while a look is under way: looks take no time unless a
-//! test lets it pass. How many there were is told by the pool of the loop.
+//! test lets it pass. The pool of the loop counts them.
 //!
 //! Ours differs in R311 (a watcher is started when it is made), in R313 (after an error there is no
 //! current state instead of an empty one) and in R116 (a close does not wait for the look that is

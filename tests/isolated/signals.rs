@@ -1,5 +1,5 @@
-//! Signals, R241–R251 and N101: who is told, when, in which order, and what the process is left
-//! with.
+//! Signals, R241–R251 and N101: which listeners are called, when, in which order, and what the
+//! process is left with.
 //!
 //! A raise is for the whole process, so the tests of this file take turns.
 #![cfg(all(unix, feature = "signal"))]
@@ -118,7 +118,7 @@ fn r248_a_listener_once_for_once_may_be_started_for_all() {
     let (mut event_loop, handle, trace) = paused();
     let signal = Signal::new(&handle);
     let log = trace.clone();
-    // Its own callback starts it anew.
+    // Its own callback restarts it.
     let again = log.clone();
     signal
         .start_once(WINCH, move |signal, kind| {

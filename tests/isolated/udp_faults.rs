@@ -1,5 +1,5 @@
-//! UDP in batches when the system is short of room: between any two datagrams, it may take no more
-//! for now, or fail.
+//! UDP in batches when the kernel is short of buffers: between any two datagrams, it may take no
+//! more for now, or fail.
 //!
 //! Over the loopback interface it never does. So this program has its own `recvmmsg` and
 //! `sendmmsg`, which are called in place of the C library's, do as a script says, and count.
@@ -61,11 +61,11 @@ impl Calls {
     }
 }
 
-/// In place of the C library's.
+/// Replaces the function of the C library.
 ///
 /// # Safety
 ///
-/// As of the system call.
+/// The requirements of the system call apply.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendmmsg(
     socket: libc::c_int,
@@ -80,11 +80,11 @@ unsafe extern "C" fn sendmmsg(
     unsafe { libc::syscall(libc::SYS_sendmmsg, socket, messages, count, flags) as _ }
 }
 
-/// In place of the C library's.
+/// Replaces the function of the C library.
 ///
 /// # Safety
 ///
-/// As of the system call.
+/// The requirements of the system call apply.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmmsg(
     socket: libc::c_int,
@@ -130,8 +130,8 @@ async fn expect(socket: &UdpSocket, texts: &[&str]) {
     }
 }
 
-/// Has the system tell of a socket that there is room, as it does in the end: here, because
-/// something has come for it.
+/// Makes the kernel report room for a socket, as it does in the end: here, because something has
+/// come for it.
 async fn make_room(socket: &UdpSocket) {
     bind().send_to(b"room", address(socket)).await.unwrap();
 }

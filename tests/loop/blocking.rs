@@ -783,8 +783,8 @@ fn loops_go_at_any_moment() {
         }
     }
     drop(pool);
-    // Every closure or output is dropped once, whoever had it; the threads end when all of it is
-    // done.
+    // Every closure or output is dropped once, whichever thread had it; the threads end when all of
+    // it is done.
     let mut event_loop = EventLoop::new().unwrap();
     event_loop.block_on(async {
         while ended.load(Ordering::SeqCst) < 1000 {

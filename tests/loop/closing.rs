@@ -185,7 +185,7 @@ fn r104_what_is_still_to_be_reported_keeps_no_loop_alive() {
     finish(&mut event_loop);
     assert_eq!(trace.take(), "false false false");
 
-    // Closed by the first who is told: that one waits, for the next turn.
+    // The first close callback closes this handle, whose close is reported in the next turn.
     let again = Timer::new(&handle);
     let other = Timer::new(&handle);
     let (log, asked) = (trace.clone(), handle.clone());

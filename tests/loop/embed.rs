@@ -1,6 +1,6 @@
 //! Driving the loop from elsewhere, R330: the backend descriptor becomes readable when the poll
 //! phase has something to do and is quiet after the turn; `next_timeout` says how long that may
-//! take; `turn` waits no longer than it is told.
+//! take; `turn` waits no longer than its limit.
 #![cfg(target_os = "linux")]
 
 use std::thread;

@@ -467,7 +467,7 @@ fn a_source_dropped_by_its_own_callback_lets_the_loop_end() {
     theirs.write_all(b"x").unwrap();
     let log = trace.clone();
     drop(handle.spawn(async move {
-        // Woken, it finds that something else is done as well, waits once more and is given up with
+        // Woken, it finds that something else is done as well, waits once more and is dropped with
         // its source.
         for is_done in [false, true] {
             let other = async {

@@ -1,7 +1,7 @@
 //! The pending queue, R81–R86, through `phase::pending()`: first in, first out, a snapshot a pass,
 //! one pass at the top of a turn and at most eight after the poll phase.
 //!
-//! R84 (an entry never causes a read) is about streams; ours is a wake of whoever waits.
+//! R84 (an entry never causes a read) is about streams; ours wakes the waiting task.
 
 use crate::util::{ZERO, finish, ms, paused, turn};
 use phaseloop::Keeper;

@@ -1,4 +1,4 @@
-//! The poll phase, R87–R100, through `io::Source` over sockets: who is woken by an event, who is
+//! The poll phase, R87–R100, through `io::Source` over sockets: which task an event wakes, which is
 //! not any more, and when the wait ends.
 //!
 //! Ours differs in R87 and R99 (a source is registered once, when it is made), in R88 (events are

@@ -1,5 +1,5 @@
 //! Poll handles with a callback (libuv's `uv_poll_t`), R235–R240: level-triggered, started, stopped
-//! and started anew.
+//! and restarted.
 #![cfg(target_os = "linux")]
 
 use std::cell::{Cell, RefCell};

@@ -279,7 +279,7 @@ fn r236_r238_a_half_close_is_the_end_and_a_hangup_ends_both_directions() {
         theirs.shutdown(Shutdown::Write).unwrap();
         assert_eq!(read_all(&source).await, 0);
         write_all(&source, 3).await;
-        // Full: a writer waits, and hears that the reader has gone.
+        // The pipe is full: a writer waits, and is woken when the reader is closed.
         let (reader, writer) = pipe();
         let writer = self::source(writer);
         let waiting = spawn(async move {

@@ -60,7 +60,7 @@ fn a_task_goes_on_without_its_handle() {
     assert_eq!(trace.take(), "done");
 }
 
-/// The future goes when the task returns, whoever holds the handle.
+/// The future is dropped when the task returns, even if a handle is held.
 #[test]
 fn the_future_of_a_finished_task_is_gone() {
     let (mut event_loop, handle, trace) = paused();

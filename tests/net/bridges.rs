@@ -55,7 +55,7 @@ fn hyper_serves_and_asks_on_the_loop() {
     });
 }
 
-/// A client that never finishes its request is given up, by a timer of the loop.
+/// A timer of the loop ends the connection of a client that never finishes its request.
 #[test]
 fn hyper_times_a_slow_client_out() {
     block_on(async {

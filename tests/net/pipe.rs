@@ -159,7 +159,7 @@ fn r206_fresh_ends_do_not_block_and_are_not_inherited() {
             assert!(is_nonblocking(end));
             assert_eq!(rustix::io::fcntl_getfd(end).unwrap(), FdFlags::CLOEXEC);
         }
-        // Others, who get one, expect a pipe that blocks.
+        // Other programs that inherit one expect a blocking pipe.
         assert!(!is_nonblocking(reader.into_owned_fd().unwrap()));
         assert!(!is_nonblocking(writer.into_owned_fd().unwrap()));
     });

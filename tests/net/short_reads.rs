@@ -29,7 +29,7 @@ async fn reads<const N: usize>(mut stream: impl AsyncRead + Unpin) -> [String; N
     texts
 }
 
-/// Lets the loop hear of what has been sent until now.
+/// Lets the loop receive the events of all bytes sent until now.
 async fn hear() {
     phaseloop::phase::check().await;
     phaseloop::phase::check().await;

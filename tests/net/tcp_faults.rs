@@ -53,7 +53,7 @@ fn a_peer_that_resets_ends_a_write_in_the_middle() {
     });
 }
 
-/// Both who wait to read and who wait to write learn of it.
+/// A waiting read and a waiting write both return it.
 #[test]
 fn a_reset_wakes_both_directions() {
     run(async {

@@ -182,8 +182,8 @@ fn r139_one_event_serves_the_reader_first() {
     });
 }
 
-/// libuv's `tcp_read_stop` and `tcp_read_stop_start`: a read that is given up, however often, takes
-/// no byte with it.
+/// libuv's `tcp_read_stop` and `tcp_read_stop_start`: a dropped read, however often, takes no byte
+/// with it.
 #[test]
 fn r140_a_read_that_is_given_up_loses_nothing() {
     run(async {
@@ -222,7 +222,7 @@ fn r141_what_nobody_reads_makes_no_turns() {
     assert_eq!(handle.turns(), 1);
 }
 
-/// libuv's `io_64_safe`: more than the system takes in one call is cut, not refused.
+/// libuv's `io_64_safe`: a length above the limit of one system call is cut, not refused.
 #[test]
 fn r142_a_huge_buffer_is_as_good_as_another() {
     run(async {
@@ -458,7 +458,7 @@ fn r156_a_write_holds_the_loop_although_the_stream_is_unrefd() {
 
 // Shutdown.
 
-/// libuv's `shutdown_twice`, and ours differs: the second says what the system says, which is
+/// libuv's `shutdown_twice`, and ours differs: the second returns what the kernel returns, which is
 /// nothing.
 #[test]
 fn r158_a_second_shutdown_is_no_error_while_connected() {
@@ -657,9 +657,9 @@ fn r171_libuv_tcp_connect6_link_local() {
     }));
 }
 
-/// A listener whose queue is full: the system neither accepts nor refuses. libuv's
-/// `tcp_connect_timeout` and `tcp_close_while_connecting`: the connect that hangs is given up by
-/// dropping it, and timers go on.
+/// A listener whose queue is full: the kernel neither accepts nor refuses. libuv's
+/// `tcp_connect_timeout` and `tcp_close_while_connecting`: the hanging connect is ended by dropping
+/// it, and timers go on.
 #[cfg(target_os = "linux")]
 #[test]
 fn r172_a_full_backlog_makes_a_connect_wait_and_it_can_be_given_up() {
@@ -784,7 +784,7 @@ fn r179_out_of_descriptors_connections_are_turned_away() {
                 limit(std::os::fd::AsRawFd::as_raw_fd(&next) as u64)
             };
             setrlimit(Resource::Nofile, no_more()).unwrap();
-            // The error comes once, and all who wait learn that they are not wanted.
+            // The error is returned once, and all queued connections are closed.
             let error = listener.accept().await.unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EMFILE), "{error}");
             for client in &mut clients {

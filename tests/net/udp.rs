@@ -1,5 +1,5 @@
-//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; errors of the system
-//! as they are. Batches are in `udp_batch.rs`.
+//! UDP sockets, R216–R234: one datagram a send and a receive, with its sender; OS errors are passed
+//! on. Batches are in `udp_batch.rs`.
 //!
 //! Ours differs: a socket exists and is bound from the start (R216). Receiving is a future (R217,
 //! R219, R221, R234), which takes what is there at once, so that a task may go on until nothing
@@ -387,7 +387,7 @@ fn r232_libuv_udp_send_unreachable_and_udp_recvmsg_unreachable_error() {
             }
             assert!(receive(&socket).now_or_never().is_none());
             assert!(socket.take_error().unwrap().is_none());
-            // With one, whoever asks next: here the reader.
+            // With a peer, the next operation returns it: here the read.
             socket.connect(closed).await.unwrap();
             socket.send(b"x").await.unwrap();
             let error = socket.recv(&mut [0; 8]).await.unwrap_err();
@@ -549,7 +549,7 @@ fn r233_libuv_udp_multicast_join() {
         sender.send_to(b"plain", plain).await.unwrap();
         assert_eq!(receive(&member).await.0, "plain");
 
-        // For one sender only, whoever else sends.
+        // Membership for a single sender, whichever other host sends.
         let here = Ipv4Addr::LOCALHOST;
         let other = Ipv4Addr::new(127, 0, 0, 2);
         member

@@ -455,7 +455,7 @@ fn a_refusal_of_the_peer_costs_one_datagram() {
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         assert_eq!(batch.failed().unwrap().bytes(), b"one");
         assert_eq!(texts(&batch), ["two"]);
-        // The reader hears of it, too, and has nothing then.
+        // The reader is woken, too, and finds nothing.
         lost.send_batch(&mut batch).await.unwrap();
         batch.push_to_peer(b"three").unwrap();
         let error = lost.recv_batch(&mut batch).await.unwrap_err();

@@ -579,7 +579,7 @@ fn a_listener_waits_and_closes_as_a_handle() {
     task.abort();
     finish(&mut event_loop);
     assert!(!listener.is_active() && !accepted.get());
-    // What is given up has taken no connection.
+    // The dropped futures have taken no connection.
     let _client = event_loop.enter(|| UnixStream::connect(name).now_or_never());
     let taken = event_loop.block_on(listener.accept());
     taken.unwrap();

@@ -1,4 +1,4 @@
-//! A server of Node's while the system refuses its connections. The tests run themselves under
+//! A server of `node::net` while the kernel refuses its connections. The tests run themselves under
 //! `strace`; where there is none, they say so and pass.
 #![cfg(all(feature = "node", target_os = "linux", not(phaseloop_portable_poller)))]
 

@@ -217,7 +217,7 @@ fn a_panic_that_nobody_looks_at_goes_on() {
     assert_eq!(fails().report(), ExitCode::from(1));
 }
 
-/// What the system and the user see: the code, and where it comes from.
+/// The exit code, and the text on standard error with its origin.
 #[test]
 fn what_nobody_catches_is_told() {
     let errors = errors_of("what_nobody_catches_is_told", || {

@@ -1,5 +1,5 @@
-//! Promises: what becomes of them, and who is told. How many microtasks they take is tested by the
-//! programs of `conformance`.
+//! Promises: how they are settled, and which handlers run. How many microtasks they take is tested
+//! by the programs of `conformance`.
 
 use std::cell::RefCell;
 use std::rc::Rc;

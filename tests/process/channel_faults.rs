@@ -96,7 +96,7 @@ fn descriptors_that_no_message_announces_are_closed_and_break_the_channel() {
             text.contains("50 descriptors that no message announces"),
             "{text}"
         );
-        // What the kernel still holds is given up with the socket.
+        // Bytes that the kernel still holds are lost with the socket.
         drop((channel, peer));
         assert!(is_closed(reader, writer));
     });
@@ -136,7 +136,7 @@ fn descriptors_with_every_byte_of_a_head_or_of_a_message_are_refused() {
             };
             let (received, ()) = join(channel.recv(), send_parts).await;
             assert_eq!(received.unwrap_err().kind(), ErrorKind::InvalidData);
-            // What the kernel still holds is given up with the socket.
+            // Bytes that the kernel still holds are lost with the socket.
             drop((channel, peer));
             assert!(is_closed(reader, writer));
         });

@@ -178,7 +178,7 @@ fn libuv_process_priority() {
             let error = os::priority(Some(invalid)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
-        // A number that no process has: higher than the system gives out.
+        // An id that no process has: above the limit of the kernel.
         let error = os::set_priority(Some(i32::MAX as u32), 19).unwrap_err();
         assert_eq!(
             error.raw_os_error(),
@@ -237,7 +237,7 @@ fn r336_libuv_random_async() {
     });
 }
 
-/// The one thread is busy, so the job is still in the queue when it is given up.
+/// The only thread is busy, so the job is still in the queue when its future is dropped.
 #[test]
 fn libuv_threadpool_cancel_random() {
     let pool = pool::PoolBuilder::new().threads(1).build();

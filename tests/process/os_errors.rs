@@ -105,7 +105,7 @@ fn unix_errors_name_the_operation_and_the_name() {
     });
 }
 
-/// What is refused before the system is asked has no number, but the rest.
+/// An operation that fails without a system call has no number, but has the other parts.
 #[test]
 fn a_refusal_of_our_own_has_no_number() {
     block_on(async {
@@ -124,7 +124,7 @@ fn the_number_of_other_errors_is_their_own() {
     assert_eq!(os_error(&io::Error::other("text")), None);
 }
 
-// What the errors of calls that the system never sees say.
+// Texts of errors that occur before any system call.
 
 /// A loop whose pool cannot start a thread: no address space has room for such a stack.
 #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! What a child finds open, R261–R264, and who it is, R267: standard descriptors, descriptors at
-//! chosen numbers, users and groups.
+//! The open descriptors of a child, R261–R264, and its user, R267: standard descriptors,
+//! descriptors at chosen numbers, users and groups.
 //!
 //! Ours differs: standard descriptors that are not set are inherited, as with the standard library,
 //! and pipes are pipes.

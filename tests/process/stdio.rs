@@ -286,7 +286,7 @@ fn a_read_that_is_given_up_loses_nothing() {
                 let stdin = stdin().unwrap();
                 let mut buffer = [0; 4];
                 let at_once = (&stdin).read(&mut buffer).now_or_never();
-                // Something that an earlier job has left; else the read is given up.
+                // Bytes that an earlier job has left, or else the read is dropped.
                 if let Some(count) = at_once {
                     read.extend_from_slice(&buffer[..count.unwrap()]);
                 }

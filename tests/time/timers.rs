@@ -1,4 +1,4 @@
-//! Timer handles, R49–R70: the order of firing, the ready list of a pass, repeating, starting anew,
+//! Timer handles, R49–R70: the order of firing, the ready list of a pass, repeating, restarting,
 //! liveness.
 //!
 //! All but one run on the paused clock. Ours differs from libuv in R52: time is counted in

@@ -1,5 +1,5 @@
-//! Faults of the system that a test asks for: the test runs itself under `strace`, which makes
-//! system calls fail.
+//! Injected faults of system calls: the test runs itself under `strace`, which makes system calls
+//! fail.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A pseudo-terminal: the side of the terminal and the side of whoever draws it.
+//! A pseudo-terminal: the terminal and its controlling side.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::fs::File;

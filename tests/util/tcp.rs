@@ -94,8 +94,8 @@ pub(crate) async fn fill(stream: &TcpStream) -> usize {
     total
 }
 
-/// Blocks until the system has all of these to report of the stream: the loop sees them in one
-/// event then.
+/// Blocks until the kernel has all of these events of the stream: the loop sees them in one event
+/// then.
 #[cfg(unix)]
 pub(crate) fn settle(stream: &TcpStream, flags: rustix::event::PollFlags) {
     use rustix::event::{PollFd, poll};

@@ -540,7 +540,7 @@ async fn words() {
     });
 }
 
-/// A callback that logs what it is told, then a tick and a promise of its own.
+/// A callback that logs its name, then a tick and a promise of its own.
 fn written(name: &'static str) -> impl FnOnce(Result<(), Error>) + 'static {
     move |result| {
         let why = result.err().map_or(String::new(), |error| {

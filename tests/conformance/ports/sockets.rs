@@ -25,7 +25,7 @@ fn then(token: &'static str) {
     Promise::resolved(()).then(move |()| log(token));
 }
 
-/// A client that ignores what it hears.
+/// A client that ignores received bytes.
 fn ignoring_client(name: &str) {
     let client = net::connect(scratch(name));
     client.on(ERROR, |_| ());
