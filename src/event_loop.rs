@@ -92,6 +92,24 @@ const PENDING_PASSES: usize = 8;
 const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 
 /// Sets when [`EventLoop::run`] returns.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, RunMode};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = EventLoop::new()?;
+/// let handle = event_loop.handle();
+/// handle.set_immediate({
+///     let handle = handle.clone();
+///     move || _ = handle.set_immediate(|| println!("in the second turn"))
+/// });
+/// assert!(event_loop.run(RunMode::NoWait)?, "the second immediate is queued");
+/// assert!(!event_loop.run(RunMode::Default)?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunMode {
     /// Runs turn after turn until nothing keeps the loop alive or the loop is stopped.

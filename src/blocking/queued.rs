@@ -15,6 +15,23 @@ use crate::pool::Class;
 
 /// Work that was queued by [`LoopHandle::queue_work`]. Dropping this value does not cancel the
 /// work.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, RunMode};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = EventLoop::new()?;
+/// let work = event_loop.handle().queue_work(
+///     || println!("on a thread of the pool, unless it was cancelled before"),
+///     |result| println!("cancelled: {}", result.is_err_and(|error| error.is_cancelled())),
+/// )?;
+/// work.cancel();
+/// event_loop.run(RunMode::Default)?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct QueuedWork {
     job: Arc<dyn TakeBack>,
 }

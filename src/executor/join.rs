@@ -126,6 +126,17 @@ impl<T> fmt::Debug for JoinHandle<T> {
 }
 
 /// Aborts a task without awaiting it. [`JoinHandle::abort_handle`] creates it.
+///
+/// # Examples
+///
+/// ```
+/// phaseloop::block_on(async {
+///     let task = phaseloop::spawn(std::future::pending::<()>());
+///     let stop = task.abort_handle().unwrap();
+///     phaseloop::set_immediate(move || stop.abort());
+///     assert!(task.await.unwrap_err().is_cancelled());
+/// });
+/// ```
 #[derive(Clone)]
 pub struct AbortHandle {
     shared: Arc<Shared>,

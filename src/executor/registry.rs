@@ -23,6 +23,19 @@ impl fmt::Display for Id {
 /// The number and the name of a task, and the line that spawned it.
 ///
 /// Prints as `task 3 "reader" (src/main.rs:12:5)`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, task};
+///
+/// phaseloop::block_on(async {
+///     task::Builder::new().name("reader").spawn(async {}).detach();
+///     let tasks = LoopHandle::current().tasks();
+///     assert_eq!(tasks[0].name(), Some("reader"));
+///     assert!(tasks[0].to_string().starts_with("task 1 \"reader\" ("));
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Info {
     id: Id,

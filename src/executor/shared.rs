@@ -103,6 +103,26 @@ impl Shared {
 ///
 /// The panic of a task is returned by its [`JoinHandle`](crate::JoinHandle). This policy applies if
 /// the handle is dropped before it has returned the panic.
+///
+/// # Examples
+///
+/// A program that ends with the first panic of a detached task:
+///
+/// ```
+/// use phaseloop::{Builder, UnhandledPanic, phase, spawn};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = Builder::new().unhandled_panic(UnhandledPanic::Unwind).build()?;
+/// let run = std::panic::AssertUnwindSafe(|| {
+///     event_loop.block_on(async {
+///         spawn(async { panic!("a bug") }).detach();
+///         phase::check().await;
+///     });
+/// });
+/// assert!(std::panic::catch_unwind(run).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnhandledPanic {

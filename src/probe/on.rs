@@ -30,6 +30,29 @@ pub enum Fact {
 ///
 /// The loop calls the observer in the middle of its work, so the observer should be fast and must
 /// not run the loop. It must not panic: the loop could lose the work that it was about to do.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::Cell, rc::Rc};
+/// use phaseloop::{Builder, probe::Fact, task::yield_now};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let polls = Rc::new(Cell::new(0));
+/// let counter = polls.clone();
+/// let observer = move |fact: &Fact| {
+///     if matches!(fact, Fact::PollStart(_)) {
+///         counter.set(counter.get() + 1);
+///     }
+/// };
+/// let mut event_loop = Builder::new().observer(observer).build()?;
+/// event_loop.block_on(async {
+///     phaseloop::spawn(async { yield_now().await }).await.unwrap();
+/// });
+/// assert_eq!(polls.get(), 2, "the task was polled twice; the main future is not a task");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Observer {
     /// Called for each fact.
     fn observe(&self, fact: &Fact);

@@ -242,6 +242,22 @@ impl Header {
 /// One handle of a loop, as [`LoopHandle::handles`] lists it.
 ///
 /// Prints as `I/O source (src/main.rs:12:24), active`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, Keeper, time::Timer};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let event_loop = EventLoop::new()?;
+/// let _timer = Timer::new(&event_loop.handle());
+/// let info = &event_loop.handle().handles()[0];
+/// assert_eq!(info.kind, Keeper::Timer);
+/// assert!(!info.active, "it was not started");
+/// assert!(info.created_at.file().ends_with(".rs"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandleInfo {
@@ -249,7 +265,7 @@ pub struct HandleInfo {
     pub kind: Keeper,
     /// The line that created the handle.
     pub created_at: &'static Location<'static>,
-    /// Returns whether the handle is started.
+    /// Whether the handle is started.
     pub active: bool,
     /// Whether the handle keeps the loop alive while it is active.
     pub referenced: bool,
@@ -375,6 +391,26 @@ pub(crate) mod sealed {
 /// A handle is *active* while it is started, and *referenced* unless [`unref`](Handle::unref) was
 /// called. A handle that is both keeps the loop alive. Dropping a handle stops it at once, and its
 /// callback is not called again. `close` also stops it at once, and completes in the closing phase.
+///
+/// # Examples
+///
+/// A heartbeat that does not keep the program alive:
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{EventLoop, Handle, RunMode, time::Timer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut event_loop = EventLoop::new()?;
+/// let second = Duration::from_secs(1);
+/// let heartbeat = Timer::new(&event_loop.handle());
+/// heartbeat.start(second, second, |_| println!("alive"))?;
+/// heartbeat.unref();
+/// assert!(heartbeat.is_active() && !heartbeat.has_ref());
+/// assert!(!event_loop.run(RunMode::Default)?, "it returns at once");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Handle: sealed::Sealed {
     /// Returns whether the handle is started.
     fn is_active(&self) -> bool {
@@ -431,6 +467,20 @@ pub trait Handle: sealed::Sealed {
 /// # Cancel safety
 ///
 /// Dropping the future does not undo the close.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{Handle, LoopHandle, time::Timer};
+///
+/// phaseloop::block_on(async {
+///     let timer = Timer::new(&LoopHandle::current());
+///     let close = timer.close();
+///     assert!(timer.is_closing());
+///     close.await; // the closing phase of this turn
+///     assert!(timer.start(Default::default(), Default::default(), |_| ()).is_err());
+/// });
+/// ```
 #[must_use = "the handle is closed at once; await this, or `drop` it, to see or ignore the report of the closing phase"]
 pub struct Close {
     header: Rc<Header>,

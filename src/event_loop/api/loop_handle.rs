@@ -19,6 +19,25 @@ use crate::site::Site;
 ///
 /// The handle may outlive the loop. Then `spawn` returns a cancelled task, closures are dropped
 /// without a call, and starting a handle returns an error.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, LoopHandle, RunMode};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = EventLoop::new()?;
+/// let handle = event_loop.handle();
+/// let task = handle.spawn(async {
+///     // Inside the loop, the current handle needs no argument.
+///     LoopHandle::current().turns()
+/// });
+/// event_loop.run(RunMode::Default)?;
+/// assert!(task.is_finished());
+/// assert!(!handle.is_alive());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct LoopHandle {
     core: Rc<Core>,

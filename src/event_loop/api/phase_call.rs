@@ -7,6 +7,21 @@ use crate::turn::Phase;
 
 /// A closure queued for a phase, by [`LoopHandle::call_in`] or
 /// [`set_immediate`](crate::set_immediate). Dropping this value does not remove the closure.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, RunMode};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut event_loop = EventLoop::new()?;
+/// let immediate = event_loop.handle().set_immediate(|| unreachable!("it was cleared"));
+/// assert!(immediate.has_ref());
+/// assert!(immediate.clear());
+/// event_loop.run(RunMode::Default)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct PhaseCall {
     handle: LoopHandle,

@@ -225,6 +225,19 @@ impl<T: 'static> Future for Forward<T> {
 /// # Panics
 ///
 /// If it is polled again after it was ready.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, spawn_blocking};
+///
+/// phaseloop::block_on(async {
+///     let remote = LoopHandle::current().remote();
+///     // A thread of the pool spawns a task on the loop, and blocks until it has completed.
+///     let sum = spawn_blocking(move || remote.spawn(|| async { 20 + 1 }).unwrap().join().unwrap());
+///     assert_eq!(sum.await.unwrap(), 21);
+/// });
+/// ```
 #[must_use = "dropping the handle detaches the task"]
 pub struct RemoteJoinHandle<T> {
     state: Arc<Mutex<State<T>>>,
