@@ -74,9 +74,9 @@ impl AsyncHandle {
                     });
                 }
             });
-            loop_core.asyncs.make(core.header.clone(), call)
+            loop_core.make_async(core.header.clone(), call)
         });
-        loop_core.asyncs.insert(&state);
+        loop_core.add_async(&state);
         loop_core.set_active(&core.header, true);
         Ok(Self { core, state })
     }
@@ -105,7 +105,7 @@ impl AsyncHandle {
     /// # }
     /// ```
     pub fn send(&self) -> Result<(), Error> {
-        send(&self.state.sent, &self.core.handle.core().shared)
+        send(&self.state.sent, self.core.handle.core().shared())
     }
 
     /// Returns a sender for other threads.
@@ -113,7 +113,7 @@ impl AsyncHandle {
     pub fn sender(&self) -> AsyncSender {
         AsyncSender {
             sent: self.state.sent.clone(),
-            shared: self.core.handle.core().shared.clone(),
+            shared: self.core.handle.core().shared().clone(),
         }
     }
 
@@ -125,7 +125,7 @@ impl AsyncHandle {
 
     /// Requests, from the callback, another call in this poll phase: after a drain, and before the
     /// handles after it.
-    #[cfg(feature = "node")]
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn call_again(&self) {
         self.state.again.set(true);
     }

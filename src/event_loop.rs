@@ -57,7 +57,6 @@ pub(crate) mod clock;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
-#[cfg(feature = "node")]
 pub(crate) mod extension;
 mod fork;
 pub(crate) mod liveness;
@@ -78,7 +77,7 @@ use self::clock::nanoseconds;
 use self::core::{Core, HookedPhase};
 use self::phases::hooks::Hooks;
 use self::phases::queue::PhaseQueue;
-use self::phases::timers::{Payload, TimerState};
+use self::phases::timers::Payload;
 use crate::keeper::Keeper;
 use crate::sys::poller::BackendFd;
 use crate::turn::Phase;
@@ -470,39 +469,6 @@ impl Core {
                     }
                 }
             }
-        }
-    }
-
-    /// Updates liveness for a timer or sleep that enters or leaves the heap.
-    fn count_timer(&self, payload: &Payload, referenced: bool, armed: bool) {
-        match payload {
-            Payload::Sleep { .. } => {
-                if referenced {
-                    self.count(Keeper::Sleep, armed);
-                }
-            }
-            Payload::Timer(timer) => self.set_active(&timer.header, armed),
-        }
-    }
-
-    /// Arms a timer handle for the cached time plus `timeout`.
-    // Rule R50.
-    pub(crate) fn arm_timer(&self, timer: &Rc<TimerState>, timeout: u64) {
-        self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
-    }
-
-    pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
-        timer.due.set(due);
-        let key = self.timers.insert(due, Payload::Timer(timer.clone()), true);
-        timer.armed.set(Some(key));
-        self.set_active(&timer.header, true);
-    }
-
-    /// Removes a timer handle from the heap or the ready list.
-    pub(crate) fn disarm_timer(&self, timer: &TimerState) {
-        if let Some(key) = timer.armed.take() {
-            drop(self.timers.remove(key));
-            self.set_active(&timer.header, false);
         }
     }
 }

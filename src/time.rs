@@ -45,6 +45,6 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 #[track_caller]
 pub fn now() -> Instant {
     let handle = LoopHandle::current();
-    let clock = &handle.core().clock;
+    let clock = &handle.core().clock();
     clock.instant(clock.read())
 }

@@ -22,24 +22,13 @@ const OPERATIONS_PER_POLL: i32 = 128;
 
 thread_local! {
     /// The rest of the budget of the poll that runs on this thread.
-    static LEFT: Cell<i32> = const { Cell::new(0) };
+    pub(super) static LEFT: Cell<i32> = const { Cell::new(0) };
 }
 
 /// Starts the budget of a poll.
 #[inline(always)]
 pub(super) fn begin_poll() {
     LEFT.set(OPERATIONS_PER_POLL);
-}
-
-/// Returns the rest of the running poll's budget; [`restore`] sets it again after a nested poll.
-#[cfg(feature = "node")]
-pub(super) fn left() -> i32 {
-    LEFT.get()
-}
-
-#[cfg(feature = "node")]
-pub(super) fn restore(left: i32) {
-    LEFT.set(left);
 }
 
 /// Takes one operation from the budget. Returns `false` if it was used up.

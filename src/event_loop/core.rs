@@ -14,6 +14,7 @@ use super::api::builder::Options;
 use super::api::handle::{Handles, Header, Stage};
 use super::budget::PutOff;
 use super::clock::Clock;
+use super::extension::ExtensionSlot;
 use super::liveness::Liveness;
 use super::phases::after_io::AfterIo;
 use super::phases::asyncs::Asyncs;
@@ -46,13 +47,13 @@ pub(super) const MAIN: u32 = u32::MAX - 1;
 
 pub(crate) struct Core {
     // What other threads share, and the messages taken from their inbox.
-    pub(crate) shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     pub(super) messages: RefCell<Vec<Message>>,
 
     // Tasks.
-    pub(crate) lane: Lane<Runnable>,
-    pub(crate) tasks: Rc<Registry>,
-    pub(crate) main_future: ScopedCall,
+    pub(super) lane: Lane<Runnable>,
+    pub(super) tasks: Rc<Registry>,
+    pub(super) main_future: ScopedCall,
     /// The site and the waker of the main future, while there is one.
     pub(super) main: Cell<Option<Main>>,
     /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN`].
@@ -62,8 +63,8 @@ pub(crate) struct Core {
     pub(super) spawners: RefCell<Vec<u32>>,
 
     // Phases.
-    pub(crate) clock: Clock,
-    pub(crate) timers: Timers,
+    pub(super) clock: Clock,
+    pub(super) timers: Timers,
     pub(super) timers_queue: PhaseQueue,
     pub(super) pending: PhaseQueue,
     pub(super) idle: HookedPhase,
@@ -71,30 +72,29 @@ pub(crate) struct Core {
     pub(super) check: HookedPhase,
     pub(super) closing: Closing,
     pub(super) closing_queue: PhaseQueue,
-    pub(crate) poller: Rc<Poller>,
+    pub(super) poller: Rc<Poller>,
     pub(super) events: RefCell<Events>,
     /// Entries that run in the poll phase without an event of the kernel.
     pub(super) poll_queue: PhaseQueue,
-    pub(crate) sources: Sources,
+    pub(super) sources: Sources,
     pub(super) polls: Polls,
     pub(super) put_off: PutOff,
-    pub(crate) asyncs: Asyncs,
+    pub(super) asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
-    pub(crate) after_io: AfterIo,
+    pub(super) after_io: AfterIo,
 
     // The loop itself.
-    pub(crate) handles: Handles,
-    pub(crate) liveness: Liveness,
+    pub(super) handles: Handles,
+    pub(super) liveness: Liveness,
     pub(super) jobs: Jobs,
-    pub(crate) probe: Probe,
+    pub(super) probe: Probe,
     pub(super) options: Options,
-    pub(crate) panic_policy: PanicPolicy,
+    pub(super) panic_policy: PanicPolicy,
     /// The state that the layer above keeps for this loop.
-    #[cfg(feature = "node")]
-    pub(super) extension: super::extension::ExtensionSlot,
-    pub(crate) stop: Cell<bool>,
+    pub(super) extension: ExtensionSlot,
+    pub(super) stop: Cell<bool>,
     /// Whether the last run was stopped.
-    pub(crate) was_stopped: Cell<bool>,
+    pub(super) was_stopped: Cell<bool>,
     /// Whether a panic interrupted a phase. Cleared when the next run begins.
     pub(super) was_interrupted: Cell<bool>,
     pub(super) closed: Cell<bool>,
@@ -160,8 +160,7 @@ impl Core {
             probe,
             options,
             panic_policy: PanicPolicy::default(),
-            #[cfg(feature = "node")]
-            extension: super::extension::ExtensionSlot::default(),
+            extension: ExtensionSlot::default(),
             stop: Cell::new(false),
             was_stopped: Cell::new(false),
             was_interrupted: Cell::new(false),
@@ -174,6 +173,21 @@ impl Core {
     /// Returns the thread pool for blocking work: the loop's own or the global one.
     pub(crate) fn pool(&self) -> Pool {
         self.options.pool.clone().unwrap_or_else(Pool::global)
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[inline]
+    pub(crate) fn poller(&self) -> &Rc<Poller> {
+        &self.poller
+    }
+
+    /// Returns the part of the loop that other threads reach.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -218,26 +232,7 @@ impl Core {
         JoinHandle::new(output)
     }
 
-    /// Spawns a task and polls it at once, inside this call.
-    #[cfg(feature = "node")]
-    pub(crate) fn spawn_eager<F>(
-        &self,
-        future: F,
-        site: &'static Location<'static>,
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        if self.is_closed() {
-            return JoinHandle::never_started();
-        }
-        let (runnable, output) = self.new_task(future, site, None);
-        self.run_nested(runnable);
-        JoinHandle::new(output)
-    }
-
-    fn new_task<F>(
+    pub(super) fn new_task<F>(
         &self,
         future: F,
         site: &'static Location<'static>,
@@ -256,12 +251,6 @@ impl Core {
             let (runnable, entry, output) = task::spawn_local(local, slot, future);
             (entry, (runnable, output))
         })
-    }
-
-    /// Returns whether a task is being polled. The main future is not a task.
-    #[cfg(feature = "node")]
-    pub(crate) fn polls_task(&self) -> bool {
-        !matches!(self.polled.get(), NO_TASK | MAIN)
     }
 
     /// Returns the task that is being polled.

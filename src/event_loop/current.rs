@@ -127,7 +127,6 @@ impl task::Local for Local {
                 return;
             };
             core.tasks.remove(slot);
-            #[cfg(feature = "node")]
             if core.panic_policy.program_has_exited() {
                 core.end_lanes();
             }

@@ -40,14 +40,8 @@ impl Core {
         self.run_callback(callback);
     }
 
-    /// Runs one more callback inside a callback that is running, then drains the lanes.
-    #[cfg(feature = "node")]
-    pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
-        self.run_callback(callback);
-    }
-
     #[inline(always)]
-    fn run_callback(&self, callback: impl FnOnce()) {
+    pub(super) fn run_callback(&self, callback: impl FnOnce()) {
         if self.panic_policy.is_contained() {
             return self.dispatch_contained(callback);
         }
@@ -218,18 +212,8 @@ impl Core {
         budget
     }
 
-    /// Runs the microtasks, and those that they queue, at the end of the program. Ticks stay
-    /// queued: Node runs none after `exit`.
-    #[cfg(feature = "node")]
-    pub(crate) fn drain_microtasks(&self) {
-        while let Some(microtask) = self.lane.pop_microtask() {
-            self.contain(|| self.run_microtask(microtask));
-        }
-        self.polled.set(NO_TASK);
-    }
-
     #[inline(always)]
-    fn run_microtask(&self, microtask: Microtask<Runnable>) {
+    pub(super) fn run_microtask(&self, microtask: Microtask<Runnable>) {
         match microtask {
             Microtask::Task(runnable) => self.run_task(runnable),
             Microtask::Call(call) => {
@@ -242,30 +226,17 @@ impl Core {
     /// Polls a task, or drops it if it was aborted. The caller resets [`polled`](Core::polled),
     /// once for a batch of tasks.
     #[inline(always)]
-    fn run_task(&self, runnable: Runnable) {
+    pub(super) fn run_task(&self, runnable: Runnable) {
         let slot = runnable.slot();
         self.polled.set(slot);
         budget::begin_poll();
         let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
-        let span = self.probe.poll(info);
+        let _span = self.probe.poll(info);
         // Checked after the observer ran, since the observer may abort the task.
         if runnable.is_aborted() {
             drop(runnable);
         } else {
             runnable.run();
         }
-        drop(span);
-    }
-
-    /// Polls a task that was just spawned, inside its spawner.
-    // Rule N19.
-    #[cfg(feature = "node")]
-    pub(super) fn run_nested(&self, runnable: Runnable) {
-        let (spawner, left) = (self.polled.get(), budget::left());
-        self.spawners.borrow_mut().push(spawner);
-        self.run_task(runnable);
-        self.spawners.borrow_mut().pop();
-        self.polled.set(spawner);
-        budget::restore(left);
     }
 }

@@ -1,68 +1,62 @@
-//! The slot of a loop for the state of the layer above (the extension that implements Node's API).
+//! The seam between the loop and its extension, the layer above that implements Node's API.
+//!
+//! The loop knows of the extension what stands here: that it may be compiled in, the slot for its
+//! state, and what it may do to a loop beyond the public API. The extension names nothing else of the
+//! loop's engine. No other file of the loop asks for the feature.
 
+#[cfg(feature = "node")]
+mod reach;
+
+#[cfg(feature = "node")]
 use std::any::Any;
+#[cfg(feature = "node")]
 use std::cell::OnceCell;
-use std::rc::Rc;
 
-use super::api::report::Waiting;
-use super::core::Core;
+pub(crate) use super::api::report::Waiting;
 
-/// The state that the layer above keeps for a loop.
-pub(crate) trait Extension: Any {
-    /// Adds what waits in this layer to a report of the loop.
+#[cfg(feature = "node")]
+pub(crate) use reach::*;
+
+/// Whether the extension is compiled in. Code that only the extension needs is behind this
+/// constant, so that it costs other programs nothing.
+pub(super) const IS_COMPILED: bool = cfg!(feature = "node");
+
+/// The state that the extension keeps for a loop.
+pub(crate) trait Extension: 'static {
+    /// Adds what waits in the extension to a report of the loop.
     fn report(&self, found: &mut Vec<Waiting>);
 
     /// Drops all callbacks when the loop is dropped: they may own handles to the loop.
     fn shut_down(&self);
 }
 
-/// A slot that is empty until the layer above is first used on the loop.
+/// A slot that is empty until the extension is first used on the loop.
 #[derive(Default)]
 pub(crate) struct ExtensionSlot {
+    #[cfg(feature = "node")]
     value: OnceCell<Kept>,
 }
 
 /// Stored as `dyn Any`: a downcast through our own trait would cost a second virtual call on every
 /// access.
+#[cfg(feature = "node")]
 struct Kept {
     value: Box<dyn Any>,
     as_extension: fn(&dyn Any) -> Option<&dyn Extension>,
 }
 
 impl ExtensionSlot {
-    fn get_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
-        let kept = self.value.get_or_init(|| Kept {
-            value: Box::new(make()),
-            as_extension: |value| {
-                value
-                    .downcast_ref::<T>()
-                    .map(|value| value as &dyn Extension)
-            },
-        });
-        let value = kept.value.downcast_ref();
-        value.expect("there is one layer above")
-    }
-
-    /// Returns the layer above, if it was used on the loop.
+    /// Returns the extension, if it was used on the loop.
+    #[cfg(feature = "node")]
     pub(super) fn get(&self) -> Option<&dyn Extension> {
         let kept = self.value.get()?;
         (kept.as_extension)(&*kept.value)
     }
-}
 
-impl Core {
-    /// Returns the state of the layer above, if it was used on the loop.
-    #[inline]
-    pub(crate) fn extension<T: Extension>(&self) -> Option<&T> {
-        self.extension.value.get()?.value.downcast_ref()
-    }
-
-    /// Calls `f` with the state of the layer above. `make` creates the state on first use.
-    pub(crate) fn with_extension<T: Extension, R>(
-        self: &Rc<Self>,
-        make: impl FnOnce(&Rc<Self>) -> T,
-        f: impl FnOnce(&T) -> R,
-    ) -> R {
-        f(self.extension.get_or_make(|| make(self)))
+    /// There is no extension.
+    #[cfg(not(feature = "node"))]
+    #[expect(clippy::unused_self, reason = "the other variant needs it")]
+    pub(super) fn get(&self) -> Option<&dyn Extension> {
+        None
     }
 }

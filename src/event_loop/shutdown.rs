@@ -1,7 +1,6 @@
 //! The start and the end of a run, and the drop of the loop.
 
 use std::fmt;
-#[cfg(feature = "node")]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -49,7 +48,6 @@ impl Core {
             }
         }
 
-        #[cfg(feature = "node")]
         if let Some(extension) = self.extension.get() {
             extension.shut_down();
         }
@@ -146,7 +144,6 @@ impl Core {
     }
 
     /// Drops the contents of the lanes, because the program has exited.
-    #[cfg(feature = "node")]
     pub(super) fn end_lanes(&self) {
         // This is called at the end of a task, which must not unwind.
         let tasks = self.lane.take_tasks();

@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use super::core::Core;
 use super::dispatch::Drain;
+use super::extension;
 use super::phases::queue::PhaseQueue;
 use crate::raw::task::Payload;
 use crate::turn::Phase;
@@ -30,52 +31,23 @@ pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
 
 #[derive(Default)]
 pub(crate) struct PanicPolicy {
-    handler: RefCell<Option<PanicHandler>>,
-    #[cfg(feature = "node")]
-    is_contained: Cell<bool>,
+    pub(super) handler: RefCell<Option<PanicHandler>>,
+    pub(super) is_contained: Cell<bool>,
     /// The program has exited: no callback runs any more.
-    #[cfg(feature = "node")]
-    program_has_exited: Cell<bool>,
+    pub(super) program_has_exited: Cell<bool>,
     /// A panic interrupted a drain: the rest of the lanes waits for the next one.
-    interrupted: Cell<bool>,
+    pub(super) interrupted: Cell<bool>,
 }
 
 impl PanicPolicy {
-    #[cfg(feature = "node")]
-    pub(crate) fn set_handler(&self, handler: Option<PanicHandler>) {
-        self.is_contained.set(handler.is_some());
-        let before = self.handler.replace(handler);
-        drop(before);
-    }
-
     #[inline]
     pub(super) fn is_contained(&self) -> bool {
-        #[cfg(feature = "node")]
-        return self.is_contained.get();
-        #[cfg(not(feature = "node"))]
-        false
-    }
-
-    /// Marks the program as exited: no callback runs any more.
-    #[cfg(feature = "node")]
-    pub(crate) fn end(&self) {
-        self.program_has_exited.set(true);
-        self.is_contained.set(true);
-    }
-
-    #[cfg(feature = "node")]
-    pub(crate) fn begin(&self) {
-        self.program_has_exited.set(false);
-        self.is_contained.set(self.handler.borrow().is_some());
-        self.interrupted.set(false);
+        extension::IS_COMPILED && self.is_contained.get()
     }
 
     #[inline]
-    pub(crate) fn program_has_exited(&self) -> bool {
-        #[cfg(feature = "node")]
-        return self.program_has_exited.get();
-        #[cfg(not(feature = "node"))]
-        false
+    pub(super) fn program_has_exited(&self) -> bool {
+        extension::IS_COMPILED && self.program_has_exited.get()
     }
 
     #[inline]

@@ -74,7 +74,7 @@ impl<R> Lane<R> {
     }
 
     /// Returns whether there are microtasks.
-    #[cfg(feature = "node")]
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
         self.microtasks.rest() != 0
     }

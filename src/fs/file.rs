@@ -314,8 +314,6 @@ impl File {
         .await
     }
 
-    /// Runs a job that writes at the position of the file.
-    #[cfg(feature = "node")]
     /// The shared state, for a job that uses two files.
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()

@@ -140,9 +140,8 @@ impl Watcher {
             path,
         };
         let loop_core = handle.core();
-        let watches = &loop_core.after_io.parts().watches;
-        watches
-            .start(&loop_core.poller, &watcher.watch, &watcher.path)
+        loop_core
+            .start_watch(&watcher.watch, &watcher.path)
             .map_err(|error| OsError::wrap(error, "watch", watcher.path.clone()))?;
         loop_core.set_active(&watcher.core.header, true);
         Ok(watcher)

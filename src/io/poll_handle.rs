@@ -78,7 +78,7 @@ impl<T: AsSource + 'static> PollHandle<T> {
         if handle.is_closed() {
             return Err(io::Error::other(crate::error::Error::LOOP_CLOSED));
         }
-        handle.core().poller.check(&source)?;
+        handle.core().poller().check(&source)?;
         let core = handle.open(Keeper::Poll, Location::caller());
         let state = PollState::new(core.header.clone(), &source);
         Ok(Self {

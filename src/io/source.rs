@@ -103,8 +103,8 @@ impl<T: AsSource> Source<T> {
         }
         let core = handle.open(Keeper::Io, site);
         let loop_core = handle.core();
-        let state = loop_core.sources.insert(core.header.clone());
-        match Registration::new(loop_core.poller.clone(), source, state.key) {
+        let state = loop_core.add_source(core.header.clone());
+        match Registration::new(loop_core.poller().clone(), source, state.key) {
             Ok(registration) => {
                 state.belongs_to_source(registration.raw());
                 Ok(Self {
@@ -115,7 +115,7 @@ impl<T: AsSource> Source<T> {
                 })
             }
             Err((_source, error)) => {
-                loop_core.sources.remove(&state);
+                loop_core.remove_source(&state);
                 loop_core.release(&core.header);
                 Err(error)
             }
@@ -356,6 +356,7 @@ impl<T: AsSource> Source<T> {
     /// Takes one operation from the budget of the running poll, for an operation without a system
     /// call, such as a message that arrived with the previous one. It waits for the next poll phase
     /// if the budget is spent.
+    #[allow(dead_code, reason = "not all features use it")]
     pub(crate) async fn spend(&self) -> io::Result<()> {
         if budget::take()
             || self

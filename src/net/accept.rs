@@ -32,8 +32,8 @@ pub(super) struct Accepted {
     rest_until: Cell<Option<Instant>>,
 }
 
-#[cfg(feature = "node")]
 impl Accepted {
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(super) fn is_resting(&self) -> bool {
         self.rest_until.get().is_some()
     }

@@ -11,9 +11,9 @@ use std::task::{Context, Wake, Waker};
 use slab::Slab;
 
 use super::context::Node;
-use crate::event_loop::current;
-use crate::executor::message::Message;
-use crate::executor::shared::Shared;
+use crate::event_loop::extension::Message;
+use crate::event_loop::extension::Shared;
+use crate::event_loop::extension::current;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
 
@@ -50,7 +50,7 @@ use crate::raw::task::Payload;
 pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
     let node = Node::current();
     let Some(core) = node.core() else { return };
-    let key = node.callbacks.insert(Box::pin(future), &core.shared);
+    let key = node.callbacks.insert(Box::pin(future), core.shared());
     node.callbacks.poll(key);
 }
 
@@ -190,7 +190,7 @@ impl Wake for CallbackWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let core = current::get().filter(|core| Arc::ptr_eq(&core.shared, &self.shared));
+        let core = current::get().filter(|core| Arc::ptr_eq(core.shared(), &self.shared));
         let key = self.key;
         let Some(core) = core else {
             let call = Message::Call(Box::new(move || {
@@ -205,7 +205,7 @@ impl Wake for CallbackWaker {
             let again = move || {
                 node.callbacks.poll(key);
             };
-            core.lane.push_call(Call::new(again));
+            core.push_microtask(Call::new(again));
         }
     }
 }

@@ -9,10 +9,10 @@ use super::rejections::Rejections;
 use super::stream::OpenPipes;
 use super::timers::TimerLists;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::report::Waiting;
-use crate::event_loop::core::Core;
-use crate::event_loop::current;
+use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Extension;
+use crate::event_loop::extension::Waiting;
+use crate::event_loop::extension::current;
 
 /// The Node state of one loop.
 pub(super) struct Node {

@@ -28,8 +28,8 @@ pub use self::warning::Warning;
 use super::context::Node;
 use super::reason::Reason;
 use super::report;
-use crate::event_loop::core::Core;
-use crate::event_loop::phases::queue::Entry;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::Entry;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
 use crate::turn::Phase;
@@ -176,8 +176,7 @@ pub fn exit(code: i32) -> ! {
     node.process.exit_code.set(Some(code));
     node.emit_exit(code);
     if let Some(core) = node.core() {
-        core.stop.set(true);
-        core.panic_policy.end();
+        core.exit_program();
     }
     resume_unwind(Box::new(ExitRequest))
 }
@@ -240,7 +239,7 @@ impl Node {
                 }
                 _ => resume_unwind(payload),
             };
-            core.panic_policy.set_handler(Some(Rc::new(handler)));
+            core.set_panic_handler(Some(Rc::new(handler)));
         }
     }
 
@@ -266,7 +265,7 @@ impl Node {
     /// The program is over: nothing of the lanes runs.
     pub(super) fn drop_lanes(&self) {
         if let Some(core) = self.core() {
-            drop((core.lane.take_tasks(), core.lane.take_calls()));
+            core.drop_lanes();
         }
     }
 
@@ -298,7 +297,7 @@ impl Node {
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);
         self.process.is_listener_at_fault.set(false);
-        core.panic_policy.begin();
+        core.begin_program();
         self.contain_panics();
     }
 
@@ -306,12 +305,12 @@ impl Node {
     pub(super) fn end(&self, core: &Core) {
         self.process.is_program.set(false);
         self.process.has_parent.set(false);
-        core.panic_policy.begin();
+        core.begin_program();
         if self.process.uncaught.is_empty() {
-            core.panic_policy.set_handler(None);
+            core.set_panic_handler(None);
         }
         // Tasks stay: they belong to the loop, which may run again.
-        drop(core.lane.take_calls());
+        core.drop_queued_calls();
     }
 }
 

@@ -290,7 +290,7 @@ impl<T: Clone + 'static> Promise<T> {
 
     fn queue(&self, microtask: impl FnOnce() + 'static) {
         if let Some(core) = self.0.node.core() {
-            core.lane.push_call(Call::new(microtask));
+            core.push_microtask(Call::new(microtask));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::combinators::AggregateError;
 use super::error::{Error as NodeError, code_of};
 use super::report;
-use crate::executor::join::panic_message;
+use crate::event_loop::extension::panic_message;
 use crate::raw::task::Payload;
 use crate::raw::thread_bound::ThreadBound;
 

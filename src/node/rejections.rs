@@ -80,8 +80,8 @@ impl Rejections {
             let node = node.clone();
             let check = Call::new(move || node.rejections.check(&node, lane));
             match lane {
-                Lane::Ticks => core.lane.push_tick(check),
-                Lane::Microtasks => core.lane.push_call(check),
+                Lane::Ticks => core.push_tick(check),
+                Lane::Microtasks => core.push_microtask(check),
             }
         }
     }
@@ -90,7 +90,7 @@ impl Rejections {
     fn check(&self, node: &Rc<Node>, lane: Lane) {
         let Some(core) = node.core() else { return };
         let is_exiting = node.process.is_exiting();
-        if core.lane.has_microtasks() || !(is_exiting || core.lane.is_empty()) {
+        if core.has_microtasks() || !(is_exiting || core.are_lanes_empty()) {
             // The check goes to the other lane: a lane is drained until it is empty, so in its own
             // lane the check would run again and again before the other lane gets its turn.
             return self.put_off(node, lane.other());

@@ -9,8 +9,8 @@ use std::panic;
 use std::sync::Once;
 
 use super::context::Node;
-use crate::event_loop::core::Core;
-use crate::event_loop::current;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::current;
 
 thread_local! {
     /// The number of calls on this thread that catch a panic for a promise, a stream or a caller.

@@ -15,9 +15,9 @@ use std::rc::Rc;
 use super::context::Node;
 use super::process::{ExitRequest, Origin};
 use super::reason::Thrown;
-use crate::event_loop::api::block_on::{describe_pending, with_main_future};
-use crate::event_loop::core::Core;
-use crate::event_loop::current;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::current;
+use crate::event_loop::extension::with_main_future;
 use crate::event_loop::{EventLoop, RunMode};
 use crate::raw::task::Payload;
 use crate::raw::unwind::discard;
@@ -122,7 +122,7 @@ fn run_at<F: Future>(
     let (output, ended) = with_main_future(&core, main, site, |is_done| {
         catch_unwind(AssertUnwindSafe(|| {
             live(&core, &node);
-            if !core.panic_policy.program_has_exited() {
+            if !core.program_has_exited() {
                 let by_itself = if is_done() { 0 } else { UNSETTLED_MAIN };
                 exit_code = node.process.exit_code().unwrap_or(by_itself);
                 core.running(|| node.emit_natural_exit(&core, exit_code));
@@ -138,11 +138,11 @@ fn run_at<F: Future>(
             uncaught = Some(payload);
         }
     }
-    if core.panic_policy.program_has_exited() {
+    if core.program_has_exited() {
         exit_code = node.process.exit_code().unwrap_or(0);
     }
     node.end(&core);
-    let pending = || describe_pending(site, &core.tasks.list());
+    let pending = || core.describe_pending(site);
     Exit {
         code: exit_code,
         pending: output.is_none().then(pending),
@@ -154,15 +154,15 @@ fn run_at<F: Future>(
 /// Runs the main program, then the loop, until `beforeExit` does not revive it.
 fn live(core: &Rc<Core>, node: &Node) {
     core.running(|| {
-        core.contain(|| core.main_future.call());
+        core.contain(|| core.poll_main_future());
         // The drain also runs if the main program has panicked (N77).
         core.contain(|| core.drain());
     });
-    while !core.panic_policy.program_has_exited() {
+    while !core.program_has_exited() {
         if let Err(error) = core.run(RunMode::Default) {
             panic!("the event queue of the loop failed: {error}");
         }
-        if core.was_stopped.get() {
+        if core.was_stopped() {
             return;
         }
         core.running(|| {
@@ -183,7 +183,7 @@ fn fail(core: &Rc<Core>, node: &Node) -> i32 {
     }
     // This replaces any code that was set before. The listeners of `exit` may set another.
     node.process.set_exit_code(UNCAUGHT);
-    core.panic_policy.begin();
+    core.begin_program();
     let told = catch_unwind(AssertUnwindSafe(|| {
         core.running(|| node.emit_exit(UNCAUGHT));
     }));

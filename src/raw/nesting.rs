@@ -12,7 +12,6 @@ const DEEPEST_DROP: u32 = 32;
 
 /// The number of nested calls after which the next one is refused. A call takes about 3 KiB of
 /// stack in a debug build, and a thread has 2 MiB.
-#[cfg(feature = "node")]
 const DEEPEST_CALL: u32 = 256;
 
 thread_local! {
@@ -21,7 +20,6 @@ thread_local! {
     /// The values that the outermost call drops at its end.
     static DEFERRED: RefCell<Vec<Box<dyn Deferred>>> = const { RefCell::new(Vec::new()) };
     /// The number of nested calls of `call_nested` on this thread.
-    #[cfg(feature = "node")]
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -133,7 +131,7 @@ fn drop_deferred() {
 }
 
 /// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.
-#[cfg(feature = "node")]
+#[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn call_nested<R>(f: impl FnOnce() -> R) -> Option<R> {
     struct EndOfCall(u32);
     impl Drop for EndOfCall {

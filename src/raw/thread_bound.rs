@@ -36,7 +36,7 @@ impl<T> ThreadBound<T> {
     }
 
     /// Returns the value on its owner thread, and `None` on any other.
-    #[cfg(any(test, feature = "hyper", feature = "node"))]
+    #[allow(dead_code, reason = "not all features use it")]
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         (self.home == thread::token()).then_some(&mut *self.value)
     }

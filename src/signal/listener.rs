@@ -96,8 +96,7 @@ impl Signal {
     ) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
         let core = self.core.handle.core();
-        let signals = &core.after_io.parts().signals;
-        let started = signals.start(&core.poller, &self.state, kind.as_raw(), once);
+        let started = core.start_signal(&self.state, kind.as_raw(), once);
         started.map_err(|error| kind.explain(error))?;
         // The reference is weak, since the handle owns the callback.
         let state = Rc::downgrade(&self.state);
@@ -117,7 +116,7 @@ impl Signal {
     /// Stopping a stopped handle does nothing.
     pub fn stop(&self) {
         let core = self.core.handle.core();
-        core.after_io.parts().signals.stop(&self.state);
+        core.stop_signal(&self.state);
         core.set_active(&self.core.header, false);
     }
 

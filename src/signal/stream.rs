@@ -64,7 +64,7 @@ impl Owner for Queue {
     fn stop_for_good(&self, core: &Core) {
         self.is_closed.set(true);
         for listener in self.listeners.take() {
-            core.after_io.parts().signals.stop(&listener);
+            core.stop_signal(&listener);
         }
     }
 
@@ -135,8 +135,7 @@ impl Signals {
             }
         }));
         debug_assert!(none.is_none());
-        let signals = &core.after_io.parts().signals;
-        let started = signals.start(&core.poller, &listener, kind.as_raw(), false);
+        let started = core.start_signal(&listener, kind.as_raw(), false);
         started.map_err(|error| kind.explain(error))?;
         core.set_active(&self.core.header, true);
         self.queue.listeners.borrow_mut().push(listener);

@@ -4,7 +4,8 @@ use std::io;
 
 /// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed,
 /// and on platforms without `errno`.
-#[cfg(all(unix, feature = "node"))]
+#[cfg(unix)]
+#[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => {
@@ -23,7 +24,8 @@ pub(crate) fn name(number: i32) -> Option<&'static str> {
     }
 }
 
-#[cfg(all(not(unix), feature = "node"))]
+#[cfg(not(unix))]
+#[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn name(_number: i32) -> Option<&'static str> {
     None
 }
@@ -39,7 +41,7 @@ pub(crate) fn cancelled() -> io::Error {
     io::Error::other("the handle was closed before the operation completed")
 }
 
-#[cfg(all(test, unix, feature = "node"))]
+#[cfg(all(test, unix))]
 mod tests {
     use super::name;
 

@@ -16,7 +16,6 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::phases::timers::Payload;
 use crate::event_loop::phases::timers::heap::TimerKey;
-use crate::keeper::Keeper;
 use crate::site::Site;
 
 /// Waits for `duration`, counted from this call.
@@ -55,7 +54,7 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
     let handle = LoopHandle::current();
     let deadline = handle
         .core()
-        .clock
+        .clock()
         .read()
         .saturating_add(nanoseconds(duration));
     Sleep::new(handle, deadline, site)
@@ -70,7 +69,7 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let handle = LoopHandle::current();
-    let deadline = handle.core().clock.time(deadline);
+    let deadline = handle.core().clock().time(deadline);
     Sleep::new(handle, deadline, Location::caller())
 }
 
@@ -108,7 +107,7 @@ impl Sleep {
     /// The time at which the sleep ends.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.handle.core().clock.instant(self.deadline)
+        self.handle.core().clock().instant(self.deadline)
     }
 
     /// Whether the sleep has ended.
@@ -116,7 +115,7 @@ impl Sleep {
     pub fn is_elapsed(&self) -> bool {
         match self.state {
             State::New => false,
-            State::Armed(key) => !self.handle.core().timers.is_armed(key),
+            State::Armed(key) => !self.handle.core().is_sleep_armed(key),
             State::Fired => true,
         }
     }
@@ -125,32 +124,21 @@ impl Sleep {
     pub fn reset(&mut self, deadline: Instant) {
         self.disarm();
         self.state = State::New;
-        self.deadline = self.handle.core().clock.time(deadline);
+        self.deadline = self.handle.core().clock().time(deadline);
     }
 
     /// Stops this sleep from keeping the loop alive.
     pub fn unref(mut self) -> Self {
         if let State::Armed(key) = self.state {
-            let core = self.handle.core();
-            if core.timers.set_referenced(key, false) {
-                core.liveness.remove(Keeper::Sleep);
-            }
+            self.handle.core().unref_sleep(key);
         }
         self.referenced = false;
         self
     }
 
     fn disarm(&mut self) {
-        let State::Armed(key) = self.state else {
-            return;
-        };
-        let core = self.handle.core();
-        if let Some(removed) = core.timers.remove(key) {
-            if self.referenced && removed.was_in_heap {
-                core.liveness.remove(Keeper::Sleep);
-            }
-            // The waker is dropped last, since its drop may run user code.
-            drop(removed.payload);
+        if let State::Armed(key) = self.state {
+            self.handle.core().disarm_sleep(key, self.referenced);
         }
     }
 }
@@ -166,14 +154,11 @@ impl Future for Sleep {
                     waker: cx.waker().clone(),
                     site: self.site,
                 };
-                let key = core.timers.insert(self.deadline, payload, self.referenced);
-                if self.referenced {
-                    core.liveness.add(Keeper::Sleep);
-                }
+                let key = core.arm_sleep(self.deadline, payload, self.referenced);
                 self.state = State::Armed(key);
                 Poll::Pending
             }
-            State::Armed(key) if core.timers.set_waker(key, cx.waker()) => Poll::Pending,
+            State::Armed(key) if core.set_sleep_waker(key, cx.waker()) => Poll::Pending,
             State::Armed(_) => {
                 self.state = State::Fired;
                 Poll::Ready(())

@@ -36,7 +36,7 @@ use crate::site::Site;
 /// ```
 #[track_caller]
 pub fn pause() {
-    LoopHandle::current().core().clock.pause();
+    LoopHandle::current().core().clock().pause();
 }
 
 /// Resumes the clock of the running loop, from the time it was paused at.
@@ -46,7 +46,7 @@ pub fn pause() {
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn resume() {
-    LoopHandle::current().core().clock.resume();
+    LoopHandle::current().core().clock().resume();
 }
 
 /// Returns whether the clock of the running loop is paused.
@@ -57,7 +57,7 @@ pub fn resume() {
 #[must_use]
 #[track_caller]
 pub fn is_paused() -> bool {
-    LoopHandle::current().core().clock.is_paused()
+    LoopHandle::current().core().clock().is_paused()
 }
 
 /// Moves the paused clock forward, and waits until everything that became due has fired.
@@ -121,7 +121,7 @@ impl LoopHandle {
 /// When the clock is not paused. The panic points at the caller's line.
 #[track_caller]
 fn move_clock(handle: &LoopHandle, duration: Duration, site: Site) {
-    let clock = &handle.core().clock;
+    let clock = &handle.core().clock();
     assert!(
         clock.is_paused(),
         "the clock runs by itself: call `phaseloop::time::pause()` before the `advance` of {site}"

@@ -63,6 +63,20 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "one place reads the clock",
     ),
     (
+        "pop_tick(",
+        &["event_loop/dispatch.rs", "executor/lane.rs"],
+        "only `dispatch` drains the lanes",
+    ),
+    (
+        "pop_microtask(",
+        &[
+            "event_loop/dispatch.rs",
+            "event_loop/extension/",
+            "executor/lane.rs",
+        ],
+        "only `dispatch` drains the lanes, and the extension at the end of its program",
+    ),
+    (
         "thread_local!",
         &[
             "event_loop/budget.rs",
@@ -114,6 +128,87 @@ fn confined_words_stay_where_they_belong() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
+/// What the layer for Node may name of the loop: the seam, and what users can name, too.
+const SEAM: &[&str] = &[
+    "event_loop::extension",
+    "event_loop::api",
+    "event_loop::EventLoop",
+    "event_loop::RunMode",
+    "event_loop::{EventLoop, RunMode}",
+];
+
+#[test]
+fn node_names_only_the_seam_and_the_public_types_of_the_loop() {
+    let mut faults = String::new();
+    for (path, text) in sources() {
+        if module_of(&path).as_deref() != Some("node") {
+            continue;
+        }
+        for (number, line) in code_lines(&text) {
+            if names_below_the_seam(line) {
+                let _ = writeln!(faults, "{path}:{number}: {}", line.trim());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "name it in the seam:\n{faults}");
+}
+
+fn names_below_the_seam(line: &str) -> bool {
+    let of_loop = line.match_indices("event_loop::").any(|(start, _)| {
+        !SEAM
+            .iter()
+            .any(|allowed| line[start..].starts_with(allowed))
+    });
+    of_loop || line.contains("executor::")
+}
+
+/// Only the seam asks whether the layer for Node is compiled in; elsewhere, whole modules may be left
+/// out.
+#[test]
+fn no_layer_below_node_asks_for_its_feature() {
+    let mut faults = String::new();
+    for (path, text) in sources() {
+        let is_allowed = path == "lib.rs"
+            || path == "event_loop/extension.rs"
+            || module_of(&path).as_deref() == Some("node");
+        if !is_allowed {
+            for number in gates_of_node(&text) {
+                let _ = writeln!(faults, "{path}:{number}");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "move it into the seam:\n{faults}");
+}
+
+/// The lines that ask for the feature `node`, except in front of a module.
+fn gates_of_node(text: &str) -> Vec<usize> {
+    let lines: Vec<_> = code_lines(text).collect();
+    let is_module = |index: usize| {
+        lines
+            .get(index + 1)
+            .is_some_and(|(_, next)| next.contains("mod ") && next.ends_with(';'))
+    };
+    let gates = lines
+        .iter()
+        .enumerate()
+        .filter(|&(index, (_, line))| line.contains("feature = \"node\"") && !is_module(index));
+    gates.map(|(_, (number, _))| *number).collect()
+}
+
+/// With fields that no other module sees, the compiler keeps the rest of the crate to the methods.
+#[test]
+fn the_fields_of_the_core_are_private_to_the_loop() {
+    let sources = sources();
+    let text = &sources["event_loop/core.rs"];
+    let (_, rest) = text
+        .split_once("pub(crate) struct Core {")
+        .expect("named so");
+    let (fields, _) = rest.split_once("\n}").expect("it ends");
+    assert!(fields.contains("pub(super) lane:"), "{fields}");
+    let open = fields.lines().find(|line| line.contains("pub(crate)"));
+    assert_eq!(open, None, "give `Core` a method instead");
+}
+
 #[test]
 fn files_can_be_read_in_one_sitting() {
     for (path, text) in sources() {
@@ -136,6 +231,16 @@ fn the_checks_see_what_they_should() {
         ["keeper", "task", "error"]
     );
     assert_eq!(paths("use std::rc::Rc;"), Vec::<String>::new());
+    assert!(names_below_the_seam("use crate::event_loop::core::Core;"));
+    assert!(!names_below_the_seam(
+        "use crate::event_loop::extension::Core;"
+    ));
+    assert_eq!(
+        gates_of_node(
+            "#[cfg(feature = \"node\")]\nmod a;\n#[cfg(feature = \"node\")]\nfn b() {}\n"
+        ),
+        [3]
+    );
     let text = "//! crate::time\nuse a; // crate::io\n/// [`x`](crate::task::x)\nb();\n";
     let lines: Vec<_> = code_lines(text).collect();
     assert_eq!(lines, [(2, "use a; "), (4, "b();")]);

@@ -175,14 +175,7 @@ impl Header {
             .is_some_and(|on_close| !on_close.borrow().is_empty())
     }
 
-    /// Creates the flags of an object that counts as a handle but is not listed, since it has no
-    /// owner to close it.
-    #[cfg(feature = "node")]
-    pub(crate) fn unlisted(kind: Keeper, site: Site) -> Rc<Self> {
-        Rc::new(Self::new(kind, site, u64::MAX))
-    }
-
-    fn new(kind: Keeper, site: Site, id: u64) -> Self {
+    pub(in crate::event_loop) fn new(kind: Keeper, site: Site, id: u64) -> Self {
         Self {
             kind,
             site,

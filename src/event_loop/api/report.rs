@@ -203,7 +203,6 @@ impl Core {
             }),
             ..Waiting::new(Keeper::Work, job.purpose.site)
         }));
-        #[cfg(feature = "node")]
         if let Some(extension) = self.extension.get() {
             extension.report(&mut found);
         }

@@ -130,3 +130,13 @@ pub(crate) struct Walk {
     next: u64,
     end: u64,
 }
+
+impl Core {
+    pub(crate) fn make_async(&self, header: Rc<Header>, callback: Box<dyn FnMut()>) -> AsyncState {
+        self.asyncs.make(header, callback)
+    }
+
+    pub(crate) fn add_async(&self, state: &Rc<AsyncState>) {
+        self.asyncs.insert(state);
+    }
+}

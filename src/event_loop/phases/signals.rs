@@ -268,6 +268,21 @@ impl Signals {
 }
 
 impl Core {
+    /// Starts a listener for a signal. `once`: the first signal stops it.
+    pub(crate) fn start_signal(
+        &self,
+        listener: &Rc<Listener>,
+        number: i32,
+        once: bool,
+    ) -> io::Result<()> {
+        let signals = &self.after_io.parts().signals;
+        signals.start(&self.poller, listener, number, once)
+    }
+
+    pub(crate) fn stop_signal(&self, listener: &Listener) {
+        self.after_io.parts().signals.stop(listener);
+    }
+
     /// Calls the listeners of the pass.
     pub(in crate::event_loop) fn run_signals(&self) {
         while let Some((listener, once)) = self.after_io.parts().signals.next() {

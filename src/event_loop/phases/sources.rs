@@ -466,3 +466,15 @@ impl Sources {
             .collect()
     }
 }
+
+impl Core {
+    #[inline]
+    pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
+        self.sources.insert(header)
+    }
+
+    #[inline]
+    pub(crate) fn remove_source(&self, state: &SourceState) {
+        self.sources.remove(state);
+    }
+}

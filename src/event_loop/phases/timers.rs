@@ -11,6 +11,7 @@ use super::callback::CallbackSlot;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::clock::NEVER;
 use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -172,5 +173,89 @@ impl Timers {
 
     pub(crate) fn drain(&self) -> Vec<Payload> {
         self.heap.borrow_mut().drain()
+    }
+}
+
+/// Sleeps.
+impl Core {
+    /// Arms a sleep. `referenced` is whether it keeps the loop alive.
+    #[inline]
+    pub(crate) fn arm_sleep(&self, deadline: u64, sleep: Payload, referenced: bool) -> TimerKey {
+        let key = self.timers.insert(deadline, sleep, referenced);
+        if referenced {
+            self.liveness.add(Keeper::Sleep);
+        }
+        key
+    }
+
+    /// Removes a sleep from the heap or the ready list. Without effect once it has fired.
+    #[inline]
+    pub(crate) fn disarm_sleep(&self, key: TimerKey, referenced: bool) {
+        if let Some(removed) = self.timers.remove(key) {
+            if referenced && removed.was_in_heap {
+                self.liveness.remove(Keeper::Sleep);
+            }
+            // The waker is dropped last, since its drop may run user code.
+            drop(removed.payload);
+        }
+    }
+
+    /// Sets the waker of a sleep. Returns `false` if the sleep has fired.
+    #[inline]
+    pub(crate) fn set_sleep_waker(&self, key: TimerKey, waker: &Waker) -> bool {
+        self.timers.set_waker(key, waker)
+    }
+
+    /// Stops a sleep from keeping the loop alive.
+    pub(crate) fn unref_sleep(&self, key: TimerKey) {
+        if self.timers.set_referenced(key, false) {
+            self.liveness.remove(Keeper::Sleep);
+        }
+    }
+
+    /// Returns whether the sleep has neither fired nor been disarmed.
+    pub(crate) fn is_sleep_armed(&self, key: TimerKey) -> bool {
+        self.timers.is_armed(key)
+    }
+}
+
+/// Timer handles.
+impl Core {
+    /// Updates liveness for a timer or sleep that enters or leaves the heap.
+    pub(in crate::event_loop) fn count_timer(
+        &self,
+        payload: &Payload,
+        referenced: bool,
+        armed: bool,
+    ) {
+        match payload {
+            Payload::Sleep { .. } => {
+                if referenced {
+                    self.count(Keeper::Sleep, armed);
+                }
+            }
+            Payload::Timer(timer) => self.set_active(&timer.header, armed),
+        }
+    }
+
+    /// Arms a timer handle for the cached time plus `timeout`.
+    // Rule R50.
+    pub(crate) fn arm_timer(&self, timer: &Rc<TimerState>, timeout: u64) {
+        self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
+    }
+
+    pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
+        timer.due.set(due);
+        let key = self.timers.insert(due, Payload::Timer(timer.clone()), true);
+        timer.armed.set(Some(key));
+        self.set_active(&timer.header, true);
+    }
+
+    /// Removes a timer handle from the heap or the ready list.
+    pub(crate) fn disarm_timer(&self, timer: &TimerState) {
+        if let Some(key) = timer.armed.take() {
+            drop(self.timers.remove(key));
+            self.set_active(&timer.header, false);
+        }
     }
 }

@@ -248,6 +248,12 @@ fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
 }
 
 impl Core {
+    /// Starts to watch a path.
+    pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
+        let watches = &self.after_io.parts().watches;
+        watches.start(&self.poller, watch, path)
+    }
+
     /// Starts the watches in the child process after a fork. A watch of a file that cannot be
     /// watched any more ends.
     pub(in crate::event_loop) fn restart_watches(&self) -> io::Result<()> {

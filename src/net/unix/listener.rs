@@ -107,7 +107,7 @@ impl UnixListener {
     }
 
     /// Returns whether the next accept waits because of an error that stays.
-    #[cfg(feature = "node")]
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }

@@ -150,7 +150,7 @@ where
             end(&deferred, result.and_then(convert));
         };
         drop(core.spawn_eager(function, Location::caller()));
-        if core.panic_policy.program_has_exited() {
+        if core.program_has_exited() {
             // The function has called `process::exit`. Its task has swallowed the unwinding, so it
             // starts again here.
             resume_unwind(Box::new(ExitRequest));

@@ -1,8 +1,8 @@
 //! The entries of these timers in the report of their loop.
 
 use super::pass::{MILLISECOND, TimerLists, now};
-use crate::event_loop::api::report::{Due, Waiting};
-use crate::event_loop::core::Core;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::{Due, Waiting};
 use crate::keeper::Keeper;
 
 impl TimerLists {

@@ -7,9 +7,9 @@ use std::rc::{Rc, Weak};
 use super::super::context::Node;
 use super::lists::{ListKey, Lists};
 use super::{Callback, ItemKey, Repeated, Timeout, TimeoutState};
-use crate::event_loop::api::handle::Header;
-use crate::event_loop::core::Core;
-use crate::event_loop::phases::timers::TimerState;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::Header;
+use crate::event_loop::extension::TimerState;
 use crate::keeper::Keeper;
 use crate::site::Site;
 use crate::turn::Phase;
@@ -35,12 +35,12 @@ pub(in crate::node) struct TimerLists {
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
 pub(super) fn now(core: &Core) -> u64 {
-    core.clock.now() / MILLISECOND
+    core.clock().now() / MILLISECOND
 }
 
 /// Reads the clock and returns the loop's time in milliseconds.
 pub(super) fn live_now(core: &Core) -> u64 {
-    core.clock.update();
+    core.clock().update();
     now(core)
 }
 
@@ -181,7 +181,7 @@ impl TimerLists {
         loop {
             let now = live_now(&core);
             let next = loop {
-                if core.panic_policy.program_has_exited() {
+                if core.program_has_exited() {
                     return;
                 }
                 // After a panic the pass starts again, with the same time (N71).
@@ -214,7 +214,7 @@ impl TimerLists {
         let Some(timer) = self.loop_timer.get() else {
             return false;
         };
-        let is_due = timer.armed.get().is_some() && timer.due.get() <= core.clock.now();
+        let is_due = timer.armed.get().is_some() && timer.due.get() <= core.clock().now();
         if is_due {
             core.disarm_timer(timer);
         }
@@ -287,7 +287,7 @@ impl TimerLists {
             start,
             again: None,
         };
-        let _span = core.probe.callback(Phase::Timers);
+        let _span = core.callback_span(Phase::Timers);
         match callback {
             Some(Callback::Once(callback)) => {
                 state.is_spent.set(true);
