@@ -345,6 +345,13 @@ impl<T: AsSource> Source<T> {
         Poll::Ready(Err(ready!(self.begin_wait(direction))))
     }
 
+    /// Returns whether an event has reported that both directions are closed. It returns `false` on
+    /// platforms whose events do not report that.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.state.is_hung_up()
+    }
+
     /// Returns whether the source is ready and the budget of the running poll has an operation
     /// left, which this takes.
     #[inline(always)]

@@ -3,6 +3,7 @@
 #![cfg(all(unix, feature = "node"))]
 
 use std::cell::{Cell, RefCell};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::util::paused;
 use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
-use phaseloop::node::stream::{CLOSE, END, FINISH, finished, pipeline};
+use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, finished, pipeline};
 use phaseloop::node::{Emitter, call, dgram, dns, fs, next_tick, process, run, set_immediate};
 use phaseloop::signal::SignalKind;
 
@@ -99,6 +100,96 @@ fn n096_what_is_written_before_the_connection_waits_for_it() {
     });
     // The write has waited among the listeners of 'connect', and was there first.
     assert_eq!(log, "written connect early");
+}
+
+/// Reads what a peer has written before it closed, and returns the order of the events. `peer` writes in the callback of
+/// `connect`.
+fn read_after_close(address: impl Into<net::Address>, peer: impl FnOnce() + 'static) -> String {
+    let (log, address) = (Log::default(), address.into());
+    let said = log.clone();
+    run(async move {
+        let client = net::connect_with(address, |_| peer());
+        for event in [END, CLOSE] {
+            let said = said.clone();
+            client.on(event, move |()| said.say(event.name()));
+        }
+        client.on_data(move |bytes| {
+            said.say(bytes.len());
+            let tick = said.clone();
+            next_tick(move || tick.say("tick"));
+            let immediate = said.clone();
+            set_immediate(move || immediate.say("immediate"));
+        });
+    });
+    log.take()
+}
+
+/// The kernel says that the peer is gone together with the data: full buffers, the rest and the end come in one phase.
+#[test]
+fn n096_a_local_socket_is_read_to_its_end_in_one_phase() {
+    let name = format!("phaseloop-node-io-{}.socket", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_file(&path);
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let log = read_after_close(path.as_path(), move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 100_000]).unwrap();
+    });
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(log, "65536 tick 34464 tick end immediate immediate close");
+}
+
+/// A connection whose other direction is open is read again for its end, in the next phase.
+#[test]
+fn n096_the_end_of_a_connection_that_is_half_open_comes_a_turn_after_the_data() {
+    let listener = std::net::TcpListener::bind(ANY).unwrap();
+    let log = read_after_close(listener.local_addr().unwrap(), move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 1000]).unwrap();
+    });
+    assert_eq!(log, "1000 tick immediate end close");
+}
+
+/// A peer that never stops: a phase reads 32 times, then the others have their turn.
+#[test]
+fn n096_a_source_that_always_has_more_is_read_32_times_a_phase() {
+    let counts: Rc<RefCell<Vec<usize>>> = Rc::default();
+    let said = counts.clone();
+    run(async move {
+        let endless = Readable::from_reader(futures::io::repeat(7));
+        let count = Rc::new(Cell::new(0));
+        let counted = count.clone();
+        endless.on_data(move |_| counted.set(counted.get() + 1));
+        set_immediate(move || {
+            count.set(0);
+            set_immediate(move || {
+                said.borrow_mut().push(count.get());
+                endless.destroy(None);
+            });
+        });
+    });
+    assert_eq!(*counts.borrow(), [32]);
+}
+
+/// What waits to read is not kept for a connection that is gone.
+#[test]
+fn n098_a_socket_that_is_destroyed_lets_go_of_its_listeners() {
+    let log = with_client(|client, log| {
+        let held = Rc::new(());
+        let (weak, said) = (Rc::downgrade(&held), log.clone());
+        client.on_data(move |_| drop(held.clone()));
+        client.once_this(CONNECT, move |client, ()| {
+            let client = client.clone();
+            set_immediate(move || {
+                client.destroy(None);
+                drop(client);
+                set_immediate(move || {
+                    set_immediate(move || said.say(weak.strong_count()));
+                });
+            });
+        });
+    });
+    assert_eq!(log, "0");
 }
 
 #[test]

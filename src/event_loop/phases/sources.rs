@@ -105,6 +105,13 @@ impl SourceState {
         self.ready.get().intersects(direction.ready())
     }
 
+    /// Returns whether both directions are closed. A hang-up of one leaves the other open.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let ready = self.ready.get();
+        ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)
+    }
+
     /// Adds the readiness of an event.
     #[inline]
     pub(crate) fn add_ready(&self, ready: Ready) {

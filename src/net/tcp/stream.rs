@@ -164,6 +164,12 @@ impl TcpStream {
         self.get_ref().peer_addr()
     }
 
+    /// Returns whether the loop knows that the peer has closed both directions.
+    #[cfg(feature = "node")]
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.source.is_hung_up()
+    }
+
     /// Waits until the socket is readable: data, EOF or an error.
     pub fn readable(&self) -> Readiness<'_, net::TcpStream> {
         self.source.readable()

@@ -24,6 +24,8 @@ pub(super) trait Connection {
     ) -> Poll<io::Result<usize>>;
     /// Returns whether a read would be attempted now, without waiting for an event.
     fn is_readable(&self) -> bool;
+    /// Returns whether the loop knows that the peer has closed both directions.
+    fn is_hung_up(&self) -> bool;
     fn shutdown_write(&self) -> io::Result<()>;
     /// Sets whether the connection keeps the loop alive.
     fn set_referenced(&self, is_referenced: bool);
@@ -83,6 +85,10 @@ macro_rules! connection_of_stream {
             $crate::node::callback_futures::is_ready(self.readable())
         }
 
+        fn is_hung_up(&self) -> bool {
+            Self::is_hung_up(self)
+        }
+
         fn set_referenced(&self, is_referenced: bool) {
             $crate::node::net::connection::set_referenced(self, is_referenced);
         }
@@ -133,15 +139,6 @@ pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
     } else {
         handle.unref();
     }
-}
-
-/// Reads once. Returns `None` if the connection was destroyed.
-pub(super) async fn read(slot: &Slot, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-    poll_fn(|cx| match &*slot.borrow() {
-        Some(connection) => connection.poll_read(cx, buffer).map(Some),
-        None => Poll::Ready(None),
-    })
-    .await
 }
 
 /// Writes all bytes.

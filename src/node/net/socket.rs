@@ -7,6 +7,7 @@
 //! ```
 
 mod options;
+mod reading;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
@@ -16,7 +17,8 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::options::SocketOptions;
-use super::super::callback_futures::{call_user, in_callbacks};
+use self::reading::Reading;
+use super::super::callback_futures::in_callbacks;
 use super::super::context::Node;
 use super::super::delay::Delay;
 use super::super::error::Error;
@@ -38,9 +40,6 @@ pub const READY: Event<()> = Event::new("ready");
 
 /// The socket was idle for the time set by [`Socket::set_timeout`]. JavaScript: `'timeout'`.
 pub const TIMEOUT: Event<()> = Event::new("timeout");
-
-/// The size of the read buffer.
-const READ_SIZE: usize = 64 * 1024;
 
 /// Creates a socket and connects it. JavaScript: `net.connect(port, host)`.
 ///
@@ -142,7 +141,7 @@ pub struct Socket {
 struct Inner {
     slot: Slot,
     connecting: Cell<bool>,
-    reading: Cell<bool>,
+    reading: Reading,
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
     had_error: Cell<bool>,
@@ -430,48 +429,6 @@ impl Inner {
         emitter.once(CONNECT, move |()| f());
     }
 
-    /// Reads until the stream is full, one chunk a turn unless the kernel holds more than the
-    /// buffer takes.
-    fn start_reading(self: &Rc<Self>, readable: &Readable<Vec<u8>>) {
-        if self.reading.replace(true) {
-            return;
-        }
-        let (inner, readable) = (self.clone(), readable.clone());
-        in_callbacks(async move {
-            let mut buffer = vec![0; READ_SIZE];
-            loop {
-                // Data that has already arrived is delivered in the next poll phase, in a callback
-                // of its own.
-                let is_readable = inner.slot.borrow().as_ref().map(|io| io.is_readable());
-                if is_readable == Some(true) {
-                    phase::poll().await;
-                }
-                let read = connection::read(&inner.slot, &mut buffer).await;
-                inner.is_active();
-                match read {
-                    None => return,
-                    Some(Ok(0)) => {
-                        inner.reading.set(false);
-                        readable.push_end();
-                        readable.read_size(0);
-                        return;
-                    }
-                    Some(Ok(size)) => {
-                        // A panic of a listener does not stop the read loop.
-                        let push = || readable.push(buffer[..size].to_vec());
-                        if call_user(push) == Some(false) {
-                            inner.reading.set(false);
-                            return;
-                        }
-                    }
-                    Some(Err(error)) => {
-                        return readable.destroy(Some(Error::of_call(error, "read")));
-                    }
-                }
-            }
-        });
-    }
-
     fn duplex(&self) -> Option<Duplex<Vec<u8>, Vec<u8>>> {
         self.duplex.get().and_then(WeakDuplex::upgrade)
     }
@@ -563,6 +520,7 @@ impl Inner {
 
     fn destroy(self: &Rc<Self>, error: Option<Error>, done: Done) {
         let (duplex, connection) = (self.duplex(), self.slot.take());
+        self.reading.end();
         let was_connecting = self.connecting.replace(false);
         let had_handle = connection.is_some() || was_connecting;
         self.had_error.set(error.is_some() && had_handle);
@@ -597,6 +555,14 @@ impl Default for Socket {
 impl Emitter for Socket {
     fn emitter(&self) -> &EventEmitter {
         self.duplex.emitter()
+    }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let (duplex, inner) = (self.duplex.downgrade(), Rc::downgrade(&self.inner));
+        Box::new(move || {
+            let (duplex, inner) = (duplex.upgrade()?, inner.upgrade()?);
+            Some(Self { duplex, inner })
+        })
     }
 }
 

@@ -17,10 +17,15 @@ use super::base::{Done, destroyed};
 use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
+use crate::phase;
 use crate::task::{next_tick, queue_microtask};
 
 /// The size of the buffer of one read from a reader.
 const READ_SIZE: usize = 64 * 1024;
+
+/// How often a reader that always has more data is read in one phase: as often as libuv reads a
+/// stream.
+const READS_PER_PHASE: usize = 32;
 
 impl<T: 'static> Readable<T> {
     /// Creates a stream of the items of an iterator, in object mode. JavaScript:
@@ -102,11 +107,13 @@ impl Readable<Vec<u8>> {
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
         let reader = Given::new(reader);
         let destroyed = reader.clone();
+        let in_a_row = Rc::new(Cell::new(0));
         Self::bytes()
             .read(move |readable, _| {
                 let (reader, readable) = (reader.clone(), readable.clone());
+                let in_a_row = in_a_row.clone();
                 in_callbacks(async move {
-                    match read(&reader).await {
+                    match read(&reader, &in_a_row).await {
                         _ if readable.destroyed() => {}
                         Ok(chunk) if chunk.is_empty() => readable.push_end(),
                         Ok(chunk) => drop(readable.push(chunk)),
@@ -207,12 +214,21 @@ impl<I> Drop for Lent<'_, I> {
     }
 }
 
-/// Reads one chunk; an empty chunk is EOF.
-async fn read<R: AsyncRead>(reader: &Given<R>) -> io::Result<Vec<u8>> {
+/// Reads one chunk; an empty chunk is EOF. `in_a_row` counts the reads since one had to wait.
+async fn read<R: AsyncRead>(reader: &Given<R>, in_a_row: &Cell<usize>) -> io::Result<Vec<u8>> {
+    if in_a_row.get() == READS_PER_PHASE {
+        in_a_row.set(0);
+        phase::poll().await;
+    }
+    in_a_row.set(in_a_row.get() + 1);
     let mut chunk = vec![0; READ_SIZE];
     let size = poll_fn(|cx| {
         let chunk = &mut chunk;
-        reader.poll(cx, || Ok(0), |reader, cx| reader.poll_read(cx, chunk))
+        let read = reader.poll(cx, || Ok(0), |reader, cx| reader.poll_read(cx, chunk));
+        if read.is_pending() {
+            in_a_row.set(0);
+        }
+        read
     })
     .await?;
     chunk.truncate(size);
