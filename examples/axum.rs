@@ -1,9 +1,9 @@
-//! An axum router over hyper's HTTP/1, on the loop and without a tokio runtime; beside it a service
-//! whose state is an `Rc`.
+//! An axum router on hyper's HTTP/1, without a tokio runtime, and a service whose state is an `Rc`.
 //!
 //! ```text
-//! cargo run --release --example axum                   # asks itself, then exits
-//! cargo run --release --example axum -- 127.0.0.1:8080       # until ctrl-c; try `curl http://127.0.0.1:8080/add/1/2`
+//! cargo run --release --example axum                      # sends itself requests, then exits
+//! cargo run --release --example axum -- 127.0.0.1:8080    # serves until ctrl-c
+//! curl http://127.0.0.1:8080/add/1/2
 //! ```
 
 use std::cell::Cell;
@@ -54,7 +54,7 @@ pub(crate) async fn serve(listener: TcpListener) -> io::Result<()> {
         let (router, requests) = (router.clone(), requests.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             requests.set(requests.get() + 1);
-            // axum's handlers must be `Send`; what needs the `Rc` is answered here.
+            // axum's handlers must be `Send`, so the route that needs the `Rc` is answered here.
             let local = (request.uri().path() == "/requests").then(|| requests.get());
             let answer = router.clone().call(request.map(Body::new));
             async move {

@@ -1,9 +1,9 @@
-//! A chat server: every line goes to all others. A slow client does not stall the rest: what it
-//! cannot take is kept for it up to a limit, then it is dropped.
+//! A chat server: every line is sent to all other clients. A slow client does not delay the rest:
+//! its lines are queued up to a limit, then the client is disconnected.
 //!
 //! ```text
-//! cargo run --release --example chat                   # three clients of its own, then exits
-//! cargo run --release --example chat -- 127.0.0.1:7001       # until ctrl-c; try `nc 127.0.0.1 7001`
+//! cargo run --release --example chat                      # three clients of its own, then exits
+//! cargo run --release --example chat -- 127.0.0.1:7001    # until ctrl-c; try `nc 127.0.0.1 7001`
 //! ```
 
 use std::cell::RefCell;
@@ -17,10 +17,10 @@ use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;
 use phaseloop::stream::StreamExt;
 
-/// How many lines wait for a client at most.
+/// The most lines that are queued for a client.
 const WAITING: usize = 1000;
 
-/// The clients, by number, with what is on its way to each. `Rc`: everything runs on one thread.
+/// The clients by number, each with its queue. An `Rc` suffices: all tasks run on one thread.
 type Room = Rc<RefCell<HashMap<usize, mpsc::Sender<Rc<str>>>>>;
 
 fn main() -> io::Result<()> {
@@ -63,7 +63,7 @@ async fn client(number: usize, stream: TcpStream, room: Room) {
     while let Some(Ok(line)) = input.next().await {
         broadcast(&room, number, &format!("{number}: {line}\n"));
     }
-    // The sender goes, the writer finishes what waits, the connection closes.
+    // The sender is dropped: the writer sends the queued lines, then the connection is closed.
     room.borrow_mut().remove(&number);
     drop(writer.await);
 }
@@ -71,7 +71,7 @@ async fn client(number: usize, stream: TcpStream, room: Room) {
 fn broadcast(room: &Room, from: usize, line: &str) {
     let line: Rc<str> = line.into();
     room.borrow_mut().retain(|&number, sender| {
-        // One that has not taken a thousand lines is too slow, or gone.
+        // A client with a full queue is too slow, or gone: it is disconnected.
         number == from || sender.try_send(line.clone()).is_ok()
     });
 }
@@ -80,7 +80,7 @@ async fn demo(address: std::net::SocketAddr) -> io::Result<()> {
     let mut clients = Vec::new();
     for _ in 0..3 {
         clients.push(TcpStream::connect(address).await?);
-        // Numbers are given in the order of accepting.
+        // Clients are numbered in the order in which they are accepted.
         phaseloop::task::yield_now_immediate().await;
     }
     let mut first = &clients[0];

@@ -1,10 +1,10 @@
-//! One address, several processes, as Node's cluster has it: the parent accepts and hands each
-//! connection to the next worker, over the channel that the worker was started with. A worker ends
-//! when its channel does.
+//! One address, several processes, as in Node's cluster: the parent accepts, and passes each
+//! connection to the next worker over its channel. A worker exits when its channel is closed.
 //!
 //! ```text
-//! cargo run --release --example cluster  # plays its own clients, then exits
-//! cargo run --release --example cluster -- 127.0.0.1:7000    # serves until ctrl-c; try `nc 127.0.0.1 7000`
+//! cargo run --release --example cluster                      # clients of its own, then exits
+//! cargo run --release --example cluster -- 127.0.0.1:7000    # until ctrl-c
+//! nc 127.0.0.1 7000
 //! ```
 
 #[cfg(unix)]
@@ -21,7 +21,7 @@ mod cluster {
 
     const WORKERS: usize = 3;
 
-    /// A worker: serves what comes over the channel.
+    /// A worker: serves the connections that it receives over the channel.
     pub(crate) async fn work(channel: Channel) -> io::Result<()> {
         while let Some(mut message) = channel.recv().await? {
             let descriptor = message.descriptors.pop().expect("a connection came along");
@@ -36,7 +36,7 @@ mod cluster {
         stream.write_all(text.as_bytes()).await
     }
 
-    /// The parent: starts the workers, accepts, hands on.
+    /// The parent: starts the workers, accepts, passes the connections on.
     pub(crate) async fn lead(address: Option<String>) -> io::Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
         command.channel(true).kill_on_drop(true);
@@ -102,5 +102,5 @@ fn main() -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("Child processes are for Unix, for now.");
+    println!("Child processes are supported on Unix only.");
 }

@@ -1,13 +1,15 @@
-//! Runs Node's programs here, and compares.
+//! Runs ports of Node programs and compares their output with Node's.
 //!
 //! ```text
-//! cargo run --release --example conformance                   what `cargo test` compares, in short
-//! cargo run --release --example conformance -- golden FILE    recorded random programs, on the virtual clock
-//! cargo run --release --example conformance -- run FILE       one random program, on the real clock: its trace
-//! cargo run --release --example conformance -- port NAME      the port of a hand-written program, on the real clock
-//! cargo run --release --example conformance -- ports          the names of all ports
-//! cargo run --release --example conformance -- fuzz COUNT     fresh random programs, on Node and here (needs Node 20)
-//! cargo run --release --example conformance -- throughput     operations a second, on Node and here
+//! cargo run --release --example conformance -- ARGUMENTS
+//!
+//! (none)         the comparison of `cargo test`, in short
+//! golden FILE    recorded random programs, on the virtual clock
+//! run FILE       one random program, on the real clock; prints its trace
+//! port NAME      the port of a hand-written program, on the real clock
+//! ports          the names of all ports
+//! fuzz COUNT     new random programs, on Node and here (needs Node 20)
+//! throughput     operations per second, on Node and here
 //! ```
 //!
 //! The format of random programs is in `tests/conformance/fuzz/FORMAT.md`.
@@ -61,10 +63,10 @@ mod commands {
         "/tests/conformance/fuzz/golden.jsonl"
     );
 
-    /// How many thousand operations of each kind `throughput` measures at once.
+    /// Thousands of operations of each kind that `throughput` measures at once.
     const BATCHES: u32 = 100;
 
-    /// The exit status for a command that cannot be carried out.
+    /// The exit status of a command that fails.
     const USAGE: u8 = 64;
 
     pub(crate) fn main() -> ExitCode {
@@ -103,7 +105,7 @@ mod commands {
         Ok(report(&golden::compare(&read(file)?)))
     }
 
-    /// Prints every difference and the sum.
+    /// Prints every difference and the totals.
     fn report(comparison: &golden::Comparison) -> ExitCode {
         for fault in &comparison.faults {
             println!("{fault}");
@@ -130,7 +132,7 @@ mod commands {
             .ok_or_else(|| format!("there is no port `{name}`; `ports` lists them"))?;
         support::print_tokens();
         let (_, code) = support::run((port.main)(), Clock::Real);
-        // As the system does: the low eight bits.
+        // The OS keeps the low eight bits of an exit code.
         Ok(ExitCode::from(code as u8))
     }
 

@@ -1,9 +1,10 @@
-//! An echo server with a graceful shutdown: at SIGINT or SIGTERM it stops accepting, gives open
+//! An echo server with a graceful shutdown: after SIGINT or SIGTERM it stops accepting, gives open
 //! connections a second to finish, and closes the rest.
 //!
 //! ```text
-//! cargo run --release --example ctrl_c                      # plays its own user, then exits
-//! cargo run --release --example ctrl_c -- 127.0.0.1:7000    # serves until ctrl-c; try `nc 127.0.0.1 7000`
+//! cargo run --release --example ctrl_c                      # a client of its own, then exits
+//! cargo run --release --example ctrl_c -- 127.0.0.1:7000    # until ctrl-c
+//! nc 127.0.0.1 7000
 //! ```
 
 #[cfg(unix)]
@@ -23,7 +24,7 @@ mod server {
     const DRAIN: Duration = Duration::from_secs(1);
 
     pub(crate) async fn run(address: Option<String>) -> io::Result<()> {
-        // From here on the signals do not end the program.
+        // From here on the signals do not terminate the program.
         let signals = Signals::new([SignalKind::INT, SignalKind::TERM])?;
         match address {
             Some(address) => serve(TcpListener::bind(address).await?, signals).await,
@@ -40,7 +41,7 @@ mod server {
         println!("listening on {}", listener.local_addr()?);
         let mut connections = JoinSet::new();
         loop {
-            // Results of connections that have ended meanwhile: a set keeps each until it is taken.
+            // Take the results of finished connections: the set keeps each until it is taken.
             while let Some(Some(_)) = connections.join_next().now_or_never() {}
             select! {
                 accepted = listener.accept().fuse() => match accepted {
@@ -56,19 +57,19 @@ mod server {
             }
         }
         drop(listener);
-        // No listener is left from here on: a second ctrl-c ends the program at once.
+        // The listener is dropped: a second ctrl-c terminates the program at once.
         drop(signals);
         let drained = timeout(DRAIN, async {
             while connections.join_next().await.is_some() {}
         });
         match drained.await {
             Ok(()) => println!("all connections have finished"),
-            Err(_) => println!("{} connections are cut", connections.len()),
+            Err(_) => println!("{} connections are closed", connections.len()),
         }
         Ok(())
     }
 
-    /// Talks, has the server interrupted, and talks on: what is open is served to its end.
+    /// Sends a line, raises SIGINT, and sends another: open connections are served to the end.
     async fn user(mut stream: TcpStream) -> io::Result<()> {
         let mut answer = [0; 5];
         stream.write_all(b"hello").await?;
@@ -89,5 +90,5 @@ fn main() -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("This system has no signals.");
+    println!("This platform has no signals.");
 }

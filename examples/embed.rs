@@ -1,5 +1,5 @@
-//! The loop inside another loop: a plain `poll(2)` loop waits on the descriptor of the event loop,
-//! for as long as its next timeout says, and runs one turn when it is ready.
+//! The event loop inside a foreign loop: a plain `poll(2)` loop waits on the descriptor of the
+//! event loop, for at most its next timeout, and runs one turn when it is ready.
 //!
 //! ```text
 //! cargo run --release --example embed
@@ -45,5 +45,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("This example waits with poll(2), which this system does not have.");
+    println!("This example needs poll(2), which this platform does not have.");
 }

@@ -1,11 +1,11 @@
-//! Copies a file, with a progress line where a terminal shows it.
+//! Copies a file, and prints the progress if standard error is a terminal.
 //!
 //! ```text
 //! cargo run --release --example fs_copy -- FROM TO
 //! ```
 //!
-//! Without arguments it makes a file, copies it, compares the two and removes them. (To copy a file
-//! and nothing else, there is `fs::copy`: one job, in the kernel.)
+//! Without arguments it creates a file, copies it, compares the two and removes them. To copy a
+//! file without a progress line, use `fs::copy`: one job, in the kernel.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -47,7 +47,7 @@ async fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
     let mut progress = Progress::new(metadata.len());
     loop {
-        // The file's own buffer: the next piece is read while this one is written.
+        // `File` reads ahead: the next piece is read while this one is written.
         let piece = source.fill_buf().await?;
         if piece.is_empty() {
             break;
@@ -57,7 +57,7 @@ async fn copy(from: &Path, to: &Path) -> io::Result<()> {
         source.consume_unpin(length);
         progress.add(length)?;
     }
-    // What could not be written is known here at the latest.
+    // A failed write is reported here at the latest.
     target.close().await?;
     progress.end()
 }

@@ -1,9 +1,10 @@
-//! A tiny HTTP server without any dependency, in the style of Node's first example: one callback a
+//! A tiny HTTP server without a dependency, in the style of Node's first example: one callback per
 //! request.
 //!
 //! ```text
-//! cargo run --release --example http                   # asks itself once, then exits
-//! cargo run --release --example http -- 127.0.0.1:8080       # until ctrl-c; try `curl http://127.0.0.1:8080/`
+//! cargo run --release --example http                      # sends itself a request, then exits
+//! cargo run --release --example http -- 127.0.0.1:8080    # serves until ctrl-c
+//! curl http://127.0.0.1:8080/
 //! ```
 
 use std::cell::Cell;
@@ -85,8 +86,8 @@ async fn connection(stream: &TcpStream, handler: &dyn Fn(&Request) -> String) ->
     }
 }
 
-/// The next request and whether another one may follow; `None` at the end. Requests with a body are
-/// not for this example.
+/// Reads the next request, and whether another one may follow; `None` at EOF. Requests with a body
+/// are not supported.
 async fn read_request(input: &mut BufReader<&TcpStream>) -> io::Result<Option<(Request, bool)>> {
     let mut line = String::new();
     if input.read_line(&mut line).await? == 0 {

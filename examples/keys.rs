@@ -1,5 +1,5 @@
-//! A terminal key by key: prints what each sends, and the window's size whenever it changes. `q` or
-//! ctrl-c ends it.
+//! Raw terminal input: prints the bytes of each key, and the size of the window whenever it
+//! changes. `q` or ctrl-c exits.
 //!
 //! ```text
 //! cargo run --example keys --features tty
@@ -12,7 +12,7 @@ fn main() -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("terminals are for Unix");
+    println!("Terminals are supported on Unix only.");
 }
 
 #[cfg(unix)]
@@ -37,7 +37,7 @@ mod unix {
         output.write_all(b"press keys; q ends\n").await?;
         let mut buffer = [0; 32];
         loop {
-            // Both are cancel safe: what the one that loses would have returned comes next time.
+            // Both are cancel safe: the future that loses the race loses no data.
             let resize = std::pin::pin!(resizes.recv());
             let line = match select(input.read(&mut buffer), resize).await {
                 Either::Left((count, _)) => match &buffer[..count?] {
@@ -52,7 +52,7 @@ mod unix {
             };
             output.write_all(line.as_bytes()).await?;
         }
-        // Dropped here, `tty` puts the terminal back as it was; so would a panic, or an exit.
+        // Dropping `tty` restores the terminal; so would a panic, or an exit.
         output.write_all(b"bye\n").await
     }
 }

@@ -1,12 +1,12 @@
-//! A Node program and its port: a store of keys and values behind a TCP port, a client, a file,
-//! timers and events. The JavaScript stands above what it became; both print the same lines.
+//! A Node program and its port: a key-value store behind a TCP port, a client, a file, timers and
+//! events. Each piece of JavaScript is above its port; both programs print the same lines.
 //!
 //! ```text
 //! cargo run --release --example node_port
 //! ```
 //!
-//! What changes: closures own what they use (clones of what JavaScript shares), events are
-//! constants with a type, and errors are values.
+//! The differences: closures own clones of the objects that JavaScript shares, events are typed
+//! constants, and errors are values.
 
 #[cfg(unix)]
 fn main() -> phaseloop::node::Exit<()> {
@@ -67,7 +67,7 @@ mod program {
                 _ => {
                     let mut values = self.values.borrow_mut();
                     values.insert(key.to_owned(), value.to_owned());
-                    // Before the listeners, who read them.
+                    // The listeners borrow the values, so the borrow ends here.
                     drop(values);
                     self.emit(CHANGE, key);
                     Some("ok".to_owned())
@@ -172,7 +172,7 @@ mod program {
         println!("set: {}", ask(&socket, "set color blue").await?);
         println!("get: {}", ask(&socket, "get color").await?);
         println!("get: {}", ask(&socket, "get size").await?);
-        // Any future can be given up by a signal.
+        // A signal can abort any future.
         let answer = AbortSignal::timeout(50).guard(ask(&socket, "wait"));
         if let Err(error) = answer.await {
             println!("wait: {}", error.name());

@@ -1,5 +1,4 @@
-//! Hooks and awaited phases: a task that visits every phase of three turns, beside hooks that count
-//! them.
+//! Hooks and awaited phases: a task awaits every phase of three turns, while hooks count the turns.
 //!
 //! ```text
 //! cargo run --release --example phases
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut event_loop = EventLoop::new()?;
     let handle = event_loop.handle();
 
-    // Unref'd: they watch the loop without keeping it alive.
+    // The hooks are unref'd: they do not keep the loop alive.
     let turn = Rc::new(Cell::new(0));
     let prepare = Prepare::new(&handle);
     prepare.unref();

@@ -1,5 +1,5 @@
 //! Runs a program, prints its output line by line with the time since its start, and exits with its
-//! code.
+//! exit code.
 //!
 //! ```text
 //! cargo run --release --example run_child                     # a program of its own
@@ -46,12 +46,12 @@ fn main() -> std::io::Result<()> {
         join(print('|', stdout, start), print('!', stderr, start)).await;
         child.wait().await
     })?;
-    // As a shell has it: a signal is 128 and its number.
+    // The convention of shells: 128 plus the number of the signal.
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     std::process::exit(code.unwrap_or(1));
 }
 
 #[cfg(not(unix))]
 fn main() {
-    println!("Child processes are for Unix, for now.");
+    println!("Child processes are supported on Unix only.");
 }

@@ -1,13 +1,13 @@
-//! `tail -f`: prints what is appended to a file, also after it was truncated or replaced by another
-//! one.
+//! `tail -f`: prints the bytes that are appended to a file, also after it was truncated or
+//! replaced.
 //!
 //! ```text
 //! cargo run --release --example tail /var/log/syslog    # until ctrl-c
-//! cargo run --release --example tail                    # a file of its own, with everything that can happen to it
+//! cargo run --release --example tail                    # a demo with a file of its own
 //! ```
 //!
-//! What is watched is the directory: a watch on the file itself would go with the file when logs
-//! are rotated.
+//! It watches the directory: a watch on the file itself would follow the old file when logs are
+//! rotated.
 
 use std::io::{self, ErrorKind, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -26,13 +26,13 @@ fn main() -> io::Result<()> {
         let path = directory.join("log");
         fs::write(&path, "written before\n").await?;
         let writer = phaseloop::spawn(write_log(directory));
-        // Ends with the directory.
+        // Returns when the directory is removed.
         tail(&path).await?;
         writer.await.expect("the writer does not panic")
     })
 }
 
-/// Prints what is appended to the file from now on, until its directory is gone.
+/// Prints appended bytes from now on, until the directory is removed.
 async fn tail(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -43,7 +43,7 @@ async fn tail(path: &Path) -> io::Result<()> {
     log.position = log.length().await?;
     while let Some(event) = watcher.recv().await {
         match event.kind {
-            // Some events are lost: look at everything.
+            // Events were lost: check everything.
             WatchKind::Overflow => log.reopen().await?,
             _ if event.name() != path.file_name() => {}
             WatchKind::Modified => log.print_new().await?,
@@ -80,7 +80,7 @@ impl Log {
         }
     }
 
-    /// Prints what has come since the last time.
+    /// Prints the bytes appended since the last call.
     async fn print_new(&mut self) -> io::Result<()> {
         if self.length().await? < self.position {
             eprintln!("(truncated)");
@@ -96,19 +96,19 @@ impl Log {
         io::stdout().write_all(&text)
     }
 
-    /// Prints what is left of a file that was removed, and lets it go.
+    /// Prints the rest of a removed file, and closes it.
     async fn close(&mut self) -> io::Result<()> {
         self.print_new().await?;
         self.file = None;
         Ok(())
     }
 
-    /// Another file has the name: prints what is left of the old one, then the new one.
+    /// Another file has the name: prints the rest of the old file, then the new one.
     async fn reopen(&mut self) -> io::Result<()> {
         self.print_new().await?;
         match Self::open(self.path.clone()).await {
             Ok(log) => *self = log,
-            // Gone again.
+            // The new file is removed already.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -117,7 +117,7 @@ impl Log {
     }
 }
 
-/// What a program and a log rotator do to a log file.
+/// Changes the file as a program and a log rotator do.
 async fn write_log(directory: PathBuf) -> io::Result<()> {
     let path = directory.join("log");
     let pause = || sleep(Duration::from_millis(20));

@@ -1,8 +1,9 @@
-//! A TCP echo server, and a client that tries it out.
+//! A TCP echo server, and a client for it.
 //!
 //! ```text
-//! cargo run --release --example tcp_echo               # serves itself, then exits
-//! cargo run --release --example tcp_echo -- 127.0.0.1:7000   # until ctrl-c; try `nc 127.0.0.1 7000`
+//! cargo run --release --example tcp_echo                      # a client of its own, then exits
+//! cargo run --release --example tcp_echo -- 127.0.0.1:7000    # until ctrl-c
+//! nc 127.0.0.1 7000
 //! ```
 
 use std::io;
@@ -33,7 +34,7 @@ async fn serve(listener: TcpListener) -> io::Result<()> {
                 }
             })
             .detach(),
-            // Out of descriptors, or a connection that went away: the listener goes on.
+            // No descriptor is left, or the connection was reset: the listener stays usable.
             Err(error) => eprintln!("accept: {error}"),
         }
     }

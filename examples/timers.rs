@@ -1,4 +1,4 @@
-//! Sleeps, deadlines, intervals and timer handles, and the two clocks they count by.
+//! Sleeps, deadlines, intervals and timer handles, and their two clocks.
 //!
 //! ```text
 //! cargo run --release --example timers
@@ -16,7 +16,7 @@ fn main() {
         let start = Instant::now();
         let at = move || format!("{:>3} ms", start.elapsed().as_millis());
 
-        // Sleeps wait in one heap: deadline first, then the order in which they were started.
+        // Sleeps fire by deadline; equal deadlines fire in the order of their start.
         let naps = [30, 10, 20].map(|ms| {
             spawn(async move {
                 time::sleep(ms * MS).await;
@@ -31,17 +31,17 @@ fn main() {
         let late = time::timeout(5 * MS, std::future::pending::<()>()).await;
         println!("{}  timeout: {late:?}", at());
 
-        // An interval that loses what it misses, but stays on its grid.
+        // This interval skips missed ticks and keeps its schedule.
         let mut interval = time::interval(10 * MS);
         interval.set_missed_ticks(MissedTicks::Skip);
         for _ in 0..3 {
             interval.tick().await;
             println!("{}  tick", at());
-            std::thread::sleep(25 * MS); // A busy program misses ticks.
+            std::thread::sleep(25 * MS); // A blocked loop misses ticks.
         }
 
-        // A timer handle counts from the loop's cached time, as libuv's does: what a callback takes
-        // before it starts the timer is part of the timeout.
+        // A timer handle counts from the loop's cached time, as in libuv: the time that a callback
+        // takes before it starts the timer is part of the timeout.
         let handle = LoopHandle::current();
         phaseloop::phase::check().await;
         std::thread::sleep(20 * MS);
@@ -53,7 +53,7 @@ fn main() {
         time::sleep(10 * MS).await;
         println!("{}  the sleep of 10 ms took 10 ms", at());
 
-        // Beyond the range of the clock is never, not a panic.
+        // A deadline beyond the range of the clock is never reached; it does not panic.
         let forever = time::timeout(MS, time::sleep(Duration::MAX)).await;
         println!("{}  sleeping for ever: {forever:?}", at());
     });

@@ -1,4 +1,4 @@
-//! A tour of the loop in a few seconds: every line is printed from where it says it is, in the
+//! A tour of the loop in a few seconds: every line names the phase or lane that prints it, in the
 //! order that the loop guarantees.
 //!
 //! ```text
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tasks_and_phases();
     other_threads();
     why_alive()?;
-    println!("\nThat was it: nothing is left on the loop, so the program ends.");
+    println!("\nNothing is left on the loop, so the program ends.");
     Ok(())
 }
 
@@ -62,8 +62,8 @@ fn one_turn() -> Result<(), Box<dyn std::error::Error>> {
     let prepare = Rc::new(Prepare::new(&handle));
     let check = Rc::new(Check::new(&handle));
     idle.start(|_| println!("  idle      keeps the loop from sleeping"))?;
-    prepare.start(|_| println!("  prepare   the last look before the wait"))?;
-    check.start(|_| println!("  check     the first look after the wait"))?;
+    prepare.start(|_| println!("  prepare   right before the wait"))?;
+    check.start(|_| println!("  check     right after the wait"))?;
 
     let timer = Timer::new(&handle);
     let hooks = (idle.clone(), prepare.clone(), check.clone());
@@ -121,7 +121,7 @@ fn other_threads() {
     title("Wakes from other threads arrive in the poll phase");
     phaseloop::block_on(async {
         let remote = LoopHandle::current().remote();
-        let local = Rc::new("an Rc made on the loop's thread");
+        let local = Rc::new("an Rc created on the loop's thread");
         println!("  the loop thread has {local}");
         let worker = thread::spawn(move || {
             let task = remote.spawn(|| async {
@@ -142,7 +142,7 @@ fn other_threads() {
 }
 
 fn why_alive() -> Result<(), Box<dyn std::error::Error>> {
-    title("Why is it alive? Ask it");
+    title("What keeps the loop alive");
     let mut event_loop = EventLoop::new()?;
     let handle = event_loop.handle();
     let timer = Timer::new(&handle);
@@ -153,7 +153,7 @@ fn why_alive() -> Result<(), Box<dyn std::error::Error>> {
         println!("  kept alive by {count} × {kind}");
     }
     for info in handle.handles() {
-        println!("  {} made at {}", info.kind, info.created_at);
+        println!("  {} created at {}", info.kind, info.created_at);
     }
     event_loop.run(RunMode::Default)?;
     timer.unref();

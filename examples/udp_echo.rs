@@ -1,4 +1,4 @@
-//! A UDP echo that receives and answers in batches, and a client that tries it out.
+//! A UDP echo server that receives and sends in batches, and a client for it.
 //!
 //! ```text
 //! cargo run --release --example udp_echo
@@ -34,7 +34,7 @@ async fn echo(socket: UdpSocket) -> io::Result<()> {
     let mut batch = Batch::new(32, 1500);
     loop {
         socket.recv_batch(&mut batch).await?;
-        // Each datagram has the address of its sender: the batch goes back as it is.
+        // Each datagram has the address of its sender: the batch can be sent back unchanged.
         while let Err(error) = socket.send_batch(&mut batch).await {
             eprintln!("could not answer {:?}: {error}", batch.failed());
         }

@@ -1,4 +1,4 @@
-//! Unix sockets: a pair of them, and an open listener that travels from one to the other.
+//! Unix sockets: a pair, and an open listener that is passed from one end to the other.
 //!
 //! ```text
 //! cargo run --release --example unix_pair
@@ -16,7 +16,7 @@ fn main() -> std::io::Result<()> {
         let (parent, worker) = UnixStream::pair()?;
         println!("the peer is {:?}", parent.peer_credentials()?);
 
-        // The parent opens a listener and gives it away.
+        // The parent opens a listener and passes it on.
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         parent
@@ -24,12 +24,12 @@ fn main() -> std::io::Result<()> {
             .await?;
         drop(listener);
 
-        // The worker, which could be another process, gets it and serves.
+        // The worker, which could be another process, receives the listener and serves.
         let serving = phaseloop::spawn(async move {
             let (mut order, mut descriptors) = ([0; 32], Vec::new());
             let length = worker.recv_with(&mut order, &mut descriptors).await?;
             println!(
-                "the worker was told {:?}",
+                "the worker received {:?}",
                 String::from_utf8_lossy(&order[..length])
             );
             let descriptor = descriptors.pop().expect("a listener came along");
@@ -48,5 +48,5 @@ fn main() -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn main() {
-    println!("This system has no Unix sockets.");
+    println!("This platform has no Unix sockets.");
 }

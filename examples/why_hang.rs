@@ -1,8 +1,8 @@
-//! Why does it hang? Why did it exit? A program that does both, and says why.
+//! Why does it hang? Why did it exit? A program that does both, and prints the reasons.
 //!
 //! ```text
-//! cargo run --example why_hang            # hangs, is asked by a signal and by a thread, and exits
-//! cargo run --example why_hang -- wait    # hangs until ctrl-c; ask it with `kill -USR1` and its number
+//! cargo run --example why_hang            # hangs, prints two reports, and exits
+//! cargo run --example why_hang -- wait    # hangs until ctrl-c; `kill -USR1 PID` prints a report
 //! ```
 
 use std::io;
@@ -50,7 +50,7 @@ fn report_on_signal() -> io::Result<()> {
     use phaseloop::signal::{SignalKind, Signals};
 
     let mut signals = Signals::new([SignalKind::USR1])?;
-    // The program ends without regard to this.
+    // The listener does not keep the program running.
     signals.unref();
     let report = async move {
         while signals.recv().await.is_some() {
@@ -66,14 +66,14 @@ fn report_on_signal() -> io::Result<()> {
     Ok(())
 }
 
-/// What a thread does that watches over the loop.
+/// Requests a report by a signal and by a remote call, on a thread of its own.
 fn watch(remote: Remote, enough: oneshot::Sender<()>) {
     std::thread::sleep(Duration::from_millis(100));
     #[cfg(unix)]
     signal_hook::low_level::raise(signal_hook::consts::SIGUSR1).expect("the signal is caught");
     std::thread::sleep(Duration::from_millis(100));
     let ask = || eprintln!("another thread:\n{}", LoopHandle::current().report());
-    // Refused: the loop has ended by itself.
+    // An error means that the loop has ended already.
     let _ = remote.call(ask);
     let _ = enough.send(());
 }
@@ -94,7 +94,7 @@ fn main() -> io::Result<()> {
         Ok::<_, io::Error>(())
     })?;
 
-    // `run` ends when nothing is left that could happen; `block_on` would wait for ever.
+    // `run` returns when nothing on the loop can wake the future; `block_on` would wait for ever.
     let (_never, order) = oneshot::channel::<()>();
     let ended = phaseloop::run(order);
     println!("{}", ended.expect_err("no order comes"));

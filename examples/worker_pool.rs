@@ -1,4 +1,4 @@
-//! Jobs that compute run on the thread pool, while the loop keeps its timers on time.
+//! CPU-bound jobs run on the thread pool, while the timers of the loop stay on time.
 //!
 //! ```text
 //! cargo run --release --example worker_pool
@@ -16,8 +16,7 @@ const NUMBERS_PER_JOB: u32 = 100_000;
 const PERIOD: Duration = Duration::from_millis(2);
 
 fn main() -> std::io::Result<()> {
-    // A thread for each core but the loop's own. Without a pool of its own, the loop would use that
-    // of the process.
+    // A thread for each core but the loop's own. By default a loop uses the pool of the process.
     let cores = std::thread::available_parallelism()?.get();
     let pool = PoolBuilder::new().threads(cores - 1).build();
     let mut event_loop = Builder::new().pool(pool.clone()).build()?;
@@ -51,7 +50,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// How late a timer was.
+/// The delay of a timer.
 #[derive(Default)]
 struct Lateness {
     ticks: Cell<u32>,
