@@ -1,6 +1,8 @@
-//! `EventEmitter`: listeners that are called by name, in order, at once.
+//! Node's `EventEmitter`: listeners that are called synchronously, in order, by the name of an
+//! event.
 //!
-//! An event is a constant of type [`Event`], which holds its name and says what its listeners are given:
+//! An event is a constant of type [`Event`]. It holds the name and the type of the argument of its
+//! listeners:
 //!
 //! ```
 //! use phaseloop::node::events::{Event, EventEmitter};
@@ -14,20 +16,26 @@
 //!
 //! | Node | here |
 //! |---|---|
-//! | `on`, `once`, `prependListener`, `prependOnceListener` | [`on`](EventEmitter::on), [`once`](EventEmitter::once), [`prepend`](EventEmitter::prepend), [`prepend_once`](EventEmitter::prepend_once) |
-//! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] that `on` has returned: closures have no identity |
-//! | `on(name, function () { this… })` | [`on_this`](Emitter::on_this), whose listener can also take itself off |
+//! | `on`, `once` | [`on`](EventEmitter::on), [`once`](EventEmitter::once) |
+//! | `prependListener` | [`prepend`](EventEmitter::prepend) |
+//! | `prependOnceListener` | [`prepend_once`](EventEmitter::prepend_once) |
+//! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] of `on` |
+//! | `on(name, function () { this… })` | [`on_this`](Emitter::on_this) |
 //! | `class X extends EventEmitter` | [`Emitter`] |
-//! | `emit(name, a, b)` | [`emit`](EventEmitter::emit): several arguments are a tuple or a struct |
-//! | `'error'` without a listener throws | `emit` [throws](super::throw) that error, [`try_emit`](EventEmitter::try_emit) returns it |
+//! | `emit(name, a, b)` | [`emit`](EventEmitter::emit) with a tuple or a struct |
+//! | `'error'` without a listener throws | `emit` [throws](super::throw) the error |
+//! | | [`try_emit`](EventEmitter::try_emit) returns the error |
 //! | `events.errorMonitor` | [`Event::monitor`] |
 //! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
 //! | `await once(emitter, name)` | [`once()`] |
 //! | `for await (… of on(emitter, name))` | [`on()`] |
-//! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name; on standard error where no loop runs |
+//! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name |
 //!
-//! Listeners are `Fn`, not `FnMut`: one that emits its own event is entered again while it runs. What it changes belongs
-//! in a `Cell` or `RefCell`.
+//! A listener is removed by its [`ListenerId`], because closures have no identity. On a thread
+//! without a loop, warnings are written to standard error.
+//!
+//! Listeners are `Fn`, not `FnMut`: a listener that emits its own event is called again while it
+//! runs. Mutable state belongs in a `Cell` or `RefCell`.
 
 mod awaited;
 mod emitter;
@@ -52,23 +60,27 @@ use super::reason::Reason;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::raw::nesting::drop_flat;
 
-/// Emitted with an event's name before a listener is added to it.
+/// Emitted with the name of an event before a listener is added to it. JavaScript: `'newListener'`.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");
 
-/// Emitted with an event's name after a listener was taken off it.
+/// Emitted with the name of an event after a listener was removed from it. JavaScript:
+/// `'removeListener'`.
 pub const REMOVE_LISTENER: Event<str> = Event::new("removeListener");
 
-/// Something failed. Without a listener, emitting it panics; see [`EventEmitter::emit`].
+/// An error has occurred. Without a listener, emitting it panics; see [`EventEmitter::emit`].
+/// JavaScript: `'error'`.
 pub const ERROR: Event<Error> = Event::error();
 
-/// How many listeners an event may have before the emitter warns, unless told otherwise.
+/// The default limit of listeners of an event, above which the emitter warns. JavaScript:
+/// `events.defaultMaxListeners`.
 pub const DEFAULT_MAX_LISTENERS: usize = 10;
 
-/// What a type that emits does when listeners come and go: a readable stream begins to flow.
+/// Notifies the owner of an emitter of added and removed listeners: a readable stream starts to
+/// flow.
 pub(super) trait Watch {
-    /// A listener was added by `on` or `once`.
+    /// Called after `on` or `once` has added a listener.
     fn added(&self, name: &'static str);
-    /// A listener was removed.
+    /// Called after a listener was removed.
     fn removed(&self, name: &'static str);
 }
 
@@ -77,11 +89,12 @@ struct Inner {
     slots: RefCell<Vec<Slot>>,
     max_listeners: Cell<Option<usize>>,
     watch: RefCell<Option<Weak<dyn Watch>>>,
-    /// The name of what emits, for warnings; empty for a plain emitter.
+    /// The class name of the emitter, for warnings; empty for a plain emitter.
     class: Cell<&'static str>,
 }
 
-/// A listener may hold another emitter, and so on.
+/// A listener may hold another emitter, and so on: the drop is flat, so that a long chain does not
+/// overflow the stack.
 impl Drop for Inner {
     fn drop(&mut self) {
         let slots = self.slots.take();
@@ -91,10 +104,11 @@ impl Drop for Inner {
     }
 }
 
-/// Calls listeners by event, in the order in which they were added, inside [`emit`](Self::emit).
+/// Calls the listeners of an event in the order in which they were added, inside
+/// [`emit`](Self::emit). JavaScript: `EventEmitter`.
 ///
-/// A clone is the same emitter. A listener that holds a clone of its emitter keeps it for ever; give it a
-/// [`WeakEmitter`] instead.
+/// A clone is a handle to the same emitter. A listener that holds a clone of its emitter is a
+/// reference cycle, which is never freed; give it a [`WeakEmitter`] instead.
 ///
 /// # Examples
 ///
@@ -112,7 +126,7 @@ impl Drop for Inner {
 /// assert!(emitter.emit(DATA, &1));
 /// assert!(emitter.emit(DATA, &2));
 /// emitter.off(id);
-/// assert!(!emitter.emit(DATA, &3), "nobody listens any more");
+/// assert!(!emitter.emit(DATA, &3), "no listener is left");
 /// assert_eq!(*seen.borrow(), [1, 10, 2]);
 /// ```
 #[derive(Clone, Default)]
@@ -121,13 +135,14 @@ pub struct EventEmitter {
 }
 
 impl EventEmitter {
-    /// An emitter without listeners.
+    /// Creates an emitter without listeners.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An emitter of a class of its own: what Node's `class Name extends EventEmitter` is. Warnings say the name.
+    /// Creates an emitter with a class name, as `class Name extends EventEmitter` does in Node.
+    /// Warnings contain the name.
     #[must_use]
     pub fn of_class(name: &'static str) -> Self {
         let emitter = Self::default();
@@ -135,12 +150,12 @@ impl EventEmitter {
         emitter
     }
 
-    /// Sets the name of [`of_class`](Self::of_class).
+    /// Sets the class name; see [`of_class`](Self::of_class).
     pub(super) fn set_class(&self, name: &'static str) {
         self.inner.class.set(name);
     }
 
-    /// A way to the emitter that does not keep it.
+    /// Returns a weak reference to the emitter.
     #[must_use]
     pub fn downgrade(&self) -> WeakEmitter {
         WeakEmitter {
@@ -148,14 +163,16 @@ impl EventEmitter {
         }
     }
 
-    /// Has `watch` told of every listener that comes or goes.
+    /// Calls `watch` for every listener that is added or removed.
     pub(super) fn watched_by(&self, watch: Weak<dyn Watch>) {
         *self.inner.watch.borrow_mut() = Some(watch);
     }
 
     // Listeners.
 
-    /// Adds a listener behind the others (N110). [`NEW_LISTENER`] is emitted first.
+    /// Adds a listener after the others. [`NEW_LISTENER`] is emitted first. JavaScript:
+    /// `emitter.on(name, listener)`.
+    // N110.
     pub fn on<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
@@ -164,7 +181,7 @@ impl EventEmitter {
         self.on_as(ListenerId::new(event), event, listener)
     }
 
-    /// Adds a listener under a name it may know.
+    /// Adds a listener under an id that the listener may know.
     fn on_as<A: ?Sized + 'static>(
         &self,
         id: ListenerId,
@@ -176,7 +193,9 @@ impl EventEmitter {
         id
     }
 
-    /// Adds a listener that is called once: it is off the emitter before it is called (N111).
+    /// Adds a listener that is called once: it is removed before it is called. JavaScript:
+    /// `emitter.once(name, listener)`.
+    // N111.
     pub fn once<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
@@ -188,7 +207,8 @@ impl EventEmitter {
         id
     }
 
-    /// Adds a listener before the others (N112).
+    /// Adds a listener before the others. JavaScript: `emitter.prependListener(name, listener)`.
+    // N112.
     pub fn prepend<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
@@ -199,7 +219,8 @@ impl EventEmitter {
         id
     }
 
-    /// Adds a listener before the others that is called once.
+    /// Adds a listener before the others that is called once. JavaScript:
+    /// `emitter.prependOnceListener(name, listener)`.
     pub fn prepend_once<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
@@ -252,8 +273,10 @@ impl EventEmitter {
         }
     }
 
-    /// Takes a listener off. [`REMOVE_LISTENER`] is emitted afterwards (N115). An emit that runs still calls it (N113).
-    /// `false`: it was gone already, or is one of another emitter.
+    /// Removes a listener. [`REMOVE_LISTENER`] is emitted afterwards. A running emit still calls
+    /// the listener. Returns `false` if the listener was already removed, or belongs to another
+    /// emitter. JavaScript: `emitter.off(name, listener)`.
+    // N113, N115.
     pub fn off(&self, id: ListenerId) -> bool {
         let removed = {
             let mut slots = self.inner.slots.borrow_mut();
@@ -262,7 +285,7 @@ impl EventEmitter {
                 let removed = slots[place].listeners.remove(id.number);
                 match slots[place].listeners.len() {
                     0 => drop(slots.remove(place)),
-                    // Node forgets with the list that it has warned.
+                    // Node drops the flag that it has warned together with the list.
                     1 => slots[place].warned = false,
                     _ => {}
                 }
@@ -276,17 +299,19 @@ impl EventEmitter {
             }
             self.tell(|watch| watch.removed(id.key.name));
         }
-        // Last: the drop of a closure may be anybody's code.
+        // Dropped last, without a borrow: the drop of a closure may run user code.
         drop(removed);
         was_there
     }
 
-    /// Takes all listeners of an event off, the last one first.
+    /// Removes all listeners of an event, the last one first. JavaScript:
+    /// `emitter.removeAllListeners(name)`.
     pub fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
         self.remove_key(event.key());
     }
 
-    /// Takes all listeners of all events off; those of [`REMOVE_LISTENER`] last, so that they see the others go.
+    /// Removes all listeners of all events. Those of [`REMOVE_LISTENER`] are removed last, so that
+    /// they see the other removals. JavaScript: `emitter.removeAllListeners()`.
     pub fn remove_all_events(&self) {
         loop {
             let next = {
@@ -302,7 +327,7 @@ impl EventEmitter {
         }
     }
 
-    /// Drops all listeners without telling anybody: nothing will be emitted any more.
+    /// Drops all listeners without an event: the owner emits nothing any more.
     pub(super) fn clear(&self) {
         let slots = self.inner.slots.take();
         drop(slots);
@@ -322,7 +347,7 @@ impl EventEmitter {
         }
     }
 
-    /// How many listeners an event has.
+    /// Returns the number of listeners of an event. JavaScript: `emitter.listenerCount(name)`.
     #[must_use]
     pub fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
         let slots = self.inner.slots.borrow();
@@ -330,8 +355,9 @@ impl EventEmitter {
         slot.map_or(0, |slot| slot.listeners.len())
     }
 
-    /// The events that have listeners, in the order in which they got their first one; [monitors](Event::monitor) last, as
-    /// their name is a symbol in Node.
+    /// Returns the names of the events with listeners, in the order of their first listeners.
+    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node. JavaScript:
+    /// `emitter.eventNames()`.
     #[must_use]
     pub fn event_names(&self) -> Vec<&'static str> {
         let slots = self.inner.slots.borrow();
@@ -342,16 +368,19 @@ impl EventEmitter {
 
     // Emitting.
 
-    /// Calls the listeners of an event, one after the other, inside this call; no lane is drained between them (N10).
-    /// `false`: there were none. The arguments are a value or a reference: `emit(DATA, 7)`, `emit(DATA, &7)`.
+    /// Calls the listeners of an event, one after the other, inside this call. The lanes are not
+    /// drained between them. Returns `false` if there were none. The argument is a value or a
+    /// reference: `emit(DATA, 7)`, `emit(DATA, &7)`. JavaScript: `emitter.emit(name, ..)`.
     ///
-    /// The listeners are those of this moment: one that is added meanwhile waits for the next emit, one that is removed
-    /// meanwhile is called (N113).
+    /// The list of listeners is fixed when the call starts: a listener added meanwhile is called by
+    /// the next emit, and a listener removed meanwhile is still called.
     ///
     /// # Panics
     ///
-    /// With the panic of a listener; the listeners after it are not called (N114). [`ERROR`], and other events made by
-    /// [`Event::error`], [throw](super::throw) the error itself when there is no listener.
+    /// With the panic of a listener; the listeners after it are not called. [`ERROR`], and other
+    /// events created by [`Event::error`], [throw](super::throw) the error itself if there is no
+    /// listener.
+    // N10, N113, N114.
     #[track_caller]
     pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
         match self.try_emit(event, arguments) {
@@ -360,11 +389,13 @@ impl EventEmitter {
         }
     }
 
-    /// The same, for those who take an unheard error as a value.
+    /// Emits an event like [`emit`](Self::emit), but returns an unhandled error in place of
+    /// throwing it.
     ///
     /// # Errors
     ///
-    /// When the event is an [error](Event::error) that nobody listens to. [Monitors](Event::monitor) were called.
+    /// If the event is an [error](Event::error) without a listener. [Monitors](Event::monitor) were
+    /// called.
     ///
     /// # Panics
     ///
@@ -395,7 +426,7 @@ impl EventEmitter {
             match &listener.calls {
                 Calls::Always(call) => call(arguments),
                 Calls::Once(call) => {
-                    // A nested emit may have been first.
+                    // A nested emit may have called it first.
                     let Some(call) = call.take() else { continue };
                     self.off(ListenerId {
                         key: event.key(),
@@ -416,7 +447,8 @@ impl EventEmitter {
 
     // The limit.
 
-    /// How many listeners an event may have before the emitter warns; 0 stands for any number.
+    /// Returns the limit of listeners of an event, above which the emitter warns; 0 means no limit.
+    /// JavaScript: `emitter.getMaxListeners()`.
     #[must_use]
     pub fn max_listeners(&self) -> usize {
         self.inner
@@ -425,12 +457,12 @@ impl EventEmitter {
             .unwrap_or(DEFAULT_MAX_LISTENERS)
     }
 
-    /// Sets [`max_listeners`](Self::max_listeners).
+    /// Sets [`max_listeners`](Self::max_listeners). JavaScript: `emitter.setMaxListeners(n)`.
     pub fn set_max_listeners(&self, limit: usize) {
         self.inner.max_listeners.set(Some(limit));
     }
 
-    /// An event has more listeners than it should.
+    /// Warns that an event has more listeners than the limit.
     fn warn(&self, event: &'static str, count: usize) {
         let class = match self.inner.class.get() {
             "" => "EventEmitter",
@@ -466,14 +498,32 @@ impl fmt::Debug for EventEmitter {
     }
 }
 
-/// An [`EventEmitter`] that is not kept alive.
+/// A weak reference to an [`EventEmitter`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter};
+///
+/// const PING: Event<u32> = Event::new("ping");
+/// const PONG: Event<u32> = Event::new("pong");
+///
+/// let emitter = EventEmitter::new();
+/// let weak = emitter.downgrade();
+/// emitter.on(PING, move |n| {
+///     if let Some(emitter) = weak.upgrade() {
+///         emitter.emit(PONG, n);
+///     }
+/// });
+/// assert!(emitter.emit(PING, 1));
+/// ```
 #[derive(Clone)]
 pub struct WeakEmitter {
     inner: Weak<Inner>,
 }
 
 impl WeakEmitter {
-    /// The emitter, if there still is one.
+    /// Returns the emitter if it is still alive.
     #[must_use]
     pub fn upgrade(&self) -> Option<EventEmitter> {
         self.inner.upgrade().map(|inner| EventEmitter { inner })
@@ -486,27 +536,37 @@ impl fmt::Debug for WeakEmitter {
     }
 }
 
-/// An error was emitted, and there was no listener for it.
+/// An error that was emitted without a listener; returned by [`EventEmitter::try_emit`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Error, events::{ERROR, EventEmitter}};
+///
+/// let emitter = EventEmitter::new();
+/// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
+/// assert_eq!(unheard.message(), "too late");
+/// ```
 #[derive(Clone, Debug)]
 pub struct UnheardError {
     reason: Reason,
 }
 
 impl UnheardError {
-    /// What [`emit`](EventEmitter::emit) would have thrown: the error itself.
+    /// Returns the value that [`emit`](EventEmitter::emit) would have thrown: the error itself.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 
-    /// The error's own text.
+    /// Returns the text of the error.
     #[must_use]
     pub fn message(&self) -> String {
         self.reason.to_string()
     }
 }
 
-/// Errors with the same text are equal.
+/// Errors with equal texts are equal.
 impl PartialEq for UnheardError {
     fn eq(&self, other: &Self) -> bool {
         self.message() == other.message()

@@ -1,4 +1,5 @@
-//! The events of a program's end, and of what nobody has caught; on Unix its signals and its standard streams.
+//! The `process` object of Node: exit events, uncaught errors and warnings; on Unix also signals,
+//! the standard streams and the IPC channel to the parent.
 
 #[cfg(unix)]
 mod channel;
@@ -34,22 +35,22 @@ use crate::raw::call::Call;
 use crate::raw::task::Payload;
 use crate::turn::Phase;
 
-/// What the program has asked to be told.
+/// The listeners of the program, and the state of its exit.
 #[derive(Default)]
 pub(super) struct ProcessState {
     before_exit: Listeners<i32>,
     exit: Listeners<i32>,
     uncaught: Listeners<(Reason, Origin)>,
-    /// Told before those, and not instead of anything.
+    /// Called before the `uncaught` listeners; they do not count as a handler.
     monitors: Listeners<(Reason, Origin)>,
     pub(super) unhandled: Listeners<Reason>,
     pub(super) handled_late: Listeners<Reason>,
     warning: Listeners<Warning>,
     exit_code: Cell<Option<i32>>,
     is_exiting: Cell<bool>,
-    /// What the listeners of something uncaught are being told, or nobody wanted to be told.
+    /// The origin of an uncaught error that no listener has handled.
     uncaught_origin: Cell<Option<Origin>>,
-    /// A listener of something uncaught has panicked.
+    /// Whether a listener for uncaught errors has panicked.
     is_listener_at_fault: Cell<bool>,
     #[cfg(unix)]
     channel: channel::ParentChannel,
@@ -57,49 +58,55 @@ pub(super) struct ProcessState {
     signals: signals::SignalListeners,
     #[cfg(unix)]
     standard: stdio::StandardStreams,
-    /// Whether `run` is there to return the code.
+    /// Whether `run` runs this program and returns its code.
     is_program: Cell<bool>,
-    /// Whether the program is a worker, whose parent is told what ends it.
+    /// Whether the program is a worker, whose parent gets the error that ends it.
     has_parent: Cell<bool>,
 }
 
-/// Calls `listener` when the loop has run dry, with the exit code (N81).
+/// Calls `listener` with the exit code when the loop has no work left. JavaScript:
+/// `process.on('beforeExit', ..)`.
 ///
-/// If that gives the loop something to do, it goes on, and the event comes again later. Ticks and microtasks alone do not
-/// revive it. Not called after [`exit`].
+/// If the listener gives the loop new work, the loop continues and the event is emitted again
+/// later. Ticks and microtasks alone do not revive the loop. The event is not emitted after
+/// [`exit`].
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+// N81.
 pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
     Node::current().listen(|process| &process.before_exit, move |&code| listener(code))
 }
 
-/// Calls `listener` at the very end, with the exit code (N82).
+/// Calls `listener` with the exit code when the program ends. JavaScript: `process.on('exit', ..)`.
 ///
-/// When the program has ended by itself, the microtasks that the listeners queue still run, and those that these queue.
-/// Nothing else runs any more: no tick, no timer, no I/O, and after [`exit`] or something uncaught no microtask either.
+/// If the program ends by itself, the microtasks that the listeners queue still run, and the
+/// microtasks that these queue. Ticks, timers and I/O do not run any more. After [`exit`] or an
+/// uncaught error, microtasks do not run either.
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+// N82.
 pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
     Node::current().listen(|process| &process.exit, move |&code| listener(code))
 }
 
-/// Calls `listener` with a panic of a callback, a tick or a microtask that nothing has caught, and with the reason of a
-/// rejected promise that nobody handles. Node's `'uncaughtException'`.
+/// Calls `listener` with each uncaught panic of a callback, a tick or a microtask, and with the
+/// reason of each unhandled rejection. JavaScript: `process.on('uncaughtException', ..)`.
 ///
-/// With a listener the loop goes on where Node's would (N70–N78): after a callback with the next one of the phase, after
-/// a tick with the next callback, after a microtask with the next microtask. Without one the program ends with the code 1,
-/// if [`run`](super::run) runs it; otherwise the panic comes out of the call that runs the loop.
+/// With a listener the loop continues as Node does: after a callback with the next callback of the
+/// phase, after a tick with the next callback, after a microtask with the next microtask. Without a
+/// listener a program under [`run`](super::run) ends with code 1; otherwise the panic unwinds out
+/// of the call that runs the loop.
 ///
-/// A panic of a task is none of these: its [`JoinHandle`](crate::JoinHandle) has it.
+/// A panic of a task is not uncaught: its [`JoinHandle`](crate::JoinHandle) returns it.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. A panic of the listener ends the program with the code 7, at once and without the
-/// listeners of [`on_exit`].
+/// When no loop runs on this thread. A panic of the listener ends the program with code 7, at once
+/// and without the listeners of [`on_exit`].
 ///
 /// # Examples
 ///
@@ -122,9 +129,10 @@ pub fn on_uncaught_exception(mut listener: impl FnMut(&Reason, Origin) + 'static
     )
 }
 
-/// Calls `listener` with the reason of each rejected promise that nobody handles, when the lanes are empty (N23).
+/// Calls `listener` with the reason of each rejected promise without a handler, when the lanes are
+/// empty. JavaScript: `process.on('unhandledRejection', ..)`.
 ///
-/// Without a listener the reason goes to those of [`on_uncaught_exception`].
+/// Without a listener the reason goes to the listeners of [`on_uncaught_exception`].
 ///
 /// # Panics
 ///
@@ -133,7 +141,8 @@ pub fn on_unhandled_rejection(listener: impl FnMut(&Reason) + 'static) -> Listen
     Node::current().listen(|process| &process.unhandled, listener)
 }
 
-/// Calls `listener` when a rejection that was reported as unhandled is handled after all (N23).
+/// Calls `listener` when a rejection that was reported as unhandled gets a handler. JavaScript:
+/// `process.on('rejectionHandled', ..)`.
 ///
 /// # Panics
 ///
@@ -142,7 +151,8 @@ pub fn on_rejection_handled(listener: impl FnMut(&Reason) + 'static) -> Listener
     Node::current().listen(|process| &process.handled_late, listener)
 }
 
-/// Calls `listener` with each warning. Without a listener, they go to standard error.
+/// Calls `listener` with each warning. Without a listener, warnings are written to standard error.
+/// JavaScript: `process.on('warning', ..)`.
 ///
 /// # Panics
 ///
@@ -151,7 +161,7 @@ pub fn on_warning(listener: impl FnMut(&Warning) + 'static) -> Listener {
     Node::current().listen(|process| &process.warning, listener)
 }
 
-/// Emits a warning, by a tick.
+/// Emits a warning on the next tick. JavaScript: `process.emitWarning(text, name)`.
 ///
 /// # Panics
 ///
@@ -160,14 +170,16 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
     Warning::new(name, text).emit();
 }
 
-/// Ends the program at once (N83): the listeners of [`on_exit`] are called, and nothing else any more.
+/// Ends the program at once: the listeners of [`on_exit`] are called, and no other user code runs.
+/// JavaScript: `process.exit(code)`.
 ///
-/// It unwinds to [`run`](super::run), which returns the code. The process goes on.
+/// The call unwinds to [`run`](super::run), which returns the code. The OS process continues.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. On a loop that `run` does not run, a line on standard error says so, and the unwinding
-/// goes out of the call that does.
+/// When no loop runs on this thread. On a loop without `run`, a line on standard error reports it,
+/// and the call unwinds out of the call that runs the loop.
+// N83.
 pub fn exit(code: i32) -> ! {
     let node = Node::current();
     if !node.process.is_program.get() {
@@ -181,7 +193,7 @@ pub fn exit(code: i32) -> ! {
     resume_unwind(Box::new(ExitRequest))
 }
 
-/// The code that the program will end with, if one was set.
+/// Returns the exit code, if one was set. JavaScript: `process.exitCode`.
 ///
 /// # Panics
 ///
@@ -191,7 +203,7 @@ pub fn exit_code() -> Option<i32> {
     Node::current().process.exit_code.get()
 }
 
-/// Sets the code that the program will end with when it ends by itself.
+/// Sets the exit code of a program that ends by itself. JavaScript: `process.exitCode = code`.
 ///
 /// # Panics
 ///
@@ -200,7 +212,7 @@ pub fn set_exit_code(code: i32) {
     Node::current().process.exit_code.set(Some(code));
 }
 
-/// What [`exit`] unwinds with.
+/// The panic payload of [`exit`].
 pub(super) struct ExitRequest;
 
 impl Node {
@@ -213,7 +225,7 @@ impl Node {
         self.listener(event, id)
     }
 
-    /// What takes the listener `id` off again.
+    /// Returns the value that removes the listener `id`.
     fn listener<E: 'static>(
         self: &Rc<Self>,
         event: fn(&ProcessState) -> &Listeners<E>,
@@ -228,7 +240,7 @@ impl Node {
         }
     }
 
-    /// Lets the loop's uncaught panics come here.
+    /// Routes the uncaught panics of the loop to `uncaught`.
     fn contain_panics(self: &Rc<Self>) {
         report::install();
         let node = Rc::downgrade(self);
@@ -243,11 +255,11 @@ impl Node {
         }
     }
 
-    /// Tells the listeners of something uncaught, or raises it.
+    /// Calls the listeners for uncaught errors; raises the error if there is none.
     pub(super) fn uncaught(&self, reason: Reason, origin: Origin) {
         let uncaught = (reason, origin);
         let process = &self.process;
-        // Found like this if a listener panics.
+        // Set during the calls, so that it stays set if a listener panics.
         process.is_listener_at_fault.set(true);
         process.monitors.emit(&uncaught);
         let was_told = process.uncaught.emit(&uncaught);
@@ -256,13 +268,13 @@ impl Node {
             process.uncaught_origin.set(Some(origin));
             uncaught.0.raise();
         }
-        // One more turn of the loop is certain (N78).
+        // One more turn of the loop is certain: Node's `setImmediate(noop)` in its handler (N78).
         if let Some(core) = self.core() {
             core.enqueue(Phase::Check, Entry::Call(Call::new(|| ())));
         }
     }
 
-    /// The program is over: nothing of the lanes runs.
+    /// Drops all queued tasks and calls: the program has ended.
     pub(super) fn drop_lanes(&self) {
         if let Some(core) = self.core() {
             core.drop_lanes();
@@ -274,22 +286,25 @@ impl Node {
         self.process.before_exit.emit(&code);
     }
 
-    /// Tells of the end of a program that has ended by itself, then runs the microtasks that this has queued (N82).
+    /// Emits 'exit' for a program that has ended by itself, then runs the microtasks that this has
+    /// queued.
+    // N82.
     pub(super) fn emit_natural_exit(&self, core: &Core, code: i32) {
         if core.contain(|| self.emit_exit(code)).is_some() {
             core.drain_microtasks();
         }
     }
 
-    /// Tells of the end, once.
+    /// Emits 'exit', at most once.
     pub(super) fn emit_exit(&self, code: i32) {
         if !self.process.is_exiting.replace(true) {
             self.process.exit.emit(&code);
         }
     }
 
-    /// A program begins: the end of another on this loop is forgotten. Panics come here from the start, since a listener
-    /// may be added by the very callback that panics.
+    /// Starts a program and resets the exit state of an earlier program on this loop. The panic
+    /// handler is set from the start, because the callback that panics may itself add a listener
+    /// first.
     pub(super) fn begin(self: &Rc<Self>, core: &Core, has_parent: bool) {
         self.process.has_parent.set(has_parent);
         self.process.is_program.set(true);
@@ -301,7 +316,9 @@ impl Node {
         self.contain_panics();
     }
 
-    /// The program is over; the loop may go on. What the listeners of [`on_exit`] have queued is dropped (N82).
+    /// Ends the program; the loop may run again. Calls queued by the listeners of [`on_exit`] are
+    /// dropped.
+    // N82.
     pub(super) fn end(&self, core: &Core) {
         self.process.is_program.set(false);
         self.process.has_parent.set(false);
@@ -309,13 +326,14 @@ impl Node {
         if self.process.uncaught.is_empty() {
             core.set_panic_handler(None);
         }
-        // Tasks stay: they belong to the loop, which may run again.
+        // Tasks are kept: they belong to the loop, which may run again.
         core.drop_queued_calls();
     }
 }
 
 impl ProcessState {
-    /// Whether something uncaught is to be told to listeners, and has not been.
+    /// Returns whether an uncaught error goes to listeners: there are some, and none was raised
+    /// before.
     fn is_told(&self) -> bool {
         let has_listeners = !self.uncaught.is_empty() || !self.monitors.is_empty();
         has_listeners && self.uncaught_origin.get().is_none()
@@ -329,12 +347,12 @@ impl ProcessState {
         self.exit_code.set(Some(code));
     }
 
-    /// Whether it was a listener of something uncaught that has panicked.
+    /// Returns whether a listener for uncaught errors has panicked.
     pub(super) fn is_listener_at_fault(&self) -> bool {
         self.is_listener_at_fault.get()
     }
 
-    /// Where what ends the program comes from.
+    /// Returns the origin of the error that ends the program.
     pub(super) fn uncaught_origin(&self) -> Origin {
         self.uncaught_origin
             .get()
@@ -345,17 +363,17 @@ impl ProcessState {
         self.is_program.get()
     }
 
-    /// Whether the end was announced: from then on ticks are not queued.
+    /// Returns whether 'exit' was emitted; ticks are not queued from then on.
     pub(super) fn is_exiting(&self) -> bool {
         self.is_exiting.get()
     }
 
-    /// Whether a panic of the program goes to a listener, or to the parent of a worker.
+    /// Returns whether a panic of the program goes to a listener, or to the parent of a worker.
     pub(super) fn is_told_of_panics(&self) -> bool {
         (self.listens() && !self.is_listener_at_fault.get()) || self.has_parent.get()
     }
 
-    /// Whether there is a listener for what is uncaught.
+    /// Returns whether there is a listener for uncaught errors.
     pub(super) fn listens(&self) -> bool {
         !self.uncaught.is_empty()
     }
@@ -377,17 +395,32 @@ impl ProcessState {
     }
 }
 
-/// Where something uncaught comes from.
+/// The origin of an uncaught error.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::process::{self, Origin};
+///
+/// let exit = phaseloop::node::run(async {
+///     process::on_uncaught_exception(|_, origin| {
+///         assert_eq!(origin, Origin::UncaughtException);
+///         assert_eq!(origin.to_string(), "uncaughtException");
+///     });
+///     phaseloop::task::next_tick(|| panic!("uncaught"));
+/// });
+/// assert_eq!(exit.code(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
     /// A panic, or [`throw`](super::throw).
     UncaughtException,
-    /// A rejected promise that nobody handled.
+    /// A rejected promise without a handler.
     UnhandledRejection,
 }
 
-/// As Node calls it: `uncaughtException` or `unhandledRejection`.
+/// Writes Node's name: `uncaughtException` or `unhandledRejection`.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -397,13 +430,25 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A registered listener. Dropping this leaves it registered.
+/// A registered listener. Dropping this value leaves the listener registered.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run};
+///
+/// run(async {
+///     let listener = process::on_exit(|code| println!("exit code {code}"));
+///     assert!(listener.remove());
+///     assert!(!listener.remove());
+/// });
+/// ```
 pub struct Listener {
     remove: Box<dyn Fn() -> bool>,
 }
 
 impl Listener {
-    /// Takes the listener back. `false`: that has happened, or the loop is gone.
+    /// Removes the listener. Returns `false` if it was removed before, or if the loop was dropped.
     pub fn remove(&self) -> bool {
         (self.remove)()
     }
@@ -445,7 +490,7 @@ impl<E> Listeners<E> {
         let mut list = self.list.borrow_mut();
         let index = list.iter().position(|entry| entry.0 == id);
         let removed = index.map(|index| list.remove(index));
-        // The drop of the listener may be anybody's code.
+        // The borrow ends first: the drop of the listener may run user code.
         drop(list);
         removed.is_some()
     }
@@ -454,7 +499,7 @@ impl<E> Listeners<E> {
         self.list.borrow().is_empty()
     }
 
-    /// Calls those that are registered now. `false`: there are none.
+    /// Calls the listeners that are registered now. Returns `false` if there are none.
     pub(super) fn emit(&self, event: &E) -> bool {
         let list: Vec<_> = self
             .list
@@ -463,7 +508,8 @@ impl<E> Listeners<E> {
             .map(|entry| entry.1.clone())
             .collect();
         for listener in &list {
-            // One that is being called, and has caused the same event, is not called again.
+            // A listener that is running and has caused the event again is not called a second
+            // time.
             if let Ok(mut listener) = listener.try_borrow_mut() {
                 listener(event);
             }

@@ -1,14 +1,14 @@
-//! Bytes to text, chunk by chunk. Node's `string_decoder`, and the encodings of its buffers.
+//! Bytes to text, chunk by chunk: Node's `string_decoder`, and the encodings of its buffers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::error::Error;
 
-/// How bytes stand for text: the encodings of Node's `Buffer`.
+/// The encodings of Node's `Buffer`.
 ///
-/// JavaScript: `buffer.toString('hex')` is [`Encoding::Hex`]`.decode(bytes)`. The names of Node, such as `"utf-8"` or
-/// `"ucs2"`, can be [parsed](FromStr).
+/// `buffer.toString('hex')` of JavaScript is [`Encoding::Hex`]`.decode(bytes)`. Node's names, such
+/// as `"utf-8"` or `"ucs2"`, can be [parsed](FromStr).
 ///
 /// # Examples
 ///
@@ -21,16 +21,17 @@ use super::error::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// `utf8`. Invalid bytes become U+FFFD.
+    /// `utf8`. Invalid bytes are replaced by U+FFFD.
     #[default]
     Utf8,
-    /// `utf16le`, `ucs2`. An unpaired surrogate becomes U+FFFD, since a `String` cannot hold one.
+    /// `utf16le`, `ucs2`. An unpaired surrogate is replaced by U+FFFD, since a `String` cannot hold
+    /// it.
     Utf16le,
-    /// `latin1`, `binary`: each byte is the character of that number.
+    /// `latin1`, `binary`: each byte is the code point of a character.
     Latin1,
-    /// `ascii`: as `Latin1`, without the highest bit.
+    /// `ascii`: like `Latin1`, with the highest bit cleared.
     Ascii,
-    /// `hex`: two digits a byte.
+    /// `hex`: two digits for each byte.
     Hex,
     /// `base64`, padded with `=`.
     Base64,
@@ -39,7 +40,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Node's name.
+    /// Returns Node's name of the encoding.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +54,7 @@ impl Encoding {
         }
     }
 
-    /// Decodes bytes that are all there. JavaScript: `buffer.toString(encoding)`.
+    /// Decodes a complete buffer. JavaScript: `buffer.toString(encoding)`.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> String {
         const STANDARD: &[u8; 64] =
@@ -103,11 +104,11 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], is_padded: bool) -> String {
 impl FromStr for Encoding {
     type Err = Error;
 
-    /// Takes Node's names, in any case.
+    /// Parses Node's names, in upper or lower case.
     ///
     /// # Errors
     ///
-    /// `ERR_UNKNOWN_ENCODING` for another name.
+    /// `ERR_UNKNOWN_ENCODING` for any other name.
     fn from_str(name: &str) -> Result<Self, Error> {
         Ok(match name.to_ascii_lowercase().as_str() {
             "utf8" | "utf-8" => Self::Utf8,
@@ -131,10 +132,11 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Decodes text that comes in chunks: what a chunk ends in the middle of waits for the next one.
+/// Decodes text that arrives in chunks. An incomplete character at the end of a chunk waits for the
+/// next chunk. JavaScript: `new StringDecoder('utf8')`.
 ///
-/// JavaScript: `new StringDecoder('utf8')`. A character is never cut, in UTF-8 and UTF-16; in base64 the digits of three
-/// bytes belong together.
+/// A character of UTF-8 or UTF-16 is never split. In base64 the digits of three bytes stay
+/// together.
 ///
 /// # Examples
 ///
@@ -149,7 +151,7 @@ impl fmt::Display for Encoding {
 #[derive(Clone, Debug)]
 pub struct StringDecoder {
     encoding: Encoding,
-    /// The beginning of a character.
+    /// The first bytes of an incomplete character.
     kept: [u8; 4],
     kept_count: usize,
     /// How many bytes the character still needs.
@@ -157,7 +159,7 @@ pub struct StringDecoder {
 }
 
 impl StringDecoder {
-    /// A decoder that has seen nothing.
+    /// Creates a decoder without pending bytes.
     #[must_use]
     pub fn new(encoding: Encoding) -> Self {
         Self {
@@ -168,13 +170,13 @@ impl StringDecoder {
         }
     }
 
-    /// The encoding.
+    /// Returns the encoding. JavaScript: `decoder.encoding`.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Decodes a chunk, as far as its characters are complete. JavaScript: `decoder.write(buffer)`.
+    /// Decodes a chunk up to its last complete character. JavaScript: `decoder.write(buffer)`.
     #[must_use = "the text is not kept"]
     pub fn write(&mut self, mut bytes: &[u8]) -> String {
         use Encoding::{Ascii, Hex, Latin1};
@@ -182,7 +184,7 @@ impl StringDecoder {
             return self.encoding.decode(bytes);
         }
         let mut text = String::new();
-        // A high surrogate that is complete waits for the low one.
+        // A loop, because a complete high surrogate waits for its low surrogate.
         while self.missing > 0 && !bytes.is_empty() {
             bytes = self.complete(bytes, &mut text);
         }
@@ -197,14 +199,16 @@ impl StringDecoder {
         text
     }
 
-    /// Decodes what is left of a character that never became complete, and begins anew. JavaScript: `decoder.end()`.
+    /// Decodes the bytes of an incomplete character, and resets the decoder. JavaScript:
+    /// `decoder.end()`.
     #[must_use = "the text is not kept"]
     pub fn end(&mut self) -> String {
         self.missing = 0;
         self.take_kept()
     }
 
-    /// Decodes a last chunk. JavaScript: `decoder.end(buffer)`.
+    /// Decodes a last chunk, then ends as [`end`](Self::end) does. JavaScript:
+    /// `decoder.end(buffer)`.
     #[must_use = "the text is not kept"]
     pub fn end_with(&mut self, bytes: &[u8]) -> String {
         let text = self.write(bytes);
@@ -222,14 +226,15 @@ impl StringDecoder {
         self.encoding.decode(&self.kept[..count])
     }
 
-    /// Gives the kept character the bytes it misses, and returns the bytes after it.
+    /// Completes the pending character with the first bytes, and returns the bytes after it.
     fn complete<'a>(&mut self, bytes: &'a [u8], text: &mut String) -> &'a [u8] {
         let mut count = self.missing.min(bytes.len());
         if self.encoding == Encoding::Utf8 {
             let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
             let fitting = bytes[..count].iter().take_while(is_continuation).count();
             if fitting < count {
-                // The next character begins too early.
+                // The next character starts before the pending one is complete, which is invalid
+                // UTF-8.
                 count = fitting;
                 self.missing = fitting;
             }
@@ -248,12 +253,12 @@ impl StringDecoder {
         rest
     }
 
-    /// How many bytes at the end of a chunk wait, and for how many more.
+    /// Returns how many bytes at the end of a chunk are incomplete, and how many more they need.
     fn incomplete_end(&self, bytes: &[u8]) -> (usize, usize) {
         match self.encoding {
             Encoding::Utf8 => incomplete_utf8(bytes),
             Encoding::Utf16le if bytes.len() % 2 == 1 => {
-                // The byte before may be that of a high surrogate: it waits as well.
+                // The unit before may be a high surrogate; it waits too.
                 match bytes.len().checked_sub(2) {
                     Some(before) if is_high_surrogate(bytes[before]) => (3, 1),
                     _ => (1, 1),
@@ -271,12 +276,13 @@ impl StringDecoder {
     }
 }
 
-/// Whether the second byte of a UTF-16 unit, the higher one, is that of a high surrogate.
+/// Returns whether the second, higher byte of a UTF-16 unit marks a high surrogate.
 fn is_high_surrogate(byte: u8) -> bool {
     byte & 0xfc == 0xd8
 }
 
-/// As [`StringDecoder::incomplete_end`]: where the last character begins, and whether it is complete by its first byte.
+/// Returns the result of [`StringDecoder::incomplete_end`] for UTF-8: it finds the first byte of
+/// the last character, which gives the length of that character.
 fn incomplete_utf8(bytes: &[u8]) -> (usize, usize) {
     let last = bytes.iter().rev().take(4).enumerate();
     for (after, &byte) in last {

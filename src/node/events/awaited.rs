@@ -1,4 +1,4 @@
-//! Events to be awaited: one of them, or all that come.
+//! Awaited events: one emission, or all of them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,19 +15,20 @@ use super::super::error::Error;
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::event_loop::api::loop_handle::LoopHandle;
 
-/// Waits for the next emission of `event` by an [`EventEmitter`], or by anything that has one: a socket, a stream, a server,
-/// a child process.
+/// Waits for the next emission of `event` by an [`EventEmitter`], or by a type that has one: a
+/// socket, a stream, a server, a child process. JavaScript: `await events.once(emitter, name)`.
 ///
-/// It listens from this call on, not from the first poll. Whoever awaits it goes on two microtasks after the emission, as
-/// with Node's `events.once` (N117): use [`EventEmitter::once`] with a `Deferred` for one.
+/// The listeners are added by this call, not by the first poll. The awaiting task continues two
+/// microtasks after the emission, as with Node's `events.once`. For one microtask, use
+/// [`EventEmitter::once`] with a `Deferred`.
 ///
 /// # Errors
 ///
-/// What is emitted as [`ERROR`] meanwhile, unless that is the event that is awaited.
+/// The [`ERROR`] that is emitted meanwhile, unless that is the awaited event.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes its listeners off.
+/// Dropping the future removes its listeners.
 ///
 /// # Examples
 ///
@@ -65,16 +66,17 @@ where
 }
 
 /// Waits for the next emission of `event` as [`once()`] does, until `signal` is aborted.
-///
 /// JavaScript: `events.once(emitter, name, { signal })`.
+///
 ///
 /// # Errors
 ///
-/// As [`once()`]; an `AbortError`, whose source is the signal's reason, when the signal is aborted first, or was already.
+/// The errors of [`once()`]. An `AbortError`, whose source is the reason of the signal, if the
+/// signal is aborted first or was aborted before.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future takes its listeners off.
+/// Dropping the future removes its listeners.
 ///
 /// # Examples
 ///
@@ -122,7 +124,7 @@ where
 }
 
 struct State<T> {
-    /// What ends the wait.
+    /// The signal that ends the wait, with its listener.
     abort: RefCell<Option<(AbortSignal, AbortListener)>>,
     emitter: RefCell<Option<super::WeakEmitter>>,
     listeners: RefCell<Vec<ListenerId>>,
@@ -130,10 +132,10 @@ struct State<T> {
 }
 
 enum Output<T> {
-    /// Known from the start: ready one microtask after it is asked for.
+    /// Known from the start: ready one microtask after the first poll.
     Soon(Result<T, Error>),
     Waiting(Option<Waker>),
-    /// Settled; the first of the two microtasks has not run.
+    /// Settled; the first of the two microtasks has not run yet.
     Settled(Result<T, Error>, Option<Waker>),
     Ready(Result<T, Error>),
     Taken,
@@ -205,7 +207,26 @@ impl<T> State<T> {
     }
 }
 
-/// Waits for an event. Made by [`once()`].
+/// Waits for an emission of an event; returned by [`once()`].
+///
+/// # Cancel safety
+///
+/// Dropping the future removes its listeners.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter, once};
+///
+/// const READY: Event<u32> = Event::new("ready");
+///
+/// phaseloop::block_on(async {
+///     let emitter = EventEmitter::new();
+///     let ready = once(&emitter, READY);
+///     emitter.emit(READY, 7);
+///     assert_eq!(ready.await.unwrap(), 7);
+/// });
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Once<A>
 where
@@ -218,7 +239,7 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
     type Output = Result<A::Owned, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Before the borrow: the clone of a waker may be anybody's code.
+        // Cloned before the borrow: the clone of a waker may run user code.
         let waker = cx.waker().clone();
         let mut output = self.state.output.borrow_mut();
         let before = match &mut *output {
@@ -238,7 +259,7 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
                 waker.wake();
                 return Poll::Pending;
             }
-            Output::Taken => panic!("an awaited event was polled after its end"),
+            Output::Taken => panic!("`Once` was polled after it completed"),
         };
         drop(output);
         drop(before);
@@ -261,15 +282,16 @@ impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
     }
 }
 
-/// All emissions of `event` from now on, as a stream: those that come while nobody asks are kept. Node's `events.on`. As
-/// [`once()`], of anything that has an emitter.
+/// Returns all emissions of `event` from now on as a stream. Emissions between two polls are
+/// queued. As with [`once()`], any type with an emitter will do. JavaScript: `events.on(emitter,
+/// name)`.
 ///
-/// It never ends by itself. What is emitted as [`ERROR`] (unless that is `event`) comes as an error after the values before
-/// it, and is the last item.
+/// The stream does not end by itself. An emitted [`ERROR`] (unless that is `event`) is the last
+/// item, after the earlier values.
 ///
 /// # Cancel safety
 ///
-/// Dropping the stream takes its listeners off; what it has kept is lost.
+/// Dropping the stream removes its listeners and drops the queued emissions.
 ///
 /// # Examples
 ///
@@ -283,8 +305,8 @@ impl<A: ToOwned + ?Sized> fmt::Debug for Once<A> {
 ///     let emitter = EventEmitter::new();
 ///     let events = on(&emitter, DATA);
 ///     (1..=3).for_each(|n| assert!(emitter.emit(DATA, &n)));
-///     let sum: u32 = events.take(3).map(Result::unwrap).fold(0, |a, b| async move { a + b }).await;
-///     assert_eq!(sum, 6);
+///     let seen: Vec<u32> = events.take(3).map(Result::unwrap).collect().await;
+///     assert_eq!(seen, [1, 2, 3]);
 /// });
 /// ```
 pub fn on<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Events<A>
@@ -314,14 +336,14 @@ where
     }
 }
 
-/// All emissions of `event` from now on, as [`on()`] gives them, until `signal` is aborted: then what was kept comes, and an
-/// `AbortError` as the last item. With a signal that was aborted before, that is the only one.
+/// Returns all emissions of `event` as [`on()`] does, until `signal` is aborted. The queued
+/// emissions are then returned, and an `AbortError` as the last item. If the signal was aborted
+/// before, the error is the only item. JavaScript: `events.on(emitter, name, { signal })`.
 ///
-/// JavaScript: `events.on(emitter, name, { signal })`.
 ///
 /// # Cancel safety
 ///
-/// Dropping the stream takes its listeners off; what it has kept is lost.
+/// Dropping the stream removes its listeners and drops the queued emissions.
 pub fn on_with_signal<A>(
     emitter: &(impl Emitter + ?Sized),
     event: Event<A>,
@@ -349,7 +371,7 @@ where
 
 struct Queue<T> {
     items: VecDeque<Result<T, Error>>,
-    /// An error was seen: nothing follows it.
+    /// Whether an error was queued; no item follows it.
     closed: bool,
     waker: Option<Waker>,
 }
@@ -371,7 +393,28 @@ fn push<T>(queue: &RefCell<Queue<T>>, item: Result<T, Error>) {
     }
 }
 
-/// The emissions of an event. Made by [`on()`].
+/// The emissions of an event; returned by [`on()`].
+///
+/// # Cancel safety
+///
+/// Dropping a pending wait for the next item loses no emission. Dropping the stream removes its
+/// listeners and drops the queued emissions.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter, on};
+/// use phaseloop::stream::StreamExt;
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// phaseloop::block_on(async {
+///     let emitter = EventEmitter::new();
+///     let mut events = on(&emitter, DATA);
+///     emitter.emit(DATA, 7);
+///     assert_eq!(events.next().await.unwrap().unwrap(), 7);
+/// });
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Events<A>
 where
@@ -398,7 +441,7 @@ impl<A: ToOwned + ?Sized> Stream for Events<A> {
     type Item = Result<A::Owned, Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // As above.
+        // Cloned before the borrow: the clone of a waker may run user code.
         let waker = cx.waker().clone();
         let mut queue = self.queue.borrow_mut();
         if let Some(item) = queue.items.pop_front() {

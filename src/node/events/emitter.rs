@@ -1,4 +1,4 @@
-//! What emits events, and listeners that are given it.
+//! The trait of types that emit events, and listeners that get the emitting object.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::ops::Deref;
 use super::event::{Event, ListenerId};
 use super::{EventEmitter, WeakEmitter};
 
-/// Types that emit events: sockets, streams, servers, and types of a program's own. Brings the methods of [`EventEmitter`]
-/// that one needs every day; the others are behind [`emitter`](Self::emitter).
+/// Types that emit events: sockets, streams, servers, and types of the program. The trait has the
+/// common methods of [`EventEmitter`]; the others are behind [`emitter`](Self::emitter).
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ use super::{EventEmitter, WeakEmitter};
 /// assert_eq!(door.listener_count(OPEN), 0);
 /// ```
 pub trait Emitter {
-    /// The emitter itself.
+    /// Returns the emitter.
     fn emitter(&self) -> &EventEmitter;
 
     /// Adds a listener; see [`EventEmitter::on`].
@@ -75,10 +75,11 @@ pub trait Emitter {
         self.emitter().prepend_once(event, listener)
     }
 
-    /// Adds a listener that is given the emitting object first, as a JavaScript function has it in `this`. Through it a
-    /// listener can also [take itself off](Listening::stop_listening).
+    /// Adds a listener that gets the emitting object as its first argument, like `this` in a
+    /// JavaScript function. The listener can use it to [remove itself](Listening::stop_listening).
     ///
-    /// The listener needs no clone of the object. It holds the object as [`weak_this`](Self::weak_this) says.
+    /// The listener needs no clone of the object. It refers to the object as
+    /// [`weak_this`](Self::weak_this) defines.
     ///
     /// # Examples
     ///
@@ -109,7 +110,8 @@ pub trait Emitter {
         self.emitter().on_with(event, self.weak_this(), listener)
     }
 
-    /// Adds a listener that is called once and is given the emitting object first; see [`on_this`](Self::on_this).
+    /// Adds a listener that is called once and gets the emitting object as its first argument; see
+    /// [`on_this`](Self::on_this).
     fn once_this<A: ?Sized + 'static>(
         &self,
         event: Event<A>,
@@ -126,11 +128,11 @@ pub trait Emitter {
         })
     }
 
-    /// The way from a listener of [`on_this`](Self::on_this) back to the object.
+    /// Returns the reference from a listener of [`on_this`](Self::on_this) back to the object.
     ///
-    /// As it stands it holds the object until the listener is taken off; streams and sockets take all listeners off when
-    /// they are closed. Override it with a weak reference for a type that is let go of in another way. A listener whose
-    /// object is gone is not called.
+    /// The default keeps the object alive until the listener is removed; streams and sockets remove
+    /// all listeners when they are closed. Override it with a weak reference for a type that does
+    /// not. A listener whose object was dropped is not called.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>>
     where
         Self: Clone + 'static,
@@ -139,17 +141,17 @@ pub trait Emitter {
         Box::new(move || Some(this.clone()))
     }
 
-    /// Takes a listener off; see [`EventEmitter::off`].
+    /// Removes a listener; see [`EventEmitter::off`].
     fn off(&self, id: ListenerId) -> bool {
         self.emitter().off(id)
     }
 
-    /// Takes all listeners of an event off; see [`EventEmitter::remove_all`].
+    /// Removes all listeners of an event; see [`EventEmitter::remove_all`].
     fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
         self.emitter().remove_all(event);
     }
 
-    /// How many listeners an event has.
+    /// Returns the number of listeners of an event.
     fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
         self.emitter().listener_count(event)
     }
@@ -158,7 +160,7 @@ pub trait Emitter {
     ///
     /// # Panics
     ///
-    /// As [`EventEmitter::emit`].
+    /// See [`EventEmitter::emit`].
     fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
         self.emitter().emit(event, arguments)
     }
@@ -175,8 +177,23 @@ impl Emitter for EventEmitter {
     }
 }
 
-/// What a listener of [`on_this`](Emitter::on_this) is given: the emitting object, and itself. A clone can be kept, as a
-/// clone of the object can.
+/// The first argument of a listener of [`on_this`](Emitter::on_this): the emitting object and the
+/// listener's id. A clone can be kept, as a clone of the object can.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Emitter, events::{Event, EventEmitter}};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// emitter.on_this(DATA, |this, _| {
+///     assert!(this.stop_listening());
+/// });
+/// emitter.emit(DATA, 1);
+/// assert_eq!(emitter.listener_count(DATA), 0);
+/// ```
 #[derive(Clone)]
 pub struct Listening<E> {
     pub(super) object: E,
@@ -185,12 +202,12 @@ pub struct Listening<E> {
 }
 
 impl<E> Listening<E> {
-    /// Takes the listener off that is being called. `false`: it was off already.
+    /// Removes the listener that is being called. Returns `false` if it was already removed.
     pub fn stop_listening(&self) -> bool {
         self.emitter.off(self.id)
     }
 
-    /// The name of the listener, as [`on`](Emitter::on) returns it.
+    /// Returns the id of the listener, as [`on`](Emitter::on) does.
     #[must_use]
     pub fn id(&self) -> ListenerId {
         self.id
@@ -214,7 +231,7 @@ impl<E> fmt::Debug for Listening<E> {
 }
 
 impl EventEmitter {
-    /// Adds a listener that is given what `this` leads to; see [`Emitter::on_this`].
+    /// Adds a listener that gets the object behind `this`; see [`Emitter::on_this`].
     pub(in crate::node) fn on_with<E: 'static, A: ?Sized + 'static>(
         &self,
         event: Event<A>,

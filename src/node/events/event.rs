@@ -1,4 +1,4 @@
-//! Events and the names of their listeners.
+//! Events, and the ids of their listeners.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -8,19 +8,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::error::Error;
 use super::super::reason::Reason;
 
-/// An event: its name, and the type `A` of what its listeners are given. Make it a constant.
+/// An event: its name, and the type `A` of the argument of its listeners. Define it as a constant.
 ///
 /// Events with the same name and different `A` are different events.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter};
+///
+/// const MOVED: Event<(i32, i32)> = Event::new("moved");
+///
+/// let emitter = EventEmitter::new();
+/// emitter.on(MOVED, |(x, y)| assert_eq!((*x, *y), (3, 4)));
+/// assert!(emitter.emit(MOVED, (3, 4)));
+/// ```
 pub struct Event<A: ?Sized> {
     pub(super) name: &'static str,
     is_monitor: bool,
-    /// What an emission without a listener throws.
+    /// Creates the error that an emission without a listener throws.
     pub(super) unheard: Option<fn(&A) -> Reason>,
     arguments: PhantomData<fn(&A)>,
 }
 
 impl<A: ?Sized + 'static> Event<A> {
-    /// An event that may be emitted with nobody listening.
+    /// Creates an event that may be emitted without a listener.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -31,10 +43,12 @@ impl<A: ?Sized + 'static> Event<A> {
         }
     }
 
-    /// The event `error` with errors of type `A`, which needs a listener. [`ERROR`](super::ERROR) is the one of this crate.
+    /// Creates the event `error` with errors of type `A`, which needs a listener.
+    /// [`ERROR`](super::ERROR) is the one of this crate.
     ///
-    /// Without a listener an emission throws: an [`Error`] itself, and for another type an `Error` with its text. A text
-    /// is no error to Node, which throws one with the code `ERR_UNHANDLED_ERROR` in its place.
+    /// An emission without a listener throws: an [`Error`] itself, and for another type an `Error`
+    /// with its text. A string is no error in Node, which throws an error with the code
+    /// `ERR_UNHANDLED_ERROR` in its place.
     #[must_use]
     pub const fn error() -> Self
     where
@@ -48,8 +62,9 @@ impl<A: ?Sized + 'static> Event<A> {
         }
     }
 
-    /// The event for those who only watch: their listeners are called first, and the event still needs another listener.
-    /// Node's `errorMonitor`, and so is its name: `Symbol(events.errorMonitor)`.
+    /// Returns the event for monitors: their listeners are called first, and the event still needs
+    /// another listener. JavaScript: `events.errorMonitor`; the name is
+    /// `Symbol(events.errorMonitor)`.
     #[must_use]
     pub const fn monitor(self) -> Self {
         Self {
@@ -59,7 +74,7 @@ impl<A: ?Sized + 'static> Event<A> {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
@@ -88,7 +103,7 @@ impl<A: ?Sized> fmt::Debug for Event<A> {
     }
 }
 
-/// What the emission of an error without a listener throws.
+/// Returns the error that an emission without a listener throws.
 fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
     if let Some(error) = error.downcast_ref::<Error>() {
         return Reason::new(error.clone());
@@ -110,18 +125,32 @@ pub(super) struct Key {
     pub(super) is_monitor: bool,
 }
 
-/// Names one listener, for [`EventEmitter::off`](super::EventEmitter::off).
+/// Identifies a listener, for [`EventEmitter::off`](super::EventEmitter::off).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::events::{Event, EventEmitter};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// let id = emitter.on(DATA, |n| println!("{n}"));
+/// assert!(emitter.off(id));
+/// assert!(!emitter.off(id));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerId {
     pub(super) key: Key,
     pub(super) number: u64,
 }
 
-/// The next listener's number. One count for all emitters: an id is good for no other emitter than its own.
+/// The number of the next listener. All emitters share one counter, so that an id is valid for its
+/// own emitter only.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl ListenerId {
-    /// The name of a listener to come.
+    /// Creates the id of a new listener.
     pub(super) fn new<A: ?Sized + 'static>(event: Event<A>) -> Self {
         Self {
             key: event.key(),

@@ -12,7 +12,7 @@ pub(super) struct Listener<A: ?Sized> {
     pub(super) calls: Calls<A>,
 }
 
-/// What a listener calls, and how often.
+/// The closure of a listener, and how often it is called.
 pub(super) enum Calls<A: ?Sized> {
     Always(Box<dyn Fn(&A)>),
     /// Empty once it was called.
@@ -27,16 +27,18 @@ impl<A: ?Sized> Calls<A> {
     }
 }
 
-/// The listeners of one event. Shared with the emits that run: a change meanwhile makes a copy (N113).
+/// The listeners of one event. The list is shared with running emits: a change during an emit
+/// copies it.
+// N113.
 pub(super) type Listeners<A> = Rc<Vec<Rc<Listener<A>>>>;
 
-/// The same, whatever the arguments.
+/// The listeners of one event, without the type of the argument.
 pub(super) trait AnyListeners {
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn len(&self) -> usize;
     fn last(&self) -> Option<u64>;
-    /// Takes a listener out, to be dropped where nothing is borrowed.
+    /// Removes a listener and returns it, so that the caller drops it without a borrow.
     fn remove(&mut self, number: u64) -> Option<Box<dyn Any>>;
 }
 
@@ -64,10 +66,10 @@ impl<A: ?Sized + 'static> AnyListeners for Listeners<A> {
     }
 }
 
-/// One event that has listeners.
+/// One event with listeners.
 pub(super) struct Slot {
     pub(super) key: Key,
     pub(super) listeners: Box<dyn AnyListeners>,
-    /// Whether it was reported to have too many listeners.
+    /// Whether the emitter has warned of too many listeners.
     pub(super) warned: bool,
 }

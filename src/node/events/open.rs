@@ -25,7 +25,8 @@ impl OpenEmitters {
         list.push(emitter.downgrade());
     }
 
-    /// Drops the listeners of all emitters. A listener's drop may run user code, which may open more.
+    /// Drops the listeners of all emitters. The drop of a listener may run user code, which may
+    /// open more.
     pub(in crate::node) fn shut_down(&self) {
         loop {
             let list = self.list.take();

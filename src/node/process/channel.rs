@@ -1,4 +1,4 @@
-//! The channel to the parent that has forked this process.
+//! The IPC channel to the parent that has forked this process.
 
 use std::cell::OnceCell;
 use std::env;
@@ -11,7 +11,7 @@ use crate::node::events::{Event, EventEmitter};
 use crate::node::ipc::{self, DISCONNECT, Ipc, Json, MESSAGE};
 use crate::sys::process::node_channel;
 
-/// The channel, from its first use on: of one loop of the process only.
+/// The channel, opened by its first use. It belongs to one loop of the process.
 #[derive(Default)]
 pub(in crate::node) struct ParentChannel {
     emitter: EventEmitter,
@@ -25,14 +25,15 @@ impl ParentChannel {
             let number = env::var_os(ipc::VARIABLE)?;
             let socket = node_channel::take(&number)?;
             let ipc = Ipc::new(socket.into(), self.emitter.clone()).ok()?;
-            // Whoever listens keeps the loop alive.
+            // Only listeners keep the loop alive.
             ipc.set_referenced(false);
             Some(ipc)
         });
         ipc.as_ref()
     }
 
-    /// As in Node, listeners of either event keep the channel, and the loop, alive.
+    /// Updates the ref count: as in Node, a listener of either event keeps the channel and the loop
+    /// alive.
     fn listeners_changed(&self) {
         let count = self.emitter.listener_count(MESSAGE) + self.emitter.listener_count(DISCONNECT);
         if let Some(ipc) = self.ipc() {
@@ -64,10 +65,11 @@ fn listen<A: 'static>(event: Event<A>, listener: impl Fn(&A) + 'static) -> Liste
     }
 }
 
-/// Calls `listener` with each message of the parent that has [forked](crate::node::child_process::fork) this process; Node
-/// may be that parent. It keeps the loop alive until the channel is closed.
+/// Calls `listener` with each message of the parent that has
+/// [forked](crate::node::child_process::fork) this process; the parent may be Node. The listener
+/// keeps the loop alive until the channel is closed. JavaScript: `process.on('message', ..)`.
 ///
-/// JavaScript: `process.on('message', ..)`. Without such a parent it is never called.
+/// Without an IPC channel the listener is never called.
 ///
 /// # Panics
 ///
@@ -89,7 +91,8 @@ pub fn on_message(listener: impl Fn(&Json) + 'static) -> Listener {
     listen(MESSAGE, listener)
 }
 
-/// Calls `listener` when the channel to the parent is closed. JavaScript: `process.on('disconnect', ..)`.
+/// Calls `listener` when the channel to the parent is closed. JavaScript: `process.on('disconnect',
+/// ..)`.
 ///
 /// # Panics
 ///
@@ -99,8 +102,8 @@ pub fn on_disconnect(listener: impl Fn() + 'static) -> Listener {
     listen(DISCONNECT, move |()| listener())
 }
 
-/// Sends a message to the parent. `false`: there is no channel, or much is waiting to be sent. JavaScript:
-/// `process.send(message)`.
+/// Sends a message to the parent. Returns `false` if there is no channel, or if many messages wait
+/// to be sent. JavaScript: `process.send(message)`.
 ///
 /// # Panics
 ///
@@ -112,7 +115,8 @@ pub fn send(message: impl Into<Json>) -> bool {
     ipc.is_some_and(|ipc| ipc.is_connected() && ipc.send(&message.into(), None))
 }
 
-/// Sends a message to the parent, and calls back when it is sent. JavaScript: `process.send(message, callback)`.
+/// Sends a message to the parent, and calls `callback` when it is sent. JavaScript:
+/// `process.send(message, callback)`.
 ///
 /// # Errors
 ///
@@ -134,7 +138,8 @@ pub fn send_with(
     }
 }
 
-/// Closes the channel to the parent; what was sent before arrives. JavaScript: `process.disconnect()`.
+/// Closes the channel to the parent. Messages sent before are still delivered. JavaScript:
+/// `process.disconnect()`.
 ///
 /// # Panics
 ///
@@ -148,7 +153,7 @@ pub fn disconnect() {
     }
 }
 
-/// Whether there is an open channel to the parent. JavaScript: `process.connected`.
+/// Returns whether there is an open channel to the parent. JavaScript: `process.connected`.
 ///
 /// # Panics
 ///

@@ -9,7 +9,7 @@ use crate::node::context::Node;
 use crate::node::reason::Reason;
 
 impl Node {
-    /// Adds a listener that is taken off right before it is called.
+    /// Adds a listener that is removed right before it is called.
     fn listen_once<E: 'static>(
         self: &Rc<Self>,
         event: fn(&ProcessState) -> &Listeners<E>,
@@ -30,8 +30,8 @@ impl Node {
     }
 }
 
-/// Calls `listener` the first time that the loop has run dry. JavaScript: `process.once('beforeExit', ..)`; see
-/// [`on_before_exit`](super::on_before_exit).
+/// Calls `listener` the first time that the loop has no work left; see
+/// [`on_before_exit`](super::on_before_exit). JavaScript: `process.once('beforeExit', ..)`.
 ///
 /// # Panics
 ///
@@ -53,7 +53,8 @@ pub fn once_before_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
     Node::current().listen_once(|process| &process.before_exit, move |&code| listener(code))
 }
 
-/// Calls `listener` at the end. JavaScript: `process.once('exit', ..)`; see [`on_exit`](super::on_exit).
+/// Calls `listener` when the program ends; see [`on_exit`](super::on_exit). JavaScript:
+/// `process.once('exit', ..)`.
 ///
 /// # Panics
 ///
@@ -62,8 +63,8 @@ pub fn once_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
     Node::current().listen_once(|process| &process.exit, move |&code| listener(code))
 }
 
-/// Calls `listener` with the first thing that nothing has caught: the next one ends the program, unless another listener
-/// is there. JavaScript: `process.once('uncaughtException', ..)`.
+/// Calls `listener` with the first uncaught error. The next one ends the program, unless another
+/// listener exists. JavaScript: `process.once('uncaughtException', ..)`.
 ///
 /// # Panics
 ///
@@ -77,8 +78,9 @@ pub fn once_uncaught_exception(listener: impl FnOnce(&Reason, Origin) + 'static)
     )
 }
 
-/// Calls `listener` with the first rejection that nothing handles. JavaScript: `process.once('unhandledRejection', ..)`;
-/// see [`on_unhandled_rejection`](super::on_unhandled_rejection).
+/// Calls `listener` with the first unhandled rejection; see
+/// [`on_unhandled_rejection`](super::on_unhandled_rejection). JavaScript:
+/// `process.once('unhandledRejection', ..)`.
 ///
 /// # Panics
 ///
@@ -87,8 +89,9 @@ pub fn once_unhandled_rejection(listener: impl FnOnce(&Reason) + 'static) -> Lis
     Node::current().listen_once(|process| &process.unhandled, listener)
 }
 
-/// Calls `listener` with the first rejection that is handled late. JavaScript: `process.once('rejectionHandled', ..)`; see
-/// [`on_rejection_handled`](super::on_rejection_handled).
+/// Calls `listener` with the first rejection that is handled late; see
+/// [`on_rejection_handled`](super::on_rejection_handled). JavaScript:
+/// `process.once('rejectionHandled', ..)`.
 ///
 /// # Panics
 ///
@@ -97,8 +100,8 @@ pub fn once_rejection_handled(listener: impl FnOnce(&Reason) + 'static) -> Liste
     Node::current().listen_once(|process| &process.handled_late, listener)
 }
 
-/// Calls `listener` with the next warning. JavaScript: `process.once('warning', ..)`; see
-/// [`on_warning`](super::on_warning).
+/// Calls `listener` with the next warning; see [`on_warning`](super::on_warning). JavaScript:
+/// `process.once('warning', ..)`.
 ///
 /// # Panics
 ///
@@ -107,8 +110,10 @@ pub fn once_warning(listener: impl FnOnce(&Warning) + 'static) -> Listener {
     Node::current().listen_once(|process| &process.warning, listener)
 }
 
-/// Calls `listener` with what nothing has caught, before those of `uncaughtException`, and although there are none: it does
-/// not count as caught. JavaScript: `process.on('uncaughtExceptionMonitor', ..)`.
+/// Calls `listener` with each uncaught error, before the listeners of
+/// [`on_uncaught_exception`](super::on_uncaught_exception). It does not count as a handler: the
+/// error still ends the program if there is no other listener. JavaScript:
+/// `process.on('uncaughtExceptionMonitor', ..)`.
 ///
 /// # Panics
 ///

@@ -10,7 +10,7 @@ use crate::node::context::Node;
 use crate::node::error::Error;
 use crate::signal::{Signal, SignalKind};
 
-/// The signals of one loop that somebody listens to, each with one handle.
+/// The signals of one loop that have listeners, each with one handle.
 #[derive(Default)]
 pub(in crate::node) struct SignalListeners {
     known: RefCell<Vec<Known>>,
@@ -22,14 +22,15 @@ struct Known {
     listeners: Rc<Listeners<SignalKind>>,
 }
 
-/// Calls `listener` when the signal was caught: last in the poll phase, all listeners of one signal in one callback (N101).
+/// Calls `listener` when the signal is caught: last in the poll phase, with all listeners of one
+/// signal in one callback. JavaScript: `process.on('SIGINT', ..)`.
 ///
-/// It does not keep the loop alive. While somebody listens, the signal's default action does not happen; see
-/// [`crate::signal`].
+/// The listener does not keep the loop alive. While a listener exists, the default action of the
+/// signal does not happen; see [`crate::signal`].
 ///
 /// # Errors
 ///
-/// `EINVAL` for what cannot be listened to, such as SIGKILL.
+/// `EINVAL` for a signal that cannot be caught, such as SIGKILL.
 ///
 /// # Panics
 ///
@@ -63,12 +64,12 @@ pub fn on_signal(
     })
 }
 
-/// Calls `listener` when the signal is caught the next time, and stops listening right before. JavaScript:
-/// `process.once('SIGTERM', ..)`; see [`on_signal`].
+/// Calls `listener` the next time that the signal is caught, and stops listening right before; see
+/// [`on_signal`]. JavaScript: `process.once('SIGTERM', ..)`.
 ///
 /// # Errors
 ///
-/// As [`on_signal`].
+/// The errors of [`on_signal`].
 ///
 /// # Panics
 ///
@@ -98,7 +99,7 @@ pub fn once_signal(
 }
 
 impl SignalListeners {
-    /// Those of a signal; the first starts the handle.
+    /// Returns the listeners of a signal. The first call starts the handle.
     #[track_caller]
     fn listeners_of(&self, kind: SignalKind) -> Result<Rc<Listeners<SignalKind>>, Error> {
         if let Some(known) = self.known.borrow().iter().find(|known| known.kind == kind) {
@@ -120,7 +121,7 @@ impl SignalListeners {
         Ok(listeners)
     }
 
-    /// Takes a listener off; the last one stops the handle.
+    /// Removes a listener. The last one stops the handle.
     fn remove(&self, kind: SignalKind, id: u64) -> bool {
         let found = {
             let known = self.known.borrow();

@@ -7,7 +7,7 @@ use crate::node::context::Node;
 use crate::node::error::Error;
 use crate::node::stream::{Readable, Writable};
 
-/// The standard streams of one loop, each made when it is first asked for.
+/// The standard streams of one loop, each created by its first use.
 #[derive(Default)]
 pub(in crate::node) struct StandardStreams {
     stdin: OnceCell<Readable<Vec<u8>>>,
@@ -15,11 +15,12 @@ pub(in crate::node) struct StandardStreams {
     stderr: OnceCell<Writable<Vec<u8>>>,
 }
 
-/// Standard input, the same stream each time. Nothing is read before somebody asks for it.
+/// Returns standard input; each call returns the same stream. Reading starts when the stream is
+/// first read. JavaScript: `process.stdin`.
 ///
-/// While it is read it keeps the loop alive, until its end or [`destroy`](Readable::destroy).
+/// While it is read, it keeps the loop alive, until EOF or [`destroy`](Readable::destroy).
 ///
-/// In plain Rust: [`crate::io::stdin`].
+/// The counterpart in plain Rust is [`crate::io::stdin`].
 ///
 /// # Panics
 ///
@@ -46,18 +47,19 @@ pub fn stdin() -> Readable<Vec<u8>> {
     }
     let stdin = match crate::io::stdin() {
         Ok(stdin) => Readable::from_reader(stdin),
-        // The descriptor is closed: there is nothing to read.
+        // The descriptor is closed, so the stream is empty.
         Err(_) => Readable::bytes().read(|empty, _| empty.push_end()).build(),
     };
     known.get_or_init(|| stdin).clone()
 }
 
-/// Standard output, the same stream each time.
+/// Returns standard output; each call returns the same stream. JavaScript: `process.stdout`.
 ///
-/// As in Node on Unix, a write is done when the call returns, its callback is a tick, and a reader that is slow stops the
-/// loop. It goes through [`std::io::stdout`]: what [`print!`] writes keeps its place.
+/// As in Node on Unix, a write has completed when the call returns, its callback is called on a
+/// tick, and a slow reader blocks the loop. Writes go through [`std::io::stdout`], so they keep
+/// their order with [`print!`].
 ///
-/// In plain Rust: [`crate::io::stdout`], which does not block.
+/// The counterpart in plain Rust is [`crate::io::stdout`], which does not block.
 ///
 /// # Panics
 ///
@@ -69,7 +71,8 @@ pub fn stdout() -> Writable<Vec<u8>> {
     node.process.standard.stdout.get_or_init(make).clone()
 }
 
-/// Standard error, the same stream each time; otherwise as [`stdout`].
+/// Returns standard error; each call returns the same stream; see [`stdout`]. JavaScript:
+/// `process.stderr`.
 ///
 /// # Panics
 ///
@@ -94,7 +97,7 @@ fn write_out(mut output: impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 impl StandardStreams {
-    /// Lets go of listeners, which may hold the streams themselves.
+    /// Drops the listeners, which may hold the streams themselves.
     pub(super) fn shut_down(&self) {
         if let Some(stdin) = self.stdin.get() {
             stdin.destroy(None);

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use super::super::context::Node;
 use crate::task::next_tick;
 
-/// Something that a program should know of, and that does not stop it.
+/// A warning of a program: a problem that does not stop it.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning of the kind `name`, Node's `type`, which is `Warning` unless there is a better word.
+    /// Creates a warning with the kind `name`: Node's `type`, by default `Warning`.
     pub fn new(name: &str, text: impl Into<String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -36,21 +36,22 @@ impl Warning {
         }
     }
 
-    /// The warning with a code, by which a program can tell it from others.
+    /// Adds a code, with which a program can identify the warning.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// The warning with more text, which standard error shows below it.
+    /// Adds a detail, which is printed below the text.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// Emits the warning, by a tick; see [`on_warning`](super::on_warning).
+    /// Emits the warning on the next tick; see [`on_warning`](super::on_warning). JavaScript:
+    /// `process.emitWarning(..)`.
     ///
     /// # Panics
     ///
@@ -64,7 +65,8 @@ impl Warning {
         });
     }
 
-    /// As Node writes it: the process, the code in brackets, the kind and the text; the detail in lines of its own.
+    /// Prints the warning in Node's format: the process, the code in brackets, the kind and the
+    /// text; the detail on its own lines.
     fn print(&self) {
         let mut line = format!("(phaseloop:{}) ", std::process::id());
         if let Some(code) = &self.code {
@@ -77,25 +79,25 @@ impl Warning {
         eprintln!("{line}");
     }
 
-    /// The code, if it has one.
+    /// Returns the code, if there is one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
 
-    /// The further text, if it has one.
+    /// Returns the detail, if there is one.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// What kind of warning it is.
+    /// Returns the kind of the warning.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it says.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
