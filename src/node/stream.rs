@@ -19,7 +19,7 @@
 //! | `await readable.toArray()`, `forEach`, `reduce`, … | [`Readable::to_array`], … |
 //! | `for await (const chunk of readable)` | [`Readable::chunks`] |
 //! | a stream over a socket or a file | [`Readable::from_reader`], [`Writable::from_writer`] |
-//! | a stream as `AsyncRead` or `AsyncWrite` | [`Readable::into_reader`], [`Writable::into_writer`] |
+//! | a stream as `AsyncRead`, `AsyncWrite` | [`Readable::into_reader`], [`Writable::into_writer`] |
 //!
 //! A chunk is a value of any type. In byte mode a chunk is a `Vec<u8>` or a `String` and counts by
 //! its length; a read returns all buffered bytes as one chunk. In object mode each chunk counts
