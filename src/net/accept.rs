@@ -1,5 +1,5 @@
-//! How a listener of any family accepts: at most one connection a turn, with a rest after errors that
-//! stay.
+//! How a listener of any family accepts: at most one connection a turn, with a rest after errors
+//! that stay.
 
 use std::cell::Cell;
 use std::io;

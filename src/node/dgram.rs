@@ -5,6 +5,8 @@
 //!    └───── send: binds; datagrams wait for 'listening' ────┘
 //! ```
 
+mod connect;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
@@ -12,6 +14,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::Location;
 use std::rc::Rc;
 
+pub use self::connect::CONNECT;
+use self::connect::already_connected;
 use super::abort::AbortController;
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
@@ -28,9 +32,6 @@ use crate::task::next_tick;
 /// A datagram has arrived. JavaScript: `'message'`.
 pub const MESSAGE: Event<Datagram> = Event::new("message");
 
-/// The socket is connected; see [`Socket::connect`]. JavaScript: `'connect'`.
-pub const CONNECT: Event<()> = Event::new("connect");
-
 /// Returns the unspecified address, with port 0, of the address family of `to`.
 fn any_address(to: SocketAddr) -> SocketAddr {
     let any: IpAddr = if to.is_ipv4() {
@@ -39,13 +40,6 @@ fn any_address(to: SocketAddr) -> SocketAddr {
         Ipv6Addr::UNSPECIFIED.into()
     };
     (any, 0).into()
-}
-
-fn already_connected() -> ! {
-    throw(Error::with_code(
-        "ERR_SOCKET_DGRAM_IS_CONNECTED",
-        "Already connected",
-    ))
 }
 
 /// The size of the receive buffer, which any datagram fits.
@@ -471,89 +465,6 @@ impl Socket {
     #[track_caller]
     pub fn send_all(&self, buffers: &[&[u8]], to: SocketAddr) {
         self.send(&buffers.concat(), to);
-    }
-
-    /// Connects the socket: it receives datagrams of the peer only, and
-    /// [`send_to_peer`](Self::send_to_peer) needs no address. An unbound socket is bound to any
-    /// port first. [`CONNECT`] or the error is emitted on a tick. JavaScript: `socket.connect(port,
-    /// address)`.
-    ///
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_IS_CONNECTED` if
-    /// it is connected, and `ERR_SOCKET_DGRAM_NOT_RUNNING` after [`close`](Self::close).
-    #[track_caller]
-    pub fn connect(&self, to: SocketAddr) {
-        self.check_open();
-        if self.inner.is_connecting.replace(true) {
-            already_connected();
-        }
-        if self.inner.state.get() == State::Unbound {
-            self.begin_binding();
-            self.bind_later(any_address(to), Location::caller());
-        }
-        let this = self.clone();
-        if self.inner.state.get() == State::Bound {
-            next_tick(move || this.connect_now(to));
-        } else {
-            self.enqueue(move || next_tick(move || this.connect_now(to)));
-        }
-    }
-
-    fn connect_now(&self, to: SocketAddr) {
-        let bound = self.inner.bound.borrow();
-        let connected = bound
-            .as_ref()
-            .map(|bound| bound.socket.get_ref().connect(to));
-        drop(bound);
-        let this = self.clone();
-        match connected {
-            // The socket was closed before this tick.
-            None => {}
-            Some(Ok(())) => {
-                self.inner.peer.set(Some(to));
-                next_tick(move || {
-                    this.inner.emitter.emit(CONNECT, ());
-                });
-            }
-            Some(Err(error)) => {
-                self.inner.is_connecting.set(false);
-                let error = Error::of_address(error, "connect", to);
-                next_tick(move || {
-                    this.inner.emitter.emit(ERROR, &error);
-                });
-            }
-        }
-    }
-
-    /// Sends a datagram to the peer of a connected socket. JavaScript: `socket.send(bytes)`.
-    ///
-    /// # Panics
-    ///
-    /// See [`send`](Self::send). [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` before
-    /// [`CONNECT`].
-    #[track_caller]
-    pub fn send_to_peer(&self, bytes: &[u8]) {
-        self.check_open();
-        let peer = self.remote_address();
-        self.send_at(bytes.to_vec(), peer, None, Location::caller());
-    }
-
-    /// Returns the address of the peer. JavaScript: `socket.remoteAddress()`.
-    ///
-    /// # Panics
-    ///
-    /// [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if the socket is not connected.
-    #[must_use]
-    pub fn remote_address(&self) -> SocketAddr {
-        let not_connected = || {
-            throw(Error::with_code(
-                "ERR_SOCKET_DGRAM_NOT_CONNECTED",
-                "Not connected",
-            ))
-        };
-        self.inner.peer.get().unwrap_or_else(not_connected)
     }
 
     /// Returns the address that the socket is bound to. JavaScript: `socket.address()`.

@@ -234,7 +234,8 @@ impl<T: 'static> Future for Forward<T> {
 /// phaseloop::block_on(async {
 ///     let remote = LoopHandle::current().remote();
 ///     // A thread of the pool spawns a task on the loop, and blocks until it has completed.
-///     let sum = spawn_blocking(move || remote.spawn(|| async { 20 + 1 }).unwrap().join().unwrap());
+///     let add = || async { 20 + 1 };
+///     let sum = spawn_blocking(move || remote.spawn(add).unwrap().join().unwrap());
 ///     assert_eq!(sum.await.unwrap(), 21);
 /// });
 /// ```

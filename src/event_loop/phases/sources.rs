@@ -306,8 +306,8 @@ impl Waiters {
         drop(before);
     }
 
-    /// Takes the waker of the `poll_*` functions if it is waiting; [`put_back`](Self::put_back) puts it
-    /// back.
+    /// Takes the waker of the `poll_*` functions if it is waiting; [`put_back`](Self::put_back)
+    /// puts it back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
         if self.waiting.get() & SLOT != 0 {

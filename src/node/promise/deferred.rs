@@ -69,8 +69,8 @@ impl<T: Clone + 'static> Deferred<T> {
     }
 
     /// Resolves the promise with `other`, whose result it adopts: JavaScript's `resolve(promise)`.
-    /// That takes two microtasks more for a promise, one more for a [`Thenable`](crate::node::Thenable).
-    /// Does nothing if the promise is resolved already.
+    /// That takes two microtasks more for a promise, one more for a
+    /// [`Thenable`](crate::node::Thenable). Does nothing if the promise is resolved already.
     pub fn adopt(&self, other: impl PromiseLike<Output = T>) {
         if !self.is_resolved.replace(true) {
             other.settle(Self {

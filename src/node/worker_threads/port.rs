@@ -5,15 +5,18 @@
 //!   close ──> closing phase: 'close' ──> queue of the other side ──> poll phase: it closes as well
 //! ```
 
+mod line;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::Location;
 use std::rc::{Rc, Weak};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use self::line::{Ends, Item, Line};
 use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
-use crate::async_handle::{AsyncHandle, AsyncSender};
+use crate::async_handle::AsyncHandle;
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -87,109 +90,6 @@ pub(super) fn pair<A, B>() -> (DetachedPort<A, B>, DetachedPort<B, A>) {
         outgoing: one,
     };
     (DetachedPort::new(port1), DetachedPort::new(port2))
-}
-
-/// One direction of a channel: the queue of messages.
-struct Line<T> {
-    state: Mutex<LineState<T>>,
-}
-
-struct LineState<T> {
-    items: VecDeque<Item<T>>,
-    /// Wakes the loop of the receiving port, while the port is on a loop.
-    receiver: Option<AsyncSender>,
-    /// Whether the receiving port is closed.
-    closed: bool,
-}
-
-enum Item<T> {
-    Message(T),
-    /// The other side is closed.
-    Close,
-}
-
-impl<T> Default for Line<T> {
-    fn default() -> Self {
-        let state = LineState {
-            items: VecDeque::new(),
-            receiver: None,
-            closed: false,
-        };
-        Self {
-            state: Mutex::new(state),
-        }
-    }
-}
-
-impl<T> Line<T> {
-    fn lock(&self) -> MutexGuard<'_, LineState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, item: Item<T>) {
-        let mut state = self.lock();
-        if state.closed {
-            drop(state);
-            return drop(item);
-        }
-        state.items.push_back(item);
-        let receiver = state.receiver.clone();
-        drop(state);
-        if let Some(receiver) = receiver {
-            // An error means that the receiving loop was dropped.
-            let _ = receiver.send();
-        }
-    }
-
-    /// Removes the next item. A port that is not receiving gets only the close of the other side.
-    fn pop(&self, receiving: bool) -> Option<Item<T>> {
-        let mut state = self.lock();
-        match state.items.front()? {
-            Item::Message(_) if !receiving => None,
-            _ => state.items.pop_front(),
-        }
-    }
-
-    /// Returns whether `pop` would return an item.
-    fn is_ready(&self, receiving: bool) -> bool {
-        match self.lock().items.front() {
-            Some(Item::Message(_)) => receiving,
-            Some(Item::Close) => true,
-            None => false,
-        }
-    }
-
-    fn set_receiver(&self, receiver: Option<AsyncSender>) {
-        let mut state = self.lock();
-        let before = std::mem::replace(&mut state.receiver, receiver);
-        drop(state);
-        drop(before);
-    }
-
-    fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        let left = (
-            std::mem::take(&mut state.items),
-            std::mem::take(&mut state.receiver),
-        );
-        drop(state);
-        drop(left);
-    }
-}
-
-/// The queues of a port.
-struct Ends<S, R> {
-    incoming: Arc<Line<R>>,
-    outgoing: Arc<Line<S>>,
-}
-
-impl<S, R> Ends<S, R> {
-    /// Closes this side. The other side receives the close after all earlier messages.
-    fn close(&self) {
-        self.incoming.close();
-        self.outgoing.push(Item::Close);
-    }
 }
 
 /// One side of a channel, on a loop: it sends `S` and receives `R`. A clone is a handle to the same
@@ -412,7 +312,7 @@ impl<S: 'static, R: 'static> Port<S, R> {
     /// and calls again while there are more.
     fn visit(&self, handle: &AsyncHandle) {
         if !self.visit.running.replace(true) {
-            let waiting = self.ends.incoming.lock().items.len();
+            let waiting = self.ends.incoming.len();
             self.visit.left.set(waiting.max(MESSAGES_PER_VISIT));
         }
         let end = EndVisit { port: self, handle };
