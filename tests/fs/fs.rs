@@ -6,6 +6,9 @@
 //! touched (R299); what is to be sent may be of any length (R301).
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
+use crate::util::files::Directory;
+use crate::util::polls::poll_and_drop;
+use crate::util::pool::{Hold, with_threads};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fs::Permissions;
@@ -18,7 +21,6 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
-use crate::util::files::{Directory, Hold, poll_and_drop, with_threads};
 use futures::future::join_all;
 use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, StreamExt, TryStreamExt, poll};
 use phaseloop::fs::{self, Access, CopyOptions, File, FileTimes, OpenOptions, Reflink};

@@ -3,6 +3,10 @@
 //! error names the path.
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
+use crate::util::child::in_child;
+use crate::util::files::Directory;
+use crate::util::polls::poll_and_drop;
+use crate::util::pool::{Hold, with_threads};
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{ErrorKind, SeekFrom, Write};
@@ -13,8 +17,6 @@ use std::pin::pin;
 use std::process::Child;
 use std::sync::mpsc::channel;
 
-use crate::util::files::{Directory, Hold, poll_and_drop, with_threads};
-use crate::util::in_child;
 use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, poll};
 use phaseloop::fs::{self, Access, File, FileTimes, OpenOptions};
 use phaseloop::{OsError, block_on, spawn, spawn_blocking};

@@ -2,6 +2,11 @@
 //! that is given up; writes that are accepted are carried out; errors come once.
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
+use crate::util::files::Directory;
+use crate::util::polls::poll_and_drop;
+use crate::util::pool::{Hold, with_threads};
+use crate::util::trace::finish;
+use crate::util::wakers::on_clone;
 use std::cell::Cell;
 use std::fs;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -12,9 +17,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::util::files::{Directory, Hold, poll_and_drop, with_threads};
-use crate::util::finish;
-use crate::util::wakers::on_clone;
 use futures::future::{join, join_all};
 use futures::{
     AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt,

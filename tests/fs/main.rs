@@ -1,9 +1,16 @@
 //! Files, directories, and watches on them.
 
-#[path = "../util/mod.rs"]
-mod util;
-#[path = "../util/watch.rs"]
-mod watch_util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod files;
+    pub(crate) mod panics;
+    pub(crate) mod polls;
+    pub(crate) mod pool;
+    pub(crate) mod trace;
+    pub(crate) mod wakers;
+    pub(crate) mod watch;
+}
 
 mod fs;
 mod fs_faults;

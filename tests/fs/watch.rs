@@ -8,6 +8,10 @@
 //! stays).
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, finish, ms, paused, turn};
+use crate::util::watch::Dir;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs;
@@ -17,8 +21,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::util::{Trace, finish, in_child, ms, panic_of, paused, turn};
-use crate::watch_util::Dir;
 use futures::{FutureExt, StreamExt};
 use phaseloop::fs::{WatchEvent, WatchKind, Watcher, watch};
 use phaseloop::phase::Check;

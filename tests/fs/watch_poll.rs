@@ -8,13 +8,14 @@
 //! under way).
 #![cfg(feature = "fs")]
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, turn};
+use crate::util::watch::Dir;
 use std::fs;
 use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use crate::util::{Trace, ZERO, busy, finish, ms, panic_of, turn};
-use crate::watch_util::Dir;
 use futures::{FutureExt, StreamExt};
 use phaseloop::fs::{PollEvent, PollWatcher, watch_poll};
 use phaseloop::pool::{Class, Pool, PoolBuilder};

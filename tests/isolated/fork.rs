@@ -5,6 +5,8 @@
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #![allow(unsafe_code, reason = "forks")]
 
+use crate::util::child::in_child;
+use crate::util::trace::{ZERO, ms};
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,7 +14,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::util::{ZERO, in_child, ms};
 use phaseloop::io::{PollEvents, PollHandle, Source};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Keeper, LoopHandle, RunMode};

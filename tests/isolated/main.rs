@@ -1,13 +1,14 @@
-//! Tests that use what a process has once: signal handlers, its allocator, its forks, functions of
+//! Tests that use what a process has once: signal handlers, its allocator, its forks.
 //! the C library.
 
-#[path = "../util/udp.rs"]
-mod udp_util;
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod panics;
+    pub(crate) mod trace;
+}
 
 mod fork;
 mod memory;
 mod signal_owners;
 mod signals;
-mod udp_faults;

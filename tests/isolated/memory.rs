@@ -1,12 +1,12 @@
 //! Memory that a burst needs is given back.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
+use crate::util::child::in_child;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::util::in_child;
 use phaseloop::{EventLoop, RunMode, queue_microtask};
 
 /// The bytes that are allocated.

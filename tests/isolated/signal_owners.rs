@@ -9,13 +9,14 @@
     reason = "installs handlers as other libraries in the process would do it"
 )]
 
+use crate::util::child::in_child;
+use crate::util::trace::{Trace, paused, turn};
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::util::{Trace, in_child, paused, turn};
 use phaseloop::signal::{Signal, SignalKind, Signals};
 use phaseloop::{EventLoop, LoopHandle};
 

@@ -4,6 +4,9 @@
 //! A raise is for the whole process, so the tests of this file take turns.
 #![cfg(all(unix, feature = "signal"))]
 
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +15,6 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 
-use crate::util::{Trace, ZERO, busy, finish, in_child, ms, panic_of, paused, turn};
 use futures::{FutureExt, StreamExt};
 use phaseloop::io::Source;
 use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};

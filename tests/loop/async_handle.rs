@@ -5,14 +5,13 @@
 //! Ours differs in R125: a send after the close says so. R121 is proven with calls of a `Remote`,
 //! which stand where finished pool work will.
 
-use crate::util;
+use crate::util::trace::{ZERO, finish, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::util::{finish, paused, turn};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, AsyncSender, EventLoop, Handle, Keeper, LoopHandle, RunMode};
@@ -61,7 +60,7 @@ fn r119_a_send_in_the_callback_makes_another_one() {
     sent.sender().send().unwrap();
     turn(&mut event_loop);
     assert_eq!(trace.take(), "called");
-    assert_eq!(handle.next_timeout(), Some(util::ZERO));
+    assert_eq!(handle.next_timeout(), Some(ZERO));
     turn(&mut event_loop);
     assert_eq!(trace.take(), "called");
     assert_eq!(handle.next_timeout(), None);
@@ -229,9 +228,7 @@ fn r001_a_send_does_not_make_a_loop_alive() {
 
     // Once something else makes turns, it is called.
     let timer = Timer::new(&handle);
-    timer
-        .start(util::ZERO, util::ZERO, trace.on("timer"))
-        .unwrap();
+    timer.start(ZERO, ZERO, trace.on("timer")).unwrap();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "timer called");
 

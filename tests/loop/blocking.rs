@@ -8,6 +8,9 @@
 //! (an abort takes effect in the microtask lane) and in R284 (the process does not wait for jobs
 //! when it exits). R271, R275 and R276 are also tested beside the pool's code.
 
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, ZERO, finish, ms, turn};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::future::pending;
@@ -18,7 +21,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use crate::util::{Trace, ZERO, finish, in_child, ms, panic_of, turn};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::{Timer, sleep};

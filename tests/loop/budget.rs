@@ -2,7 +2,7 @@
 //! at the start of the next turn, nothing is lost or waited for meanwhile, and the loop counts how
 //! often that happened. The opposite of N7.
 
-use crate::util::{Trace, ZERO, finish, ms, turn};
+use crate::util::trace::{Trace, ZERO, finish, ms, turn};
 use phaseloop::task::yield_now;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{

@@ -5,11 +5,13 @@
 //! closing twice is not an error, since a close can always be awaited once more. And a drop closes
 //! too, at once and without a report.
 
+use crate::util::panics::panic_of;
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
 
-use crate::util::{Trace, ZERO, finish, ms, panic_of, paused, turn, udp_pair};
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::{Timer, sleep};

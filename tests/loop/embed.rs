@@ -3,9 +3,10 @@
 //! take; `turn` waits no longer than its limit.
 #![cfg(target_os = "linux")]
 
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{ZERO, busy, ms, paused};
 use std::thread;
 
-use crate::util::{ZERO, busy, ms, paused, udp_pair};
 use phaseloop::io::Source;
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, LoopHandle};

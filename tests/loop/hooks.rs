@@ -2,11 +2,10 @@
 //! for all of them: reverse order of start, stable from turn to turn, and what a running pass makes
 //! of changes to its own list.
 
-use crate::util;
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::util::{Trace, ZERO, finish, ms, paused, turn};
 use phaseloop::phase::{Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{Handle, LoopHandle, RunMode};
@@ -288,7 +287,7 @@ fn libuv_idle_starvation() {
         turns += 1;
         log.log("idle");
         // The timer is due in the third turn.
-        util::busy(ms(20));
+        busy(ms(20));
         assert!(turns <= 3, "the timer starves");
     };
     idle.start(work).unwrap();

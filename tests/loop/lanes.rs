@@ -5,12 +5,12 @@
 //! `yield_now_immediate`. N66 shows after a panic only, and ours ends the run then: the next one
 //! begins with the drain.
 
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use std::task::Poll;
 
-use crate::util::{Trace, ZERO, finish, ms, paused, turn};
 use phaseloop::phase::{self, Check, Idle, Prepare};
 use phaseloop::task::{yield_now, yield_now_immediate};
 use phaseloop::time::{Timer, sleep};

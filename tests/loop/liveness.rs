@@ -4,11 +4,12 @@
 //! Ours differs in R8 (handles are listed in the order of creation, always) and in R11 (no SIGPROF:
 //! options are on the builder, and only those that exist can be named).
 
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 
-use crate::util::{ZERO, finish, ms, paused, turn, udp_pair};
 use futures::FutureExt;
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare, check};

@@ -1,9 +1,16 @@
 //! The loop: its phases, lanes, tasks, handles, references and reports.
 
-#[path = "../util/pty.rs"]
-mod pty_util;
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod files;
+    pub(crate) mod panics;
+    pub(crate) mod pool;
+    pub(crate) mod pty;
+    pub(crate) mod sockets;
+    pub(crate) mod trace;
+    pub(crate) mod wakers;
+}
 
 mod async_handle;
 mod blocking;

@@ -1,10 +1,11 @@
 //! What an observer sees with the feature `probe`: every phase of every turn, every callback in its
 //! phase, every poll of a task, and an end for each start, also after a panic.
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{ZERO, finish, ms, turn};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::util::{ZERO, finish, ms, panic_of, turn};
 use phaseloop::phase::{Idle, Phase};
 use phaseloop::probe::{Fact, Observer};
 use phaseloop::task::yield_now;

@@ -3,11 +3,14 @@
 //! of its phase, whatever the phase, and no wake is lost. Misuse is a panic that says what to do
 //! instead (R20 among it).
 
+use crate::util::child::in_child;
+use crate::util::panics::{panic_of, text_of};
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::rc::Rc;
 
-use crate::util::{Trace, ZERO, finish, in_child, ms, panic_of, paused, text_of, turn, udp_pair};
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::task::{self, yield_now};

@@ -3,7 +3,7 @@
 //!
 //! R84 (an entry never causes a read) is about streams; ours wakes the waiting task.
 
-use crate::util::{ZERO, finish, ms, paused, turn};
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use phaseloop::Keeper;
 use phaseloop::phase::{Check, Idle, pending};
 use phaseloop::time::Timer;

@@ -1,9 +1,10 @@
 //! Closures that run once in a phase of choice: `LoopHandle::call_in`, `phase::call_in`, and the
 //! future `phase::timers()`.
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{ZERO, finish, paused, turn};
 use std::rc::Rc;
 
-use crate::util::{ZERO, finish, panic_of, paused, turn};
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Keeper, RunMode};

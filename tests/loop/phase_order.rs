@@ -2,12 +2,12 @@
 //! that is started in one phase runs. The pending queue stands for libuv's finished writes (R27):
 //! `phase::pending()` waits in it.
 
+use crate::util::trace::{Trace, ZERO, finish, paused};
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use std::task::Poll;
 
-use crate::util::{Trace, ZERO, finish, paused};
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::probe::Fact;
 use phaseloop::time::{Timer, sleep};

@@ -6,6 +6,9 @@
 //! in R92 (a signal does not shorten the wait). R95 and R96 are about signals.
 #![cfg(unix)]
 
+use crate::util::child::in_child;
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::future::poll_fn;
@@ -17,7 +20,6 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
 
-use crate::util::{Trace, ZERO, finish, in_child, ms, paused, turn, udp_pair};
 use futures::FutureExt;
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Prepare, check};

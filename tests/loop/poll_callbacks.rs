@@ -2,6 +2,8 @@
 //! and restarted.
 #![cfg(target_os = "linux")]
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, finish, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +11,6 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use crate::util::{Trace, finish, panic_of, paused, turn};
 use phaseloop::io::{PollEvents, PollHandle, Source};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::{Handle, Keeper, LoopHandle, RunMode};

@@ -7,6 +7,8 @@
 //! the poll phase, as are R239 and the second source of a descriptor).
 #![cfg(target_os = "linux")]
 
+use crate::util::child::path_of;
+use crate::util::trace::{finish, paused, turn};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,7 +18,6 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
-use crate::util::{finish, path_of, paused, turn};
 use futures::FutureExt;
 use phaseloop::io::Source;
 use phaseloop::{AsyncHandle, EventLoop, Handle, LoopHandle, block_on, spawn};

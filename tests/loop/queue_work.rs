@@ -3,13 +3,13 @@
 //!
 //! The loops here have pools of one thread, which a first job holds until it is let go.
 
-use crate::util;
+use crate::util::panics::{panic_of, text_of};
+use crate::util::trace::{Trace, ZERO, finish, turn};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use crate::util::{Trace, ZERO, finish, panic_of, turn};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::pool::{Class, PoolBuilder};
 use phaseloop::{Builder, EventLoop, Handle, Keeper, LoopHandle, QueuedWork, RunMode};
@@ -167,7 +167,7 @@ fn a_panic_of_the_work_is_an_error_and_one_of_the_callback_comes_out_of_the_run(
     let (mut event_loop, handle, trace) = with_one_thread();
     let text = |result: Result<(), phaseloop::task::JoinError>| {
         let payload = result.unwrap_err().try_into_panic().unwrap();
-        assert_eq!(util::text_of(&*payload), "of the work");
+        assert_eq!(text_of(&*payload), "of the work");
         panic!("of the callback");
     };
     handle.queue_work(|| panic!("of the work"), text).unwrap();

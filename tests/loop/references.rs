@@ -2,10 +2,11 @@
 //! hold the loop, and works as long as something else does. Sources stand for the sockets of those
 //! tests.
 
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::net::{TcpListener, UdpSocket};
 use std::rc::Rc;
 
-use crate::util::{ZERO, finish, ms, paused, turn, udp_pair};
 use phaseloop::io::{AsSource, Source};
 use phaseloop::phase::{Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::task::yield_now_immediate;

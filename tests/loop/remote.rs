@@ -3,7 +3,9 @@
 //! its own thread only; a loop that is gone says so to `Remote`s and is silent to wakers, also
 //! while it goes.
 
-use crate::util;
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, ZERO, finish, paused, turn};
 use std::cell::RefCell;
 use std::future::{Future, pending, poll_fn};
 use std::rc::Rc;
@@ -13,7 +15,6 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 
-use crate::util::{Trace, finish, panic_of, paused, turn};
 use futures::channel::oneshot;
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::task::yield_now;
@@ -131,7 +132,7 @@ fn a_flood_of_calls_is_spread_over_turns_in_order() {
     assert_eq!(trace.take(), "async", "the flood does not keep it waiting");
     assert_eq!(
         handle.next_timeout(),
-        Some(util::ZERO),
+        Some(ZERO),
         "the rest is not slept on"
     );
     finish(&mut event_loop);
@@ -544,7 +545,7 @@ fn teardown_races_with_senders() {
 fn a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it() {
     let test = "a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it";
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let child = util::in_child(&[], test, || {
+    let child = in_child(&[], test, || {
         let before = open();
         let mut strays = Vec::new();
         for _ in 0..3 {

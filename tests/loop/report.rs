@@ -4,11 +4,13 @@
 //! What the report says is for people; the tests hold it to the facts in it, and one to its whole
 //! text.
 
+use crate::util::files::Directory;
+use crate::util::pool::{Hold, with_threads};
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::util::files::{Directory, Hold, with_threads};
-use crate::util::{ZERO, finish, ms, paused, turn, udp_pair};
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::stream::{FuturesUnordered, StreamExt};

@@ -6,10 +6,10 @@
 //! and in R36 (descriptors are registered at once, so the timeout needs no exception for those that
 //! are not).
 
-use crate::util;
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::rc::Rc;
 
-use crate::util::{ZERO, busy, finish, ms, paused, turn, udp_pair};
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Idle, Prepare};
 use phaseloop::time::{Timer, sleep};
@@ -387,7 +387,7 @@ fn r038_r041_a_stop_ends_the_run_after_the_turn() {
     assert_eq!(trace.take(), "later@100");
 }
 
-fn phase_closing(handle: &LoopHandle, trace: &util::Trace) {
+fn phase_closing(handle: &LoopHandle, trace: &Trace) {
     let trace = trace.clone();
     drop(handle.spawn(async move {
         phase::closing().await;

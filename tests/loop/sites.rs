@@ -1,13 +1,14 @@
 //! The line that made each handle: for every public constructor it is the caller's, not one of the
 //! crate.
 
-use crate::pty_util;
-use crate::util;
+use crate::util::files::Directory;
+use crate::util::panics::panic_of;
+use crate::util::pty::open_pty;
+use crate::util::sockets::udp_pair;
+use crate::util::trace::ms;
 use std::panic::Location;
 use std::time::Duration;
 
-use crate::util::files::Directory;
-use crate::util::{ms, udp_pair};
 use futures::{FutureExt, StreamExt};
 use phaseloop::io::{PipeReader, PipeWriter, Source};
 use phaseloop::net::{
@@ -124,7 +125,7 @@ fn pipes_and_standard_streams_have_the_line_of_their_constructor() {
 
 #[test]
 fn terminals_have_the_line_of_their_constructor() {
-    let (_controller, terminal) = pty_util::open_pty();
+    let (_controller, terminal) = open_pty();
     block_on(async {
         let tty = made!(Tty::from_fd(&terminal).unwrap());
         let line = line!() + 1;
@@ -450,7 +451,7 @@ fn futures_without_a_loop_name_their_function_and_line() {
     macro_rules! tells {
         ($function:literal, $future:expr) => {{
             let line = line!();
-            let text = util::panic_of(|| _ = block_on($future));
+            let text = panic_of(|| _ = block_on($future));
             let start = "no event loop runs on this thread: ";
             assert!(text.starts_with(start), "{text}");
             let what = concat!("(needed by the future of `", $function, "` at ");
@@ -488,7 +489,7 @@ fn futures_without_a_loop_name_their_function_and_line() {
 /// future is polled.
 #[test]
 fn futures_of_files_without_a_loop_name_their_function() {
-    let text = util::panic_of(|| futures::executor::block_on(fs::read("file")));
+    let text = panic_of(|| futures::executor::block_on(fs::read("file")));
     let end = "(needed by the future of `fs::read`)";
     assert!(text.ends_with(end), "{text}");
 }
@@ -496,7 +497,7 @@ fn futures_of_files_without_a_loop_name_their_function() {
 /// The text names each way to get a loop, the one for other threads included.
 #[test]
 fn a_panic_for_want_of_a_loop_names_the_remedies() {
-    let text = util::panic_of(|| sleep(ms(1)));
+    let text = panic_of(|| sleep(ms(1)));
     for remedy in [
         "`phaseloop::block_on`",
         "`phaseloop::run`",

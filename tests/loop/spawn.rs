@@ -3,13 +3,13 @@
 //! A task is first polled in the microtask lane, goes on without its handle, ends at once in the
 //! lane when aborted, and is listed until its future is gone.
 
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
+use crate::util::wakers::on_clone;
 use std::cell::RefCell;
 use std::future::pending;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use crate::util::wakers::on_clone;
-use crate::util::{Trace, ZERO, finish, ms, paused, turn};
 use futures::{StreamExt, poll};
 use phaseloop::task::{self, JoinSet, yield_now};
 use phaseloop::time::sleep;

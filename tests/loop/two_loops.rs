@@ -1,9 +1,9 @@
 //! Futures that belong to one loop and are awaited on another: when their own loop goes, they are
 //! woken and come to an end.
 
+use crate::util::trace::ms;
 use std::future::Future;
 
-use crate::util::ms;
 use phaseloop::pool::PoolBuilder;
 use phaseloop::time::sleep;
 use phaseloop::{Builder, spawn, spawn_blocking};

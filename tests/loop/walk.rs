@@ -2,13 +2,13 @@
 //! wait for it (R110).
 #![cfg(target_os = "linux")]
 
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use crate::util::{ZERO, finish, ms, paused, turn};
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare};
 use phaseloop::time::Timer;

@@ -4,17 +4,20 @@
 //! The tests run themselves under `strace`; where there is none, they say so and pass.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 
+use crate::util::faults::{with_faults, with_faults_of};
+use crate::util::tcp::{listener, run};
+use crate::util::trace::ms;
 use std::thread;
 
-use crate::fault_util::{with_faults, with_faults_of_eventfds};
-use crate::tcp_util::{listener, run};
-use crate::util::ms;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use futures::{FutureExt, StreamExt};
 use phaseloop::net::{SocketName, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use phaseloop::signal::{SignalKind, Signals};
 use phaseloop::{Handle, LoopHandle};
 use rustix::process::{Signal, kill_process};
+
+/// Calls with the descriptor of an eventfd, by which a loop is woken.
+const EVENTFDS: [&str; 2] = ["-P", "anon_inode:[eventfd]"];
 
 /// Wakes the loop from another thread, each time when it has probably gone to sleep.
 fn wake_from_elsewhere() {
@@ -39,21 +42,31 @@ fn wake_from_elsewhere() {
 #[test]
 fn a_wake_whose_write_is_interrupted_is_written_again() {
     let test = "a_wake_whose_write_is_interrupted_is_written_again";
-    with_faults_of_eventfds(test, &["write:error=EINTR:when=1+2"], wake_from_elsewhere);
+    with_faults_of(
+        &EVENTFDS,
+        test,
+        &["write:error=EINTR:when=1+2"],
+        wake_from_elsewhere,
+    );
 }
 
 /// The counter of an eventfd holds 2^64 - 2 wakes.
 #[test]
 fn a_wake_that_the_eventfd_has_no_room_for_is_written_again() {
     let test = "a_wake_that_the_eventfd_has_no_room_for_is_written_again";
-    with_faults_of_eventfds(test, &["write:error=EAGAIN:when=1+2"], wake_from_elsewhere);
+    with_faults_of(
+        &EVENTFDS,
+        test,
+        &["write:error=EAGAIN:when=1+2"],
+        wake_from_elsewhere,
+    );
 }
 
 /// The handler of a signal writes, too.
 #[test]
 fn a_signal_whose_write_is_interrupted_arrives() {
     let test = "a_signal_whose_write_is_interrupted_arrives";
-    with_faults_of_eventfds(test, &["write:error=EINTR:when=1+2"], || {
+    with_faults_of(&EVENTFDS, test, &["write:error=EINTR:when=1+2"], || {
         run(async {
             let mut signals = Signals::new([SignalKind::USR1]).unwrap();
             let this = rustix::process::getpid();

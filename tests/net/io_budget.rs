@@ -2,14 +2,15 @@
 //! so many operations.
 #![cfg(all(unix, feature = "net"))]
 
+use crate::util::sockets::udp_pair;
+use crate::util::tcp::{half_std_pair, run, settle};
+use crate::util::trace::{busy, finish, ms, paused};
 use std::cell::Cell;
 use std::io::Write;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use crate::tcp_util::{half_std_pair, run, settle};
-use crate::util::{busy, finish, ms, paused, udp_pair};
 use futures::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};

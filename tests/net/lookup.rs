@@ -4,13 +4,12 @@
 //!
 //! Ours differs in R285 (there is no synchronous call; `std` has one).
 
-use crate::tcp_util;
+use crate::util::tcp::{kind, pair, run, run_on};
+use crate::util::trace::{Trace, ms};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc;
 
-use crate::tcp_util::{kind, run, run_on};
-use crate::util::{Trace, ms};
 use futures::FutureExt;
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket, lookup_addr, lookup_host};
 use phaseloop::phase::check;
@@ -253,7 +252,7 @@ fn timers_and_sockets_go_on_while_a_lookup_waits() {
             sleep(ms(1)).await;
             trace.log("timer");
         }
-        drop(tcp_util::pair().await);
+        drop(pair().await);
         trace.log("socket");
         assert_eq!(pool.stats().queued, 1, "it still waits");
         drop(release);

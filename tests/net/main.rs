@@ -1,17 +1,18 @@
 //! Sockets and pipes: TCP, UDP, Unix sockets, name lookup, and what is built on them.
 
-#[path = "../util/faults.rs"]
-mod fault_util;
-#[path = "../util/peers.rs"]
-mod peer_util;
-#[path = "../util/pty.rs"]
-mod pty_util;
-#[path = "../util/tcp.rs"]
-mod tcp_util;
-#[path = "../util/udp.rs"]
-mod udp_util;
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod faults;
+    pub(crate) mod files;
+    pub(crate) mod panics;
+    pub(crate) mod peers;
+    pub(crate) mod pty;
+    pub(crate) mod sockets;
+    pub(crate) mod tcp;
+    pub(crate) mod trace;
+    pub(crate) mod udp;
+}
 
 mod axum_load;
 mod bridges;
@@ -27,6 +28,7 @@ mod tcp_rules;
 mod tcp_syscalls;
 mod udp;
 mod udp_batch;
+mod udp_faults;
 mod udp_peers;
 mod unix;
 mod unix_datagram;

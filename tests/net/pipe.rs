@@ -2,12 +2,12 @@
 //! are in.
 #![cfg(target_os = "linux")]
 
+use crate::util::trace::{finish, paused, turn};
 use std::fs::{self, File};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use crate::util::{finish, paused, turn};
 use futures::future::join;
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::{PipeReader, PipeWriter, pipe};

@@ -2,14 +2,14 @@
 //! another event.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
-use crate::pty_util;
+use crate::util::pty::open_pty;
+use crate::util::tcp::{half_std_pair, run, settle};
 use std::io::Write;
 use std::net;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net as unix;
 use std::process::{Command, Stdio};
 
-use crate::tcp_util::{half_std_pair, run, settle};
 use futures::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use phaseloop::io::{PipeReader, pipe};
 use phaseloop::net::{TcpStream, UnixStream};
@@ -148,7 +148,7 @@ fn a_pipe_that_its_writer_puts_into_packet_mode_gives_a_packet_a_read() {
 #[test]
 fn a_terminal_gives_a_line_a_read() {
     run(async {
-        let (mut controller, terminal) = pty_util::open_pty();
+        let (mut controller, terminal) = open_pty();
         let terminal = PipeReader::from_fd(terminal).unwrap();
         controller.write_all(b"one\ntwo\n").unwrap();
         hear().await;

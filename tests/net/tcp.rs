@@ -5,6 +5,11 @@
 //! The rules of libuv are in `tcp_rules.rs`, what goes wrong in `tcp_faults.rs`, other programs in
 //! `tcp_peers.rs`.
 
+use crate::util::panics::panic_of;
+use crate::util::tcp::{
+    closed_port, fill, half_std_pair, kind, listener, pair, run, run_on, sources, std_pair,
+};
+use crate::util::trace::{Trace, ms};
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Ipv4Addr, Shutdown, SocketAddr};
@@ -12,11 +17,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use crate::tcp_util::std_pair;
-use crate::tcp_util::{
-    closed_port, fill, half_std_pair, kind, listener, pair, run, run_on, sources,
-};
-use crate::util::{Trace, ms, panic_of};
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use futures::{AsyncRead, AsyncWrite};
 use futures::{FutureExt, StreamExt};

@@ -2,6 +2,12 @@
 //! descriptors that are used again within a batch or closed behind our back, a storm of signals.
 #![cfg(unix)]
 
+use crate::util::child::{in_child, path_of};
+use crate::util::tcp::{
+    MANY_DESCRIPTORS, expect_success, fill, half_std_pair, kind, listener, pair, run, settle,
+    sources,
+};
+use crate::util::trace::{ZERO, ms};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
@@ -14,11 +20,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::tcp_util::{
-    MANY_DESCRIPTORS, expect_success, fill, half_std_pair, kind, listener, pair, run, settle,
-    sources,
-};
-use crate::util::{ZERO, in_child, ms, path_of};
 use futures::FutureExt;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::io::copy;

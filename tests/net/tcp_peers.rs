@@ -2,8 +2,8 @@
 //! `nc` and `socat`. Each test says so and passes where the program is missing.
 #![cfg(unix)]
 
-use crate::peer_util::{answer_in_capitals, output, serve, start, start_with};
-use crate::tcp_util::{listener, run};
+use crate::util::peers::{answer_in_capitals, output, serve, start, start_with};
+use crate::util::tcp::{listener, run};
 use futures::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::spawn;

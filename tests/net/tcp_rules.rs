@@ -8,6 +8,12 @@
 //! is no error (R158).
 #![cfg(unix)]
 
+use crate::util::child::in_child;
+use crate::util::tcp::{
+    closed_port, expect_success, fill, half_std_pair, has_ipv6, kind, listener, pair, run, run_on,
+    settle, sources, std_pair,
+};
+use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::future::Future;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -16,11 +22,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::tcp_util::{
-    closed_port, expect_success, fill, half_std_pair, has_ipv6, kind, listener, pair, run, run_on,
-    settle, sources, std_pair,
-};
-use crate::util::{Trace, ZERO, finish, in_child, ms, paused, turn};
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use futures::{AsyncRead, AsyncWrite, FutureExt};
 use phaseloop::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UnixStream};

@@ -4,11 +4,11 @@
 //! The test runs itself under `strace`; where there is none, it says so and passes.
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 
+use crate::util::child::in_child;
+use crate::util::faults::{can_trace, log_of};
+use crate::util::tcp::{expect_success, pair, run};
 use std::collections::BTreeMap;
 
-use crate::fault_util::{can_trace, log_of};
-use crate::tcp_util::{expect_success, pair, run};
-use crate::util::in_child;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::spawn;
 

@@ -8,15 +8,15 @@
 //! kernel's error queue is not read (R232).
 #![cfg(all(unix, feature = "net"))]
 
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
+use crate::util::udp::{
+    V4, V6, address, assert_errno, bind, both_protocols, closed_address, receive,
+};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
-use crate::udp_util::{
-    V4, V6, address, assert_errno, bind, both_protocols, closed_address, receive,
-};
-use crate::util::{ZERO, finish, ms, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::{UdpOptions, UdpSocket};
 use phaseloop::phase::{Check, Idle};

@@ -5,15 +5,16 @@
 //! (R224), and knows what was sent (R227).
 #![cfg(all(unix, feature = "net"))]
 
+use crate::util::files::Directory;
+use crate::util::panics::panic_of;
+use crate::util::trace::{paused, turn};
+use crate::util::udp::{address, assert_errno, bind, both_protocols, closed_address, receive};
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 
-use crate::udp_util::{address, assert_errno, bind, both_protocols, closed_address, receive};
-use crate::util::files::Directory;
-use crate::util::{panic_of, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::{Batch, Datagram, UdpSocket};
 use phaseloop::phase::Check;

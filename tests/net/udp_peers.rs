@@ -2,11 +2,11 @@
 //! and `socat`. Each test says so and passes where the program is missing.
 #![cfg(all(unix, feature = "net"))]
 
+use crate::util::peers::{first_line_of, output, serve, start, start_with};
+use crate::util::tcp::run;
+use crate::util::udp::{address, both_protocols, receive};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use crate::peer_util::{first_line_of, output, serve, start, start_with};
-use crate::tcp_util::run;
-use crate::udp_util::{address, both_protocols, receive};
 use phaseloop::net::{Batch, UdpSocket};
 use phaseloop::{JoinHandle, spawn};
 

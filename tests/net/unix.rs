@@ -6,6 +6,9 @@
 //! those of the file, set as of any other (R198).
 #![cfg(all(target_os = "linux", feature = "net"))]
 
+use crate::util::child::in_child;
+use crate::util::files::Directory;
+use crate::util::trace::{ZERO, finish, paused, turn};
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
@@ -18,8 +21,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 
-use crate::util::files::Directory;
-use crate::util::{ZERO, finish, in_child, paused, turn};
 use futures::future::{join, try_join_all};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::net::{SocketName, UnixListener, UnixStream};

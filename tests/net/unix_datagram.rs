@@ -2,6 +2,7 @@
 //! for listeners), and a send that finds no room waits for it.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
+use crate::util::trace::{finish, paused, turn};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
@@ -9,7 +10,6 @@ use std::os::unix::net;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::util::{finish, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::{SocketName, UnixDatagram};
 use phaseloop::phase::Check;

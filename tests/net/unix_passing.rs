@@ -6,12 +6,13 @@
 //! and the receiver knows what they are (R202, R203, R205).
 #![cfg(all(target_os = "linux", feature = "net"))]
 
+use crate::util::child::{in_child, path_of};
+use crate::util::trace::{finish, paused, turn};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 
-use crate::util::{finish, in_child, path_of, paused, turn};
 use futures::future::join;
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::copy;

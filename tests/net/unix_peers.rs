@@ -3,13 +3,13 @@
 //! missing.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
+use crate::util::files::Directory;
+use crate::util::peers::{answer_in_capitals, output, serve, start, start_with};
+use crate::util::tcp::run;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
-use crate::peer_util::{answer_in_capitals, output, serve, start, start_with};
-use crate::tcp_util::run;
-use crate::util::files::Directory;
 use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{SocketName, UnixDatagram, UnixListener, UnixStream};
 

@@ -2,13 +2,14 @@
 //! while listeners come and go, errors without a listener, awaited events, aborts.
 #![cfg(feature = "node")]
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, finish, ms, paused};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
-use crate::util::{Trace, finish, ms, panic_of, paused};
 use futures::{FutureExt, StreamExt};
 use phaseloop::node::events::{
     self, ERROR, Emitter, Event, EventEmitter, NEW_LISTENER, REMOVE_LISTENER,

@@ -2,11 +2,11 @@
 //! `strace`; where there is none, they say so and pass.
 #![cfg(all(feature = "node", target_os = "linux", not(phaseloop_portable_poller)))]
 
+use crate::util::faults::with_faults;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use crate::fault_util::with_faults;
 use phaseloop::LoopHandle;
 use phaseloop::node::events::ERROR;
 use phaseloop::node::net::{self, CONNECTION, LISTENING};

@@ -2,7 +2,7 @@
 
 #![cfg(all(unix, feature = "node"))]
 
-use crate::util::path_of;
+use crate::util::child::path_of;
 use std::cell::RefCell;
 use std::env;
 use std::process::{Command as StdCommand, Stdio as StdStdio};

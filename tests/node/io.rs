@@ -2,13 +2,13 @@
 //! the ported programs show: failures, names, what waits for a connection, bytes that are not read.
 #![cfg(all(unix, feature = "node"))]
 
+use crate::util::trace::paused;
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::util::paused;
 use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};

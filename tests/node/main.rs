@@ -1,9 +1,12 @@
 //! Node's modules by their own rules; what Node itself prints is compared by `tests/conformance`.
 
-#[path = "../util/faults.rs"]
-mod fault_util;
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod faults;
+    pub(crate) mod panics;
+    pub(crate) mod trace;
+}
 
 mod deep;
 mod events;

@@ -2,12 +2,13 @@
 //! thread.
 #![cfg(feature = "node")]
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, finish, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::util::{Trace, finish, panic_of, paused, turn};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::worker_threads::{
     CLOSE, DetachedPort, EXIT, MessageChannel, MessagePort, ONLINE, Worker,

@@ -1,11 +1,12 @@
 //! The end of a program: exit codes, its events, and uncaught errors.
 
-use crate::util;
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, finish, ms, paused};
 use std::cell::Cell;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
-use crate::util::{Trace, finish, ms, panic_of, paused};
 use phaseloop::node::events::{ERROR, EventEmitter};
 use phaseloop::node::worker_threads::Worker;
 use phaseloop::node::{
@@ -332,7 +333,7 @@ fn outside_of_run_exit_unwinds_out_of_the_loop() {
 
 /// What the test named `test` writes to standard error when `body` runs in a process of its own.
 fn errors_of(test: &str, body: impl FnOnce()) -> Option<String> {
-    let child = util::in_child(&[], test, body)?;
+    let child = in_child(&[], test, body)?;
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     Some(String::from_utf8_lossy(&output.stderr).into_owned())

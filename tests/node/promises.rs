@@ -1,11 +1,11 @@
 //! Promises: how they are settled, and which handlers run. How many microtasks they take is tested
 //! by the programs of `conformance`.
 
+use crate::util::trace::{Trace, paused};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::util::{Trace, paused};
 use futures::FutureExt;
 use phaseloop::node::{
     self, AggregateError, Deferred, Error, Promise, Reason, all, all_settled, any, call, catch,

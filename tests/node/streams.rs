@@ -1,13 +1,13 @@
 //! Streams, N140–N145, against Node: each trace is what the same program prints there.
 #![cfg(feature = "node")]
 
+use crate::util::trace::{Trace, paused};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::util::{Trace, paused};
 use futures::StreamExt;
 use futures::io::{AsyncRead, AsyncWrite};
 use phaseloop::node::events::{ERROR, Event};

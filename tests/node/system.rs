@@ -3,7 +3,7 @@
 //! same programs.
 #![cfg(all(unix, feature = "node"))]
 
-use crate::util;
+use crate::util::child::in_child;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -363,7 +363,7 @@ fn standard_output_is_written_at_once_and_calls_back_by_a_tick() {
 fn standard_input_is_a_stream() {
     let name = "standard_input_is_a_stream";
     let piped = ["sh", "-c", r#"printf hello | "$0" "$@""#];
-    let child = util::in_child(&piped, name, || {
+    let child = in_child(&piped, name, || {
         let exit = run(async {
             let mut chunks = process::stdin().chunks();
             let mut all = Vec::new();

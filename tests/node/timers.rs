@@ -1,11 +1,12 @@
 //! Node's timers and immediates: odd input, panics, and what outlives what. Their order is tested
 //! by the programs of `conformance`.
 
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, busy, finish, ms, paused};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::util::{Trace, busy, finish, ms, panic_of, paused};
 use phaseloop::node::{
     self, Timeout, clear_timeout, clear_timeout_by_id, next_tick, process, set_immediate,
     set_interval, set_timeout, set_timeout_mut, throw,

@@ -1,10 +1,10 @@
 //! Timers and immediates that are awaited, and signals that time out, N120–N125.
 #![cfg(feature = "node")]
 
+use crate::util::trace::{Trace, busy, ms, paused};
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::util::{Trace, busy, ms, paused};
 use futures::StreamExt;
 use phaseloop::node::timers::promises::{
     self, Options, scheduler, set_immediate_with, set_interval_with, set_timeout_with,

@@ -2,7 +2,8 @@
 //! end. Libuv's tests of IPC, once more over a channel.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
-use crate::util;
+use crate::util::child::{in_child, path_of};
+use crate::util::trace::{finish, ms, paused};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +11,6 @@ use std::net;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use crate::util::{finish, ms, paused};
 use futures::future::{join, join_all};
 use futures::{AsyncReadExt, FutureExt};
 use phaseloop::net::{TcpListener, TcpStream};
@@ -253,7 +253,7 @@ fn with_child<F: Future<Output = ()>>(
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", &util::path_of(test), "--nocapture"])
+        .args(["--exact", &path_of(test), "--nocapture"])
         .env(MARK, "1");
     command.stdout(Stdio::null()).channel(true);
     Some(command)
@@ -449,7 +449,7 @@ fn a_child_that_ends_and_a_grandchild_without_a_channel() {
 fn a_channel_that_is_not_there_is_noticed() {
     let test = "a_channel_that_is_not_there_is_noticed";
     for value in ["3:1", "0:5", "nonsense", "3:", "-1:7", ""] {
-        let child = util::in_child(
+        let child = in_child(
             &["env", &format!("PHASELOOP_CHANNEL={value}")],
             test,
             || {

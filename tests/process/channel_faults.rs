@@ -6,7 +6,7 @@
     reason = "sets the environment, and owns a descriptor by its number"
 )]
 
-use crate::util;
+use crate::util::child::{in_child, path_of};
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -287,7 +287,7 @@ fn child_succeeds(child: Option<std::process::Child>) {
 #[test]
 fn only_a_connected_unix_stream_is_taken_from_the_environment() {
     let test = "only_a_connected_unix_stream_is_taken_from_the_environment";
-    child_succeeds(util::in_child(&[], test, || {
+    child_succeeds(in_child(&[], test, || {
         let directory = std::env::temp_dir().join(format!("phaseloop-{}", std::process::id()));
         let listener = UnixListener::bind(&directory).unwrap();
         std::fs::remove_file(directory).unwrap();
@@ -326,7 +326,7 @@ fn only_a_connected_unix_stream_is_taken_from_the_environment() {
 #[test]
 fn a_channel_from_the_environment_leaves_the_number_to_its_owner() {
     let test = "a_channel_from_the_environment_leaves_the_number_to_its_owner";
-    let child = util::in_child(&[], test, || {
+    let child = in_child(&[], test, || {
         block_on(async {
             let (ours, theirs) = UnixStream::pair().unwrap();
             describe(ours.as_fd());
@@ -360,7 +360,7 @@ fn a_parent_sees_the_end_of_a_channel_that_its_child_drops() {
     }
     block_on(async {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let test = util::path_of(test);
+        let test = path_of(test);
         command
             .args(["--exact", &test, "--nocapture"])
             .channel(true);

@@ -1,11 +1,16 @@
 //! Child processes, channels to them, standard streams, terminals, and what the OS says of itself.
 
-#[path = "../util/faults.rs"]
-mod fault_util;
-#[path = "../util/pty.rs"]
-mod pty_util;
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod faults;
+    pub(crate) mod files;
+    pub(crate) mod panics;
+    pub(crate) mod pty;
+    pub(crate) mod screen;
+    pub(crate) mod trace;
+    pub(crate) mod wakers;
+}
 
 mod channel;
 mod channel_faults;

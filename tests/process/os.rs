@@ -1,6 +1,7 @@
 //! Information about the OS, compared with the output of its own commands; R334–R336.
 #![cfg(all(target_os = "linux", feature = "os"))]
 
+use crate::util::child::in_child;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +9,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use crate::util::in_child;
 use phaseloop::{Builder, block_on, os, pool};
 
 /// What a command prints, without the end of the line.

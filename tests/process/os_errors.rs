@@ -1,10 +1,10 @@
 //! Errors of sockets name the operation and the address, and keep the kind and the number of the OS
 //! error.
 
+use crate::util::files::Directory;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use crate::util::files::Directory;
 use phaseloop::net::{
     SocketName, TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket, UnixDatagram,
     UnixListener, UnixStream,

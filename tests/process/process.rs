@@ -2,6 +2,10 @@
 //! futures, signals, liveness.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
+use crate::util::child::in_child;
+use crate::util::panics::panic_of;
+use crate::util::trace::{Trace, ZERO, finish, ms};
+use crate::util::wakers::on_clone;
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -9,8 +13,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use crate::util::wakers::on_clone;
-use crate::util::{Trace, ZERO, finish, in_child, ms, panic_of};
 use futures::future::{join_all, select};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::Source;

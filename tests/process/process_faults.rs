@@ -8,13 +8,13 @@
     feature = "process"
 ))]
 
-use crate::util;
+use crate::util::child::in_child;
+use crate::util::faults::with_faults;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::process::Stdio;
 use std::thread;
 
-use crate::fault_util::with_faults;
 use phaseloop::process::Command;
 use phaseloop::{OsError, block_on, os_error};
 
@@ -75,7 +75,7 @@ fn a_pipe_that_cannot_be_registered_is_named_and_the_child_is_killed() {
 #[test]
 fn a_number_beyond_the_limit_is_named() {
     let test = "a_number_beyond_the_limit_is_named";
-    let child = util::in_child(
+    let child = in_child(
         &["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"],
         test,
         || {

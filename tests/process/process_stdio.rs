@@ -5,6 +5,8 @@
 //! and pipes are pipes.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
+use crate::util::child::{in_child, path_of};
+use crate::util::panics::panic_of;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -13,7 +15,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Output;
 
-use crate::util::{in_child, panic_of, path_of};
 use futures::AsyncReadExt;
 use phaseloop::net::{TcpListener, TcpStream, UnixStream};
 use phaseloop::process::{Command, Stdio};

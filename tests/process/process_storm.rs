@@ -2,11 +2,12 @@
 //! has a process of its own.
 #![cfg(all(target_os = "linux", feature = "process"))]
 
+use crate::util::child::in_child;
+use crate::util::trace::ms;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 
-use crate::util::{in_child, ms};
 use futures::future::join_all;
 use phaseloop::process::{Command, Stdio};
 use phaseloop::signal::SignalKind;

@@ -2,8 +2,10 @@
 //! mode left alone.
 #![cfg(target_os = "linux")]
 
-use crate::pty_util;
-use crate::util;
+use crate::util::child::path_of;
+use crate::util::pty::open_pty;
+use crate::util::screen::read_until;
+use crate::util::trace::{finish, ms, paused};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -13,8 +15,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::pty_util::open_pty;
-use crate::util::{ms, path_of};
 use futures::future::{Either, select};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
 use phaseloop::io::{StdioKind, copy, stderr, stdin, stdout};
@@ -214,7 +214,7 @@ fn r209_a_terminal_is_opened_again_and_keeps_its_mode() {
         || cat(StdioKind::Terminal),
     );
     // The echo, the runner's words, then what the program copied.
-    let text = pty_util::read_until(&controller, "1 test\r\none\r\ntwo\r\n");
+    let text = read_until(&controller, "1 test\r\none\r\ntwo\r\n");
     assert!(text.starts_with("one\r\ntwo\r\n"), "{text:?}");
     check(child);
     assert!(!is_nonblocking(&shared));
@@ -417,7 +417,7 @@ fn a_named_pipe_without_a_writer_is_at_its_end() {
 fn unrefd_standard_input_does_not_keep_the_loop() {
     let test = "unrefd_standard_input_does_not_keep_the_loop";
     let mut child = child(test, Stdio::piped(), Stdio::null(), || {
-        let (mut event_loop, ..) = util::paused();
+        let (mut event_loop, ..) = paused();
         let stdin = event_loop.enter(|| stdin().unwrap());
         let handle = event_loop.handle();
         let task = handle.spawn({
@@ -425,7 +425,7 @@ fn unrefd_standard_input_does_not_keep_the_loop() {
             stdin.unref();
             async move { (&*stdin).read(&mut [0; 8]).await }
         });
-        util::finish(&mut event_loop);
+        finish(&mut event_loop);
         drop(task);
     });
     let keep = child.stdin.take();

@@ -2,7 +2,11 @@
 //! size.
 #![cfg(all(target_os = "linux", feature = "tty"))]
 
-use crate::util;
+use crate::util::child::{in_child, path_of};
+use crate::util::faults::{can_trace, log_of};
+use crate::util::pty::open_pty;
+use crate::util::screen::read_until;
+use crate::util::trace::{finish, paused, turn};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,9 +14,6 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
-use crate::fault_util::{can_trace, log_of};
-use crate::pty_util::{open_pty, read_until};
-use crate::util::{finish, in_child, path_of, paused};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt, StreamExt};
 use phaseloop::io::StdioKind;
 use phaseloop::signal::{SignalKind, Signals};
@@ -483,9 +484,9 @@ fn a_terminal_keeps_the_loop_alive_while_somebody_waits() {
             trace.log(count);
         })
     };
-    assert!(util::turn(&mut event_loop));
+    assert!(turn(&mut event_loop));
     tty.unref();
-    assert!(!util::turn(&mut event_loop));
+    assert!(!turn(&mut event_loop));
     tty.ref_();
     controller.write_all(b"four\n").unwrap();
     finish(&mut event_loop);

@@ -1,7 +1,11 @@
 //! Timers, sleeps, and the clock that tests move by hand.
 
-#[path = "../util/mod.rs"]
-mod util;
+#[path = "../util"]
+mod util {
+    pub(crate) mod panics;
+    pub(crate) mod sockets;
+    pub(crate) mod trace;
+}
 
 mod sleep;
 mod time;

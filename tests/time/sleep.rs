@@ -2,6 +2,7 @@
 //! the clock; out of the heap when dropped; and what an interval does about missed ticks. Also the
 //! difference between the two clocks.
 
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::io::ErrorKind;
@@ -9,7 +10,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::util::{Trace, ZERO, busy, finish, ms, paused, turn};
 use futures::channel::oneshot;
 use futures::{FutureExt, StreamExt, poll};
 use phaseloop::time::{

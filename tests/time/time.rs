@@ -3,9 +3,9 @@
 //! Ours differs in R42/R43 (nanoseconds of the monotonic clock, not rounded) and in R46 (a run
 //! begins with a fresh time in every mode).
 
+use crate::util::trace::{ZERO, busy, finish, ms, paused, turn};
 use std::time::{Duration, Instant};
 
-use crate::util::{ZERO, busy, finish, ms, paused, turn};
 use phaseloop::phase::{self, Check, Idle, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};

@@ -4,11 +4,11 @@
 //! All but one run on the paused clock. Ours differs from libuv in R52: time is counted in
 //! nanoseconds and a timer is never early.
 
+use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::util::{Trace, ZERO, busy, finish, ms, paused, turn};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{EventLoop, Handle, Keeper, LoopHandle, RunMode};

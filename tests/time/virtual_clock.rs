@@ -1,11 +1,12 @@
 //! The paused clock of the feature `test-util`: it moves by `advance`, and by itself when the loop
 //! would wait; what is due fires in order; other threads are waited for in real time.
 
-use crate::util;
+use crate::util::panics::panic_of;
+use crate::util::sockets::udp_pair;
+use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::util::{ZERO, finish, ms, panic_of, paused, turn};
 use phaseloop::phase::Check;
 use phaseloop::time::{Timer, advance, is_paused, now, pause, resume, sleep};
 use phaseloop::{AsyncHandle, EventLoop, Handle, LoopHandle, RunMode, block_on, spawn};
@@ -181,7 +182,7 @@ fn what_has_arrived_comes_before_a_jump() {
 #[test]
 fn what_is_readable_comes_before_a_jump() {
     let (mut event_loop, handle, trace) = paused();
-    let (socket, peer) = util::udp_pair();
+    let (socket, peer) = udp_pair();
     let source = phaseloop::io::Source::new(&handle, socket).unwrap();
     let log = trace.clone();
     drop(handle.spawn(async move {

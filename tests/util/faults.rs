@@ -1,12 +1,11 @@
 //! Injected faults of system calls: the test runs itself under `strace`, which makes system calls
 //! fail.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::util::in_child;
+use super::child::in_child;
 
 /// Longer than any process here takes, however busy the machine is. It is reached only when a test
 /// fails.
@@ -52,15 +51,10 @@ pub(crate) fn with_faults(test: &str, faults: &[&str], body: impl FnOnce()) {
     with_faults_of(&[], test, faults, body);
 }
 
-/// Does what [`with_faults`] does for calls with the descriptor of an eventfd only.
+/// Does what [`with_faults`] does for those calls only that `filter` lets through: arguments of
+/// `strace`.
 #[track_caller]
-pub(crate) fn with_faults_of_eventfds(test: &str, faults: &[&str], body: impl FnOnce()) {
-    with_faults_of(&["-P", "anon_inode:[eventfd]"], test, faults, body);
-}
-
-/// `filter` is what tells `strace` which of the calls count.
-#[track_caller]
-fn with_faults_of(filter: &[&str], test: &str, faults: &[&str], body: impl FnOnce()) {
+pub(crate) fn with_faults_of(filter: &[&str], test: &str, faults: &[&str], body: impl FnOnce()) {
     if !can_trace() {
         return;
     }

@@ -1,5 +1,4 @@
 //! Other programs at the other end. Tests say so and pass where a program is missing.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};

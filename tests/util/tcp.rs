@@ -1,6 +1,5 @@
 //! What the tests of TCP share: connected pairs, a run that fails instead of hanging, sockets of a
 //! known state.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -125,7 +124,7 @@ pub(crate) fn has_ipv6() -> bool {
     has
 }
 
-/// Waits for the end of a child that [`in_child`](super::util::in_child) has started, and shows
+/// Waits for the end of a child that [`in_child`](super::child::in_child) has started, and shows
 /// what it said if it failed.
 pub(crate) fn expect_success(child: Option<Child>) {
     let Some(child) = child else { return };
@@ -137,7 +136,7 @@ pub(crate) fn expect_success(child: Option<Child>) {
     }
 }
 
-/// A wrapper for [`in_child`](super::util::in_child): a process that may open 10,000 descriptors.
+/// A wrapper for [`in_child`](super::child::in_child): a process that may open 10,000 descriptors.
 pub(crate) const MANY_DESCRIPTORS: [&str; 4] = [
     "sh",
     "-c",

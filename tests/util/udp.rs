@@ -1,5 +1,4 @@
 //! What the tests of UDP share: sockets on the loopback interface, and what they receive.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

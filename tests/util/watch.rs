@@ -1,5 +1,4 @@
 //! What the tests of file watchers share: a directory that goes with its test.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,14 +9,14 @@
     reason = "functions of the C library are replaced by others"
 )]
 
-use crate::util;
+use crate::util::trace::paused;
+use crate::util::udp::{address, assert_errno, bind, receive};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{self, SocketAddr};
 use std::pin::pin;
 
-use crate::udp_util::{address, assert_errno, bind, receive};
 use futures::poll;
 use phaseloop::net::{Batch, UdpSocket};
 use phaseloop::phase::check;
@@ -260,7 +260,7 @@ fn a_bad_descriptor_is_an_error_of_each() {
 
 #[test]
 fn attempts_say_what_they_did() {
-    let (event_loop, ..) = util::paused();
+    let (event_loop, ..) = paused();
     let (a, b) = event_loop.enter(|| (bind(), bind()));
     sends_end([Limited(1), Fails(Errno::AGAIN), Fails(Errno::INTR)]);
     let mut batch = batch_of(&["1", "2", "3"], &b);

@@ -1,17 +1,8 @@
-//! What the tests share: a loop on the paused clock, a trace to compare with a literal line, and a
-//! way to be busy.
-#![allow(dead_code, reason = "each test file uses its own part of it")]
+//! A loop on the paused clock, a trace to compare with a literal line, and a way to be busy.
+#![allow(dead_code, reason = "some binaries log no times, or are never busy")]
 
-pub(crate) mod files;
-pub(crate) mod wakers;
-
-use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Display;
-use std::net::UdpSocket;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -49,79 +40,6 @@ pub(crate) fn turn(event_loop: &mut EventLoop) -> bool {
 pub(crate) fn finish(event_loop: &mut EventLoop) {
     let alive = event_loop.run(RunMode::Default).unwrap();
     assert!(!alive, "nothing stopped the loop");
-}
-
-/// Two sockets that are connected to each other and do not block.
-pub(crate) fn udp_pair() -> (UdpSocket, UdpSocket) {
-    let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    a.connect(b.local_addr().unwrap()).unwrap();
-    b.connect(a.local_addr().unwrap()).unwrap();
-    a.set_nonblocking(true).unwrap();
-    b.set_nonblocking(true).unwrap();
-    (a, b)
-}
-
-/// Calls `f`, which has to panic, and returns the text of the panic.
-#[track_caller]
-pub(crate) fn panic_of<R>(f: impl FnOnce() -> R) -> String {
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(_) => panic!("it did not panic"),
-        Err(payload) => text_of(&*payload),
-    }
-}
-
-/// The text of a panic.
-pub(crate) fn text_of(payload: &(dyn Any + Send)) -> String {
-    match payload.downcast_ref::<&str>() {
-        Some(text) => (*text).to_owned(),
-        None => payload.downcast_ref::<String>().unwrap().clone(),
-    }
-}
-
-/// The name by which a test binary knows `test`, which is in the file of the caller: `tcp::name` in
-/// `tests/net/tcp.rs`.
-#[track_caller]
-pub(crate) fn path_of(test: &str) -> String {
-    let file = Path::new(Location::caller().file());
-    let module = file.file_stem().unwrap().to_str().unwrap();
-    let path = format!("{module}::{test}");
-    // A child that finds no test of that name would succeed.
-    let list = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &path, "--list"])
-        .output();
-    let list = String::from_utf8(list.unwrap().stdout).unwrap();
-    assert!(list.contains(&format!("{path}: test\n")), "no test {path}");
-    path
-}
-
-/// Starts the test named `test`, which is in the file of the caller, once more in a process of its
-/// own. There, it runs `body`, and this function returns `None`.
-///
-/// `wrapper` is a command that gets the command line of that process as its last arguments; empty
-/// for none.
-#[track_caller]
-pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Option<Child> {
-    const MARK: &str = "PHASELOOP_TEST_CHILD";
-    if std::env::var_os(MARK).is_some() {
-        body();
-        return None;
-    }
-    let this_test = std::env::current_exe().unwrap();
-    let mut command = match wrapper {
-        [] => Command::new(this_test),
-        [program, args @ ..] => {
-            let mut command = Command::new(program);
-            command.args(args).arg(this_test);
-            command
-        }
-    };
-    let child = command
-        .args(["--exact", &path_of(test), "--nocapture"])
-        .env(MARK, "1")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    Some(child.unwrap())
 }
 
 /// Labels in the order in which they were logged.

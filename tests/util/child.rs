@@ -1,0 +1,51 @@
+//! Tests that run themselves once more, in a process of their own.
+
+use std::panic::Location;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// The name by which a test binary knows `test`, which is in the file of the caller: `tcp::name` in
+/// `tests/net/tcp.rs`.
+#[track_caller]
+pub(crate) fn path_of(test: &str) -> String {
+    let file = Path::new(Location::caller().file());
+    let module = file.file_stem().unwrap().to_str().unwrap();
+    let path = format!("{module}::{test}");
+    // A child that finds no test of that name would succeed.
+    let list = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &path, "--list"])
+        .output();
+    let list = String::from_utf8(list.unwrap().stdout).unwrap();
+    assert!(list.contains(&format!("{path}: test\n")), "no test {path}");
+    path
+}
+
+/// Starts the test named `test`, which is in the file of the caller, once more in a process of its
+/// own. There, it runs `body`, and this function returns `None`.
+///
+/// `wrapper` is a command that gets the command line of that process as its last arguments; empty
+/// for none.
+#[track_caller]
+pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Option<Child> {
+    const MARK: &str = "PHASELOOP_TEST_CHILD";
+    if std::env::var_os(MARK).is_some() {
+        body();
+        return None;
+    }
+    let this_test = std::env::current_exe().unwrap();
+    let mut command = match wrapper {
+        [] => Command::new(this_test),
+        [program, args @ ..] => {
+            let mut command = Command::new(program);
+            command.args(args).arg(this_test);
+            command
+        }
+    };
+    let child = command
+        .args(["--exact", &path_of(test), "--nocapture"])
+        .env(MARK, "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    Some(child.unwrap())
+}
