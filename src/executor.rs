@@ -2,7 +2,7 @@
 //! threads.
 //!
 //! ```text
-//!            wake (loop's thread)          ┌──────> returned / panicked ──> JoinHandle
+//!            wake (owner thread)           ┌──────> returned / panicked ──> JoinHandle
 //!  spawn ──> microtask lane ──> polled ────┤
 //!              ^                           └──────> pending
 //!              │  wake (other thread)                  │ wake

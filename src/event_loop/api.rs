@@ -1,5 +1,5 @@
-//! What users hold of a loop: its options, its handle, handles on it, reports, and the calls that
-//! run it.
+//! The public interface of a loop: its options, its handle, handles on it, reports, and the calls
+//! that run it.
 
 pub(crate) mod any_handle;
 pub(crate) mod block_on;

@@ -1,5 +1,5 @@
-//! What waits for a phase: one structure a file. Each hands out one entry at a time and runs no
-//! user code; its phase passes the entry to `dispatch`.
+//! The structures of the phases, one in each file. A structure returns one entry at a time and runs
+//! no user code; its phase passes the entry to `dispatch`.
 
 pub(crate) mod after_io;
 pub(crate) mod asyncs;

@@ -1,4 +1,4 @@
-//! What other threads send to the loop.
+//! The messages that other threads send to the loop.
 
 use std::sync::Arc;
 
