@@ -274,6 +274,7 @@ pub(super) struct EndOfStream {
 struct Watch {
     base: Weak<Base>,
     sides: Sides,
+    /// Whether the stream will emit 'close', for which the callback then waits.
     will_emit_close: Cell<bool>,
     read: Cell<bool>,
     written: Cell<bool>,

@@ -17,7 +17,8 @@ use super::readable::Readable;
 /// Operators. An operator takes the stream over with the first read of its result, as
 /// [`chunks`](Readable::chunks) does; the stream does not flow from then on. One chunk is processed
 /// at a time. An error of the stream, or a panic of the function, is the error of the result.
-/// Destroying the result before its end destroys the stream.
+/// Destroying the result before its end destroys the stream. Dropping a returned promise discards
+/// the result; the stream is still read to its end.
 impl<T: 'static> Readable<T> {
     /// Returns a stream of the results of `f` for each chunk, in object mode. JavaScript:
     /// `readable.map(f)`.

@@ -61,6 +61,7 @@ impl<T: Clone + 'static> Readable<T> {
             pipes.remove(place);
             pipes.is_empty()
         };
+        // Without a sink the flow would discard the chunks.
         if is_last {
             self.pause();
         }
@@ -133,6 +134,7 @@ impl<T: Clone + 'static> Pipe<T> {
         let (source, sink) = (self.source.emitter(), self.sink.emitter());
         let state = self.source.state();
         let pipe = self.clone();
+        // A source that has already ended emits no 'end' again.
         if state.end_emitted.get() {
             next_tick(move || pipe.source_ended());
         } else {
@@ -257,6 +259,7 @@ impl<T: Clone + 'static> Pipe<T> {
             self.source.emitter().off(id);
         }
         self.cleaned_up.set(true);
+        // The source waits for the drain of a sink that is unpiped now, so it is resumed here.
         let waits = !self.source.state().awaiting_drain.borrow().is_empty();
         if awaits_drain && waits && self.sink.need_drain() {
             self.drained();

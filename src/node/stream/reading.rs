@@ -164,11 +164,15 @@ impl<T: 'static> State<T> {
 
     pub(super) fn read(&self, amount: Amount) -> Option<T> {
         if let Amount::Exactly(size) = amount {
+            // The mark grows to the size of the read. The source would not be called for so many
+            // bytes otherwise, and the read would never succeed.
             if size > self.high_water_mark.get() {
                 self.high_water_mark.set(size.next_power_of_two());
             }
         }
         if amount == Amount::Exactly(0) {
+            // A read of nothing calls the source. If the buffer is full, it only announces the
+            // data.
             let mark = self.high_water_mark.get().max(1);
             if self.need_readable.get() && (self.length.get() >= mark || self.ended.get()) {
                 if self.length.get() == 0 && self.ended.get() {
@@ -198,6 +202,7 @@ impl<T: 'static> State<T> {
             && self.base.constructed.get();
         if wants_more && may_read {
             self.call_read();
+            // The source has pushed inside the call, so there may be more to return.
             if !self.reading.get() {
                 size = self.how_much(amount);
             }
@@ -207,6 +212,7 @@ impl<T: 'static> State<T> {
 
     fn call_read(&self) {
         self.reading.set(true);
+        // A push inside the call is buffered: emitting it there could recurse without bound.
         self.sync.set(true);
         if self.length.get() == 0 {
             self.need_readable.set(true);
@@ -216,6 +222,7 @@ impl<T: 'static> State<T> {
         if let Some(mut hook) = hook {
             let (handle, mark) = (self.handle(), self.high_water_mark.get());
             let called = promise::catch(|| hook(&handle, mark));
+            // A closed stream has released its functions, which may hold the stream.
             if !self.base.close_emitted.get() {
                 self.read_hook.replace(Some(hook));
             }
@@ -251,7 +258,7 @@ impl<T: 'static> State<T> {
                 self.need_readable.set(true);
             } else {
                 let taken = if chunk.is_some() { size } else { 0 };
-                // The read has reached EOF.
+                // A read past EOF ends the stream. A read of exactly the rest does not.
                 if amount != Amount::Exactly(taken) {
                     self.end_later();
                 }
@@ -304,6 +311,7 @@ impl<T: 'static> State<T> {
         let writable = base.writable();
         if let Some(writable) = writable.filter(|side| side.is_writable()) {
             if !base.allow_half_open.get() {
+                // On a tick, so that ticks queued by listeners of 'end' can still write.
                 return self.tick(move |state| {
                     if !writable.ending() && !state.base.destroyed.get() {
                         writable.end_now();
@@ -330,6 +338,7 @@ impl<T: 'static> State<T> {
                 {
                     let before = state.length.get();
                     state.read(Amount::Exactly(0));
+                    // The source has pushed no data; it will push later.
                     if before == state.length.get() {
                         break;
                     }

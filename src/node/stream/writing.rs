@@ -168,6 +168,7 @@ impl<T: 'static> State<T> {
         }
         if let Err(error) = result {
             self.base.set_errored(&error);
+            // On a tick, so that no callback runs before `write` has returned.
             if sync {
                 return self.tick(move |state| state.write_failed(error, callback));
             }
@@ -270,6 +271,7 @@ impl<T: 'static> State<T> {
         let _working_off = Flag::set(&self.working_off);
         if waiting > 1 && self.write_all_hook.borrow().is_some() {
             let buffer = self.buffer.take();
+            // One call of `write_all` completes all waiting writes with one completion.
             let pending = self.pending_callbacks.get() - (waiting - 1);
             self.pending_callbacks.set(pending);
             let (chunks, callbacks): (Vec<_>, Vec<_>) = buffer.into_iter().unzip();
@@ -281,6 +283,7 @@ impl<T: 'static> State<T> {
                 let Some((chunk, callback)) = next else { break };
                 let size = self.mode.size(&chunk);
                 self.call_write(chunk, size, callback);
+                // The write is still running. Its completion calls `work_off` again.
                 if self.writing.get() {
                     break;
                 }
@@ -302,6 +305,7 @@ impl<T: 'static> State<T> {
 
     pub(super) fn end(&self, chunk: Option<T>, callback: Option<Callback>) {
         let written = chunk.map_or(Ok(true), |chunk| self.write(chunk, None));
+        // `end` undoes all corks.
         if self.corked.get() > 0 {
             self.corked.set(1);
             self.uncork();
@@ -350,6 +354,7 @@ impl<T: 'static> State<T> {
         }
         self.call_final();
         if self.pending_callbacks.get() == 0 {
+            // The tick counts as a callback, so that no second tick is queued.
             self.pending_callbacks.set(1);
             self.tick(|state| {
                 if state.may_finish() {
@@ -385,6 +390,7 @@ impl<T: 'static> State<T> {
     }
 
     fn end_final(&self, result: Result<(), Error>) {
+        // The function has panicked after its report.
         if self.prefinished.get() {
             return;
         }
