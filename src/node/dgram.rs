@@ -227,6 +227,7 @@ impl Socket {
     fn bind_later(&self, address: SocketAddr, site: Site) {
         let this = self.clone();
         next_tick(move || {
+            // A close before this tick cancels the bind.
             if this.inner.state.get() == State::Closed {
                 return;
             }
@@ -289,6 +290,7 @@ impl Socket {
                         break;
                     }
                 }
+                // A listener has closed the socket.
                 if self.inner.state.get() == State::Closed {
                     return;
                 }

@@ -239,6 +239,7 @@ impl EventEmitter {
         first: bool,
     ) {
         let key = event.key();
+        // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
         if self.listener_count(NEW_LISTENER) > 0 {
             self.emit(NEW_LISTENER, key.name);
         }
@@ -259,7 +260,7 @@ impl EventEmitter {
             }
             let slot = &mut slots[place];
             let listeners = slot.listeners.as_any_mut().downcast_mut::<Listeners<A>>();
-            let listeners = Rc::make_mut(listeners.expect("the key names the type"));
+            let listeners = Rc::make_mut(listeners.expect("the key contains the argument type"));
             let at = if first { 0 } else { listeners.len() };
             listeners.insert(at, listener);
             let count = listeners.len();
@@ -285,7 +286,8 @@ impl EventEmitter {
                 let removed = slots[place].listeners.remove(id.number);
                 match slots[place].listeners.len() {
                     0 => drop(slots.remove(place)),
-                    // Node drops the flag that it has warned together with the list.
+                    // Node stores a single listener without a list, and loses the flag with the
+                    // list.
                     1 => slots[place].warned = false,
                     _ => {}
                 }
@@ -334,6 +336,7 @@ impl EventEmitter {
     }
 
     fn remove_key(&self, key: Key) {
+        // One at a time, because a listener of 'removeListener' may change the list.
         loop {
             let last = {
                 let slots = self.inner.slots.borrow();
@@ -428,6 +431,7 @@ impl EventEmitter {
                 Calls::Once(call) => {
                     // A nested emit may have called it first.
                     let Some(call) = call.take() else { continue };
+                    // Removed before the call, so that an emit inside the call does not count it.
                     self.off(ListenerId {
                         key: event.key(),
                         number: listener.number,

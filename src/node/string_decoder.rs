@@ -177,7 +177,7 @@ impl StringDecoder {
     }
 
     /// Decodes a chunk up to its last complete character. JavaScript: `decoder.write(buffer)`.
-    #[must_use = "the text is not kept"]
+    #[must_use = "the decoded text is returned, not stored"]
     pub fn write(&mut self, mut bytes: &[u8]) -> String {
         use Encoding::{Ascii, Hex, Latin1};
         if matches!(self.encoding, Ascii | Hex | Latin1) {
@@ -201,7 +201,7 @@ impl StringDecoder {
 
     /// Decodes the bytes of an incomplete character, and resets the decoder. JavaScript:
     /// `decoder.end()`.
-    #[must_use = "the text is not kept"]
+    #[must_use = "the decoded text is returned, not stored"]
     pub fn end(&mut self) -> String {
         self.missing = 0;
         self.take_kept()
@@ -209,7 +209,7 @@ impl StringDecoder {
 
     /// Decodes a last chunk, then ends as [`end`](Self::end) does. JavaScript:
     /// `decoder.end(buffer)`.
-    #[must_use = "the text is not kept"]
+    #[must_use = "the decoded text is returned, not stored"]
     pub fn end_with(&mut self, bytes: &[u8]) -> String {
         let text = self.write(bytes);
         text + &self.end()

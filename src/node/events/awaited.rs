@@ -247,7 +247,7 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
             Output::Ready(_) => {
                 let ready = std::mem::replace(&mut *output, Output::Taken);
                 let Output::Ready(result) = ready else {
-                    unreachable!("it was ready")
+                    unreachable!("the outer match saw `Ready`")
                 };
                 return Poll::Ready(result);
             }

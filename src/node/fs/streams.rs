@@ -238,6 +238,7 @@ impl FileStream {
             match flags.open(&path, mode).await {
                 Ok(file) => {
                     self.file.replace(Some(file));
+                    // The construction completes on a tick, after the two events.
                     done.ok();
                     let emitter = self
                         .emitter

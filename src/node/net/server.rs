@@ -125,7 +125,7 @@ impl Server {
             }),
             (_, Some(address)) => bind(address, site),
             (Address::Host(host, port), None) => return self.look_up(host, *port, site),
-            (_, None) => unreachable!("what is no name and no path has an address"),
+            (_, None) => unreachable!("only a name or a path has no address"),
         };
         self.listen_on(listener, site);
     }

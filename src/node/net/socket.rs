@@ -350,6 +350,7 @@ impl Socket {
         if self.destroyed() {
             return;
         }
+        // Weak: the timer must not keep a dropped socket.
         let inner = Rc::downgrade(&self.inner);
         let timeout = set_timeout_mut(delay, move |_| {
             if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
@@ -598,7 +599,7 @@ mod tests {
             let site = Location::caller();
             let addresses = refusing();
             let Err(error) = open_one_of(&addresses, site).await else {
-                panic!("nothing listens there");
+                panic!("the port refuses connections");
             };
             let parts = (error.name(), error.code(), error.message());
             assert_eq!(parts, ("AggregateError", Some("ECONNREFUSED"), ""));
@@ -606,7 +607,7 @@ mod tests {
             let expected = addresses.map(|address| format!("connect ECONNREFUSED {address}"));
             assert_eq!(texts, expected);
             let Err(error) = open_one_of(&addresses[..1], site).await else {
-                panic!("nothing listens there");
+                panic!("the port refuses connections");
             };
             assert_eq!((error.name(), error.message()), ("Error", &*expected[0]));
         });

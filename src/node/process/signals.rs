@@ -112,6 +112,7 @@ impl SignalListeners {
             called.emit(&kind);
         });
         started.map_err(|error| Error::of_call(error, "uv_signal_start"))?;
+        // As in Node, a signal listener does not keep the loop alive.
         handle.unref();
         self.known.borrow_mut().push(Known {
             kind,
@@ -136,6 +137,7 @@ impl SignalListeners {
             let mut known = self.known.borrow_mut();
             let place = known.iter().position(|known| known.kind == kind);
             let gone = place.map(|place| known.swap_remove(place));
+            // The handle is dropped without a borrow, since its drop frees the callback.
             drop(known);
             drop(gone);
         }

@@ -32,7 +32,7 @@ impl<T: 'static> Readable<T> {
     /// `Readable.from(iterable)`.
     #[expect(
         clippy::should_implement_trait,
-        reason = "collecting needs a running loop, which `FromIterator` cannot say"
+        reason = "collecting needs a running loop, which `FromIterator` cannot require"
     )]
     pub fn from_iter<I>(items: I) -> Self
     where
@@ -187,7 +187,7 @@ impl<I> Given<I> {
             inner: Some(inner),
             to: self,
         };
-        let inner = lent.inner.as_mut().expect("it was put there");
+        let inner = lent.inner.as_mut().expect("`inner` was set above");
         let polled = poll(inner.as_mut(), cx);
         if polled.is_pending() {
             self.wake_when_gone(cx);

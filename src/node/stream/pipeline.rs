@@ -173,7 +173,7 @@ impl PipelineEnd {
             }
         };
         if signal.aborted() {
-            // The closure keeps the signal alive until the chain has ended.
+            // The closure keeps the signal, which holds the reason, until the tick runs.
             let kept = signal.clone();
             next_tick(move || {
                 abort();
@@ -233,6 +233,7 @@ impl Row {
         let row = self.clone();
         // A stream may also fail after its pipe has ended.
         base.emitter.on(ERROR, move |error| {
+            // These errors follow from the destruction of another stream, which reports the cause.
             let is_consequence =
                 error.name() == "AbortError" || error.code() == Some("ERR_STREAM_PREMATURE_CLOSE");
             if !is_consequence {
@@ -286,6 +287,7 @@ impl Row {
     fn finish_all(self: &Rc<Self>, result: Result<(), Error>, is_last: bool) {
         if let Err(error) = result {
             let mut first = self.error.borrow_mut();
+            // A premature close may be reported before the error that caused it.
             let replaces = first
                 .as_ref()
                 .is_none_or(|known| known.code() == Some("ERR_STREAM_PREMATURE_CLOSE"));

@@ -21,7 +21,7 @@ impl<T: 'static> State<T> {
     pub(super) fn handle(&self) -> Readable<T> {
         let state = self.me.upgrade();
         Readable {
-            state: state.expect("it is being used"),
+            state: state.expect("the caller holds the state"),
             held: self.base.hold(),
         }
     }

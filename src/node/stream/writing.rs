@@ -43,7 +43,7 @@ impl<H> Drop for Lent<'_, H> {
 
 impl<T: 'static> State<T> {
     fn me(&self) -> Rc<Self> {
-        self.me.upgrade().expect("it is being used")
+        self.me.upgrade().expect("the caller holds the state")
     }
 
     /// Runs `f` on the next tick, and keeps the stream alive until then.
