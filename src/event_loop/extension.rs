@@ -1,8 +1,8 @@
 //! The seam between the loop and its extension, the layer above that implements Node's API.
 //!
 //! The loop knows of the extension what stands here: that it may be compiled in, the slot for its
-//! state, and what it may do to a loop beyond the public API. The extension names nothing else of the
-//! loop's engine. No other file of the loop asks for the feature.
+//! state, and what it may do to a loop beyond the public API. The extension names nothing else of
+//! the loop's engine. No other file of the loop asks for the feature.
 
 #[cfg(feature = "node")]
 mod reach;

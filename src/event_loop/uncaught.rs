@@ -4,7 +4,7 @@
 //! Without a handler a panic propagates out of the run (see [`Core::dispatch`]). Without the
 //! feature `node` the check for a handler is a constant, and costs a callback nothing.
 //!
-//! Where the loop goes on depends on what panicked (N70–N76):
+//! Where the loop goes on depends on what panicked:
 //!
 //! | thrower | goes on with | the lanes |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! | a tick | the next callback | the rest waits for the next drain |
 //! | a microtask | the next microtask | |
 //!
-//! The next drain follows the next callback or comes before the check phase, whichever is first
-//! (N66, N72).
+//! The next drain follows the next callback or comes before the check phase, whichever is
+//! first.
+// Rules of tests/NODE.md: N70–N76, N66, N72.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

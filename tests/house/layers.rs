@@ -1,5 +1,5 @@
-//! The layers of the crate, checked on its source text: who may name whom, and where the operating
-//! system, `unsafe`, thread-locals and clocks may appear.
+//! The layers of the crate, checked on its source text: which module may name which, and where the
+//! operating system, `unsafe`, thread-locals and clocks may appear.
 //!
 //! A module may use those of lower layers and of its own; the table is in the order of the layers.
 
@@ -247,7 +247,7 @@ fn the_checks_see_what_they_should() {
 }
 
 /// All files under `src`, by their path there.
-fn sources() -> BTreeMap<String, String> {
+pub(crate) fn sources() -> BTreeMap<String, String> {
     fn visit(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).expect("the sources are there") {
             let path = entry.expect("the sources can be listed").path();

@@ -1,4 +1,6 @@
-//! What the sources must keep to: layers, and the list of differences to libuv.
+//! What the sources must keep to: layers, the words of their comments, and the list of differences
+//! to libuv.
 
 mod differences;
 mod layers;
+mod words;

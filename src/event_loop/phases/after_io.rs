@@ -1,5 +1,6 @@
-//! What the poll phase delivers after the rest of its batch (R95): file changes, then signals, then
+//! What the poll phase delivers after the rest of its batch: file changes, then signals, then
 //! exits of children.
+// Rules of tests/LIBUV.md: R95.
 
 use std::cell::OnceCell;
 use std::io;

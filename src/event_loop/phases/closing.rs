@@ -1,5 +1,6 @@
 //! The handles that wait for the closing phase: a stack, since the handle that was closed last
-//! completes first (R103).
+//! completes first.
+// Rules of tests/LIBUV.md: R103.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,10 +1,11 @@
 //! The hooks of one phase: a list that is walked once in each turn while hooks start and stop.
 //!
 //! Idle, prepare and check use one structure. A started hook goes to the front, so a pass runs
-//! hooks in reverse order of start (R71). A pass moves the whole list aside, and puts each hook
-//! back at the end of the main list before it runs (R72, R76). A hook that is started during the
-//! pass goes to the front of the main list and waits for the next pass (R73). A stopped hook leaves
-//! whichever list it is in (R74).
+//! hooks in reverse order of start. A pass moves the whole list aside, and puts each hook back at
+//! the end of the main list before it runs. A hook that is started during the pass goes to the
+//! front of the main list and waits for the next pass. A stopped hook leaves whichever list it is
+//! in.
+// Rules of tests/LIBUV.md: R71–R74, R76.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -2,7 +2,8 @@
 //! long as it is ready.
 //!
 //! Each start has a key of its own, so that an event of a handle that was stopped, closed or
-//! restarted after the event was reported is dropped (R239).
+//! restarted after the event was reported is dropped.
+// Rules of tests/LIBUV.md: R239.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -8,8 +8,9 @@
 //!
 //! The signal handler and the loop share [`Caught`] alone. It is emptied before a listener starts
 //! or stops, so a signal is delivered to the listeners that were started when it was caught. A
-//! listener that is stopped, or started for another signal, before its call is skipped (R245), and
-//! its close completes only after that (R115).
+//! listener that is stopped, or started for another signal, before its call is skipped, and
+//! its close completes only after that.
+// Rules of tests/LIBUV.md: R245, R115.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};

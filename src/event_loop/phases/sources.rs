@@ -3,7 +3,8 @@
 //! A source is registered once, edge-triggered. An event makes a direction ready; it stays ready
 //! until an attempt would block. So a busy socket costs no system calls besides its reads and
 //! writes. A key consists of a slot and a generation: an event of a closed source that is still in
-//! the batch does not reach a new source in its slot or with its descriptor (R94).
+//! the batch does not reach a new source in its slot or with its descriptor.
+// Rules of tests/LIBUV.md: R94.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;

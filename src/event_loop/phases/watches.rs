@@ -7,7 +7,8 @@
 //!
 //! All watches of a loop share one descriptor, which exists while there are watches. Watches of one
 //! file have one number, whatever their paths. A watch that is stopped between the event and its
-//! delivery is skipped (R308).
+//! delivery is skipped.
+// Rules of tests/LIBUV.md: R308.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};

@@ -2,8 +2,9 @@
 //!
 //! It is a four-ary heap of small entries and a slab with the position of each entry. Four children
 //! share a cache line or two, and the tree is half as deep as a binary one. A pass first moves the
-//! due entries to a *ready* list (R53) and then takes them from there, so an entry that is added
+//! due entries to a *ready* list and then takes them from there, so an entry that is added
 //! during the pass waits for the next one.
+// Rules of tests/LIBUV.md: R53.
 
 use std::collections::VecDeque;
 

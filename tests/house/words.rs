@@ -1,0 +1,116 @@
+//! The words of the comments in `src`: the terms of the field, names in place of pointers, and lines
+//! that fit beside the code.
+
+use std::fmt::Write as _;
+
+use super::layers::sources;
+
+/// Persons that stood for tasks, listeners and handles. Code names those.
+const PERSONS: &[&str] = &[
+    "nobody",
+    "somebody",
+    "anybody",
+    "everybody",
+    "someone",
+    "anyone",
+    "everyone",
+];
+
+/// A page of the documentation that is no Rust file.
+const GUIDE: (&str, &str) = ("node/guide.md", include_str!("../../src/node/guide.md"));
+
+/// `rustfmt` breaks code at this column. Comments beside it are not wider.
+const WIDEST: usize = 100;
+
+#[test]
+fn comments_use_the_terms_of_the_field() {
+    let mut faults = String::new();
+    let guide = (GUIDE.0.to_owned(), GUIDE.1.to_owned());
+    for (path, text) in sources().into_iter().chain([guide]) {
+        for (index, line) in text.lines().enumerate() {
+            for fault in faults_of(line) {
+                let _ = writeln!(faults, "src/{path}:{}: {fault}: {}", index + 1, line.trim());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// The check above looks at text; here is what it must and must not see.
+#[test]
+fn the_check_sees_what_it_should() {
+    let faults = |line| faults_of(line).collect::<Vec<_>>();
+    for line in [
+        "// Nobody waits for it.",
+        "/// Called when somebody reads.",
+        "    let text = \"anybody's code\";",
+    ] {
+        assert_eq!(faults(line), [PERSON], "{line}");
+    }
+    for line in ["/// The same for UDP.", "    //! The same, but `n` times."] {
+        assert_eq!(faults(line), [POINTER], "{line}");
+    }
+    assert_eq!(faults("/// The system's."), [ERROR]);
+    for line in [
+        "/// Runs last (R12).",
+        "//! See (N123, N124).",
+        "    /// (H7)",
+    ] {
+        assert_eq!(faults(line), [RULE], "{line}");
+    }
+    let (wide, fits) = ("x".repeat(98), "ü".repeat(97));
+    assert_eq!(faults_of(&format!("// {wide}")).collect::<Vec<_>>(), [WIDE]);
+    for line in [
+        "// The order of Node (N12).",
+        "/// Returns the same value.",
+        "/// Clones are the same promise (`Rc`).",
+        "fn nobody_is_told() {}",
+        "/// Any OS error of `epoll_ctl`.",
+        "/// Returns `(N, M)`, see (Rust).",
+        &format!("// {fits}"),
+        &format!("let text = \"{wide}\"; // a string cannot be broken"),
+    ] {
+        assert_eq!(faults(line), Vec::<&str>::new(), "{line}");
+    }
+}
+
+const PERSON: &str = "a person for a thing; name the task, listener or handle";
+const POINTER: &str = "\"The same\" points elsewhere; say what this does";
+const ERROR: &str = "\"The system's.\"; name the system call and its error";
+const RULE: &str = "a rule's number in rustdoc; put it into a `//` comment or the test's name";
+const WIDE: &str = "a comment wider than 100 columns";
+
+/// What is wrong with a line.
+fn faults_of(line: &str) -> impl Iterator<Item = &'static str> {
+    let code = line.trim_start();
+    let comment = code.starts_with("//");
+    let rustdoc = code.strip_prefix("///").or(code.strip_prefix("//!"));
+    [
+        (names_a_person(line), PERSON),
+        (
+            rustdoc.is_some_and(|text| text.starts_with(" The same")),
+            POINTER,
+        ),
+        (comment && line.contains("The system's."), ERROR),
+        (rustdoc.is_some_and(numbers_a_rule), RULE),
+        (comment && line.chars().count() > WIDEST, WIDE),
+    ]
+    .into_iter()
+    .filter_map(|(is_wrong, fault)| is_wrong.then_some(fault))
+}
+
+/// Whether one of [`PERSONS`] is among the words of a line. Names of functions are one word.
+fn names_a_person(line: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    line.split(|character| !is_part(character))
+        .any(|word| PERSONS.contains(&word.to_lowercase().as_str()))
+}
+
+/// Whether a parenthesis begins with the number of a rule: `(R12)`, `(N12, N13)`, `(H1)`.
+fn numbers_a_rule(text: &str) -> bool {
+    text.split('(').skip(1).any(|rest| {
+        let mut letters = rest.chars();
+        matches!(letters.next(), Some('R' | 'N' | 'H'))
+            && letters.next().is_some_and(|digit| digit.is_ascii_digit())
+    })
+}
