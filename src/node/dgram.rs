@@ -15,7 +15,6 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::connect::CONNECT;
-use self::connect::already_connected;
 use super::abort::AbortController;
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
@@ -329,9 +328,7 @@ impl Socket {
     /// after [`close`](Self::close).
     #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
-        if self.inner.peer.get().is_some() {
-            already_connected();
-        }
+        self.check_unconnected();
         self.send_at(bytes.to_vec(), to, None, Location::caller());
     }
 
@@ -349,6 +346,7 @@ impl Socket {
         to: SocketAddr,
         callback: impl FnOnce(Result<usize, Error>) + 'static,
     ) {
+        self.check_unconnected();
         let callback: Sent = Box::new(callback);
         self.send_at(bytes.to_vec(), to, Some(callback), Location::caller());
     }
@@ -361,7 +359,9 @@ impl Socket {
             self.bind_later(any_address(to), site);
         }
         let this = self.clone();
-        if self.inner.state.get() == State::Bound {
+        if self.inner.peer.get().is_some() {
+            self.send_now(bytes, to, callback);
+        } else if self.inner.state.get() == State::Bound {
             // Node looks up the address, which takes a tick even for an IP address.
             next_tick(move || this.send_now(bytes, to, callback));
         } else {
@@ -469,6 +469,22 @@ impl Socket {
         self.send(&buffers.concat(), to);
     }
 
+    /// Sends several buffers as one datagram, and calls back; see [`send_with`](Self::send_with).
+    /// JavaScript: `socket.send([one, two], port, address, callback)`.
+    ///
+    /// # Panics
+    ///
+    /// See [`send`](Self::send).
+    #[track_caller]
+    pub fn send_all_with(
+        &self,
+        buffers: &[&[u8]],
+        to: SocketAddr,
+        callback: impl FnOnce(Result<usize, Error>) + 'static,
+    ) {
+        self.send_with(&buffers.concat(), to, callback);
+    }
+
     /// Returns the address that the socket is bound to. JavaScript: `socket.address()`.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
@@ -492,6 +508,7 @@ impl Socket {
         }
         self.check_open();
         self.inner.state.set(State::Closed);
+        self.inner.peer.set(None);
         let bound = self.inner.bound.take();
         if let Some(bound) = bound {
             bound.controller.abort();

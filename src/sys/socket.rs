@@ -35,6 +35,15 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
     }
 }
 
+/// Takes the peer of a connected datagram socket off.
+#[cfg(feature = "node")]
+pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
+    #[cfg(unix)]
+    return rustix::net::connect_unspec(socket).map_err(io::Error::from);
+    #[cfg(not(unix))]
+    socket.connect((std::net::Ipv4Addr::UNSPECIFIED, 0))
+}
+
 /// Connects a Unix or datagram socket, which is connected at once or not at all.
 #[cfg(unix)]
 pub(crate) fn connect_at_once(socket: &Socket, address: &SockAddr) -> io::Result<()> {

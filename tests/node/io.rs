@@ -13,7 +13,9 @@ use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
 use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, finished, pipeline};
-use phaseloop::node::{Emitter, call, dgram, dns, fs, next_tick, process, run, set_immediate};
+use phaseloop::node::{
+    Emitter, call, catch, dgram, dns, fs, next_tick, process, run, set_immediate,
+};
 use phaseloop::signal::SignalKind;
 
 /// Labels in the order in which they were logged.
@@ -409,6 +411,86 @@ fn n094_a_name_is_looked_up_by_the_pool() {
     assert_eq!(exit.code(), 0);
     let log = log.take();
     assert!(log == "immediate true" || log == "true immediate", "{log}");
+}
+
+/// Node prints the same for the same program.
+#[test]
+fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
+    fn refused(log: &Log, f: impl FnOnce()) {
+        let thrown = catch(f).unwrap_err();
+        log.say(
+            thrown
+                .code()
+                .unwrap()
+                .trim_start_matches("ERR_SOCKET_DGRAM_"),
+        );
+    }
+    let log = Log::default();
+    let said = log.clone();
+    run(async move {
+        let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
+        let (heard, from, at) = (said.clone(), a.clone(), b.clone());
+        b.on_message(move |message| {
+            let text = String::from_utf8_lossy(&message.bytes);
+            heard.say(format!("got-{text}"));
+            if text == "last" {
+                from.close();
+                at.close();
+                refused(&heard, || from.disconnect());
+            }
+        });
+        let bound = b.clone();
+        b.bind_with(SocketAddr::from(([127, 0, 0, 1], 0)), move || {
+            let to = bound.address().unwrap();
+            refused(&said, || a.disconnect());
+            a.connect(to);
+            refused(&said, || a.disconnect());
+            a.once_this(dgram::CONNECT, move |a, ()| {
+                let log = said.clone();
+                a.send_to_peer_with(b"one", move |sent| log.say(format!("{:?}", sent.ok())));
+                let log = said.clone();
+                refused(&log, || a.send_with(b"x", to, |_| ()));
+                let log = said.clone();
+                next_tick(move || log.say("tick"));
+                let (log, this) = (said.clone(), a.clone());
+                a.send_to_peer_with(b"xyz", move |sent| {
+                    log.say(format!("{:?}", sent.ok()));
+                    this.disconnect();
+                    refused(&log, || drop(this.remote_address()));
+                    refused(&log, || this.disconnect());
+                    let said = log.clone();
+                    this.send_all_with(&[b"la", b"st"], to, move |sent| {
+                        said.say(format!("{:?}", sent.ok()));
+                    });
+                });
+            });
+        });
+    });
+    assert_eq!(
+        log.take(),
+        "NOT_CONNECTED NOT_CONNECTED IS_CONNECTED Some(3) tick Some(3) NOT_CONNECTED NOT_CONNECTED Some(4) \
+         got-one got-xyz got-last NOT_CONNECTED"
+    );
+}
+
+#[test]
+fn n103_several_buffers_are_one_datagram() {
+    let got = Rc::new(RefCell::new(Vec::new()));
+    let heard = got.clone();
+    run(async move {
+        let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
+        let from = a.clone();
+        b.on_message_this(move |b, message| {
+            heard.borrow_mut().push(message.bytes.clone());
+            from.close();
+            b.close();
+        });
+        let bound = b.clone();
+        b.bind_with(SocketAddr::from(([127, 0, 0, 1], 0)), move || {
+            a.send_all(&[b"one ", b"", b"two"], bound.address().unwrap());
+        });
+    });
+    assert_eq!(*got.borrow(), [b"one two"]);
 }
 
 #[test]

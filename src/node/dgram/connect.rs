@@ -6,14 +6,15 @@ use std::panic::Location;
 use super::super::error::Error;
 use super::super::events::{ERROR, Event};
 use super::super::reason::throw;
-use super::{Socket, State, any_address};
+use super::{Sent, Socket, State, any_address};
+use crate::sys::socket;
 use crate::task::next_tick;
 
 /// The socket is connected; see [`Socket::connect`]. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
 
 /// Throws the error of an operation that needs an unconnected socket.
-pub(super) fn already_connected() -> ! {
+fn already_connected() -> ! {
     throw(Error::with_code(
         "ERR_SOCKET_DGRAM_IS_CONNECTED",
         "Already connected",
@@ -86,6 +87,54 @@ impl Socket {
         self.check_open();
         let peer = self.remote_address();
         self.send_at(bytes.to_vec(), peer, None, Location::caller());
+    }
+
+    /// Sends a datagram to the peer of a connected socket. `callback` is called with the size or
+    /// the error, on a tick. JavaScript: `socket.send(bytes, callback)`.
+    ///
+    /// # Panics
+    ///
+    /// See [`send_to_peer`](Self::send_to_peer).
+    #[track_caller]
+    pub fn send_to_peer_with(
+        &self,
+        bytes: &[u8],
+        callback: impl FnOnce(Result<usize, Error>) + 'static,
+    ) {
+        self.check_open();
+        let peer = self.remote_address();
+        let callback: Sent = Box::new(callback);
+        self.send_at(bytes.to_vec(), peer, Some(callback), Location::caller());
+    }
+
+    /// Disconnects the socket: it receives datagrams of all peers again, and
+    /// [`send`](Self::send) takes an address. JavaScript: `socket.disconnect()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](super::super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if the socket is not connected,
+    /// and any OS error of `connect`.
+    #[track_caller]
+    pub fn disconnect(&self) {
+        let peer = self.remote_address();
+        let bound = self.inner.bound.borrow();
+        let result = bound
+            .as_ref()
+            .map_or(Ok(()), |bound| socket::disconnect(bound.socket.get_ref()));
+        drop(bound);
+        if let Err(error) = result {
+            throw(Error::of_address(error, "connect", peer));
+        }
+        self.inner.peer.set(None);
+        self.inner.is_connecting.set(false);
+    }
+
+    /// Refuses an address for a send of a connected socket.
+    #[track_caller]
+    pub(super) fn check_unconnected(&self) {
+        if self.inner.peer.get().is_some() {
+            already_connected();
+        }
     }
 
     /// Returns the address of the peer. JavaScript: `socket.remoteAddress()`.
