@@ -57,6 +57,22 @@ pub(crate) trait Run: Send + Sync {
 ///
 /// Clones share the pool. Its threads end once the last clone and the last loop that uses it are
 /// dropped and the queue is empty. The process-wide pool never ends.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{pool::Pool, spawn_blocking};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     spawn_blocking(|| 6 * 7).await.unwrap();
+///     let stats = Pool::global().stats();
+///     assert!(stats.started >= 1);
+///     println!("{} threads, longest wait {:?}", stats.threads, stats.longest_wait);
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Pool {
     workers: Arc<Workers>,

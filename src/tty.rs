@@ -56,6 +56,24 @@ pub use crate::sys::terminal::Mode;
 /// # Cancel safety
 ///
 /// As for [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout).
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::io::AsyncReadExt;
+/// use phaseloop::tty::{Mode, Tty};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut tty = Tty::open()?;
+///     tty.set_mode(Mode::Raw)?;
+///     let mut key = [0; 8];
+///     let length = tty.read(&mut key).await?;
+///     println!("{:?}", &key[..length]);
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Tty {
     source: SharedFd,
     state: RefCell<State>,

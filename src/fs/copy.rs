@@ -17,6 +17,10 @@ use crate::sys;
 ///
 /// As [`CopyOptions::copy`].
 ///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
 /// # Examples
 ///
 /// ```
@@ -51,6 +55,27 @@ pub enum Reflink {
 }
 
 /// Options for copying a file.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use phaseloop::fs::{self, CopyOptions, Reflink};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let (one, other) = (folder.join("one"), folder.join("other"));
+///     fs::write(&one, "hello").await?;
+///     let options = CopyOptions::new().exclusive(true).reflink(Reflink::Try);
+///     assert_eq!(options.copy(&one, &other).await?, 5);
+///     let again = options.copy(&one, &other).await;
+///     assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "options do nothing until `copy`"]
 pub struct CopyOptions {

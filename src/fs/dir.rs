@@ -31,6 +31,10 @@ const LARGEST_BATCH: usize = 1024;
 /// Any OS error of `opendir`, such as [`NotFound`](io::ErrorKind::NotFound) and
 /// [`NotADirectory`](io::ErrorKind::NotADirectory).
 ///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
+///
 /// # Examples
 ///
 /// ```
@@ -68,6 +72,10 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 /// # Errors
 ///
 /// As [`read_dir`], and any OS error of reading an entry.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn scan_dir(path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
     job::on_path("scan_dir", path.as_ref(), |path| {
         let root: Arc<Path> = path.into();
@@ -85,6 +93,22 @@ pub async fn scan_dir(path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
 ///
 /// No entry is lost when [`next_entry`](Self::next_entry) is dropped. Dropping the stream closes
 /// the directory.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut entries = phaseloop::fs::read_dir("src").await?;
+///     let mut names = Vec::new();
+///     while let Some(entry) = entries.next_entry().await? {
+///         names.push(entry.file_name().to_owned());
+///     }
+///     assert!(names.contains(&"lib.rs".into()));
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct ReadDir {
     path: Arc<Path>,
     entries: VecDeque<io::Result<DirEntry>>,
@@ -105,6 +129,10 @@ impl ReadDir {
     /// # Errors
     ///
     /// Any OS error of `readdir` or of `stat` on the entry. Further entries may follow an error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no entry.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
         entry.transpose()
@@ -186,6 +214,21 @@ fn wrap(operation: &'static str, error: io::Error, path: &Path) -> io::Error {
 }
 
 /// An entry of a directory: its name and its type.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     for entry in phaseloop::fs::scan_dir("src").await? {
+///         if entry.file_type().is_file() {
+///             println!("{:?}: {} bytes", entry.path(), entry.metadata().await?.len());
+///         }
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct DirEntry {
     root: Arc<Path>,
@@ -226,6 +269,10 @@ impl DirEntry {
     /// # Errors
     ///
     /// Any OS error of `lstat`, such as [`NotFound`](io::ErrorKind::NotFound) if the entry is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future discards the result and has no other effect.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         super::symlink_metadata(self.path()).await
     }

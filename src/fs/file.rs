@@ -81,6 +81,10 @@ impl File {
     /// # Errors
     ///
     /// As [`OpenOptions::open`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the new descriptor.
     pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         OpenOptions::new().read(true).open(path).await
     }
@@ -90,6 +94,10 @@ impl File {
     /// # Errors
     ///
     /// As [`OpenOptions::open`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the file may have been created; its descriptor is closed.
     pub async fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options
@@ -105,6 +113,10 @@ impl File {
     /// # Errors
     ///
     /// As [`OpenOptions::open`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the file may have been created; its descriptor is closed.
     pub async fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options
@@ -153,6 +165,10 @@ impl File {
     /// # Errors
     ///
     /// The error of an accepted write; any OS error of the call.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the file.
     pub async fn into_std(self) -> io::Result<std::fs::File> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.rewind("into_std").await?;
@@ -168,6 +184,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `dup`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the new descriptor.
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.rewind("try_clone").await?;
         self.cursor.borrow_mut().set_reads_at_once(false);
@@ -180,6 +200,10 @@ impl File {
     /// # Errors
     ///
     /// The error of an accepted write; any OS error of `close`. The file is closed in any case.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the file is closed all the same; the error is lost.
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
         let closed = match Arc::try_unwrap(self.shared) {
@@ -198,6 +222,10 @@ impl File {
     /// # Errors
     ///
     /// The error of an accepted write; any OS error of the call.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place.
     pub async fn sync_all(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.on_file("sync_all", std::fs::File::sync_all).await
@@ -208,6 +236,10 @@ impl File {
     /// # Errors
     ///
     /// As [`sync_all`](Self::sync_all).
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place.
     pub async fn sync_data(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.on_file("sync_data", std::fs::File::sync_data).await
@@ -219,6 +251,10 @@ impl File {
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more than 2⁶³ − 1 bytes, which no file can
     /// have; any OS error of `ftruncate`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place.
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
         self.change("set_len", move |file| {
             check_length(length)?;
@@ -232,6 +268,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `fstat`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future discards the result and has no other effect.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         self.written().await;
         self.on_file("metadata", std::fs::File::metadata).await
@@ -242,6 +282,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `fchmod`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place.
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.on_file("set_permissions", move |file| {
             file.set_permissions(permissions)
@@ -255,6 +299,10 @@ impl File {
     ///
     /// Any OS error of `futimens`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time outside
     /// the range of the OS.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place.
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         self.written().await;
         self.on_file("set_times", move |file| {

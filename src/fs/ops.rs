@@ -16,6 +16,10 @@ use crate::sys;
 /// [`IsADirectory`](io::ErrorKind::IsADirectory); [`InvalidInput`](io::ErrorKind::InvalidInput) for
 /// a path that contains a zero byte.
 ///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
+///
 /// # Examples
 ///
 /// ```
@@ -36,6 +40,10 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// As [`read`]; [`InvalidData`](io::ErrorKind::InvalidData) for a file that is not UTF-8.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     on_path("read_to_string", path.as_ref(), |path| {
         String::from_utf8(read_whole(path)?)
@@ -84,6 +92,10 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
 /// As [`read`], and [`StorageFull`](io::ErrorKind::StorageFull). After an error, part of the
 /// contents may have been written.
 ///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
 /// # Examples
 ///
 /// ```
@@ -113,6 +125,10 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 /// # Errors
 ///
 /// As [`write()`].
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let contents = contents.as_ref().to_owned();
     on_path("append", path.as_ref(), move |path| {
@@ -128,6 +144,10 @@ pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::R
 /// # Errors
 ///
 /// As [`write()`]; [`NotFound`](io::ErrorKind::NotFound) if the file does not exist.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
     on_path("truncate", path.as_ref(), move |path| {
         OpenOptions::new().write(true).open(path)?.set_len(length)
@@ -140,6 +160,10 @@ pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
 /// # Errors
 ///
 /// As [`read`].
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 ///
 /// # Examples
 ///
@@ -161,6 +185,10 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Errors
 ///
 /// As [`read`].
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     on_path("symlink_metadata", path.as_ref(), |path| {
         fs::symlink_metadata(path)
@@ -173,6 +201,10 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Errors
 ///
 /// Any OS error of `stat` other than `ENOENT`.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
     on_path("exists", path.as_ref(), |path| fs::exists(path)).await
 }
@@ -182,6 +214,10 @@ pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
 /// # Errors
 ///
 /// Any OS error of `rename`, such as [`CrossesDevices`](io::ErrorKind::CrossesDevices).
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
         fs::rename(from, to)
@@ -194,6 +230,10 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// # Errors
 ///
 /// Any OS error of `unlink`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_file", path.as_ref(), |path| fs::remove_file(path)).await
 }
@@ -203,6 +243,10 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 ///
 /// Any OS error of `rmdir`, such as [`DirectoryNotEmpty`](io::ErrorKind::DirectoryNotEmpty).
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_dir", path.as_ref(), |path| fs::remove_dir(path)).await
 }
@@ -213,6 +257,10 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 ///
 /// Any OS error of reading and removing entries. After an error, part of the tree may be gone.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("remove_dir_all", path.as_ref(), |path| {
         fs::remove_dir_all(path)
@@ -226,6 +274,10 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// Any OS error of `mkdir`, such as [`AlreadyExists`](io::ErrorKind::AlreadyExists), or
 /// [`NotFound`](io::ErrorKind::NotFound) if the parent directory does not exist.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("create_dir", path.as_ref(), |path| fs::create_dir(path)).await
 }
@@ -235,6 +287,10 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 ///
 /// Any OS error of `mkdir`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     on_path("create_dir_all", path.as_ref(), |path| {
         fs::create_dir_all(path)
@@ -247,6 +303,10 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 ///
 /// Any OS error of `link`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     on_paths(
         "hard_link",
@@ -263,6 +323,10 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
 ///
 /// Any OS error of `readlink`; [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is not a
 /// symbolic link.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     on_path("read_link", path.as_ref(), |path| fs::read_link(path)).await
 }
@@ -272,6 +336,10 @@ pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Errors
 ///
 /// Any OS error of `realpath`.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     on_path("canonicalize", path.as_ref(), |path| fs::canonicalize(path)).await
 }
@@ -281,6 +349,10 @@ pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Errors
 ///
 /// Any OS error of `chmod`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     on_path("set_permissions", path.as_ref(), move |path| {
         fs::set_permissions(path, permissions)
@@ -294,6 +366,10 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
 ///
 /// Any OS error of `utimensat`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time outside
 /// the range of the OS.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<()> {
     on_path("set_times", path.as_ref(), move |path| {
         sys::fs::set_times(path, times.accessed, times.modified, true)
@@ -307,6 +383,10 @@ pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<(
 /// # Errors
 ///
 /// As [`set_times`].
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn set_times_nofollow(path: impl AsRef<Path>, times: FileTimes) -> io::Result<()> {
     on_path("set_times_nofollow", path.as_ref(), move |path| {
         sys::fs::set_times(path, times.accessed, times.modified, false)

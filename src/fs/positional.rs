@@ -23,6 +23,10 @@ impl File {
     ///
     /// Any OS error of `pread`.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future discards the result and has no other effect.
+    ///
     /// # Examples
     ///
     /// ```
@@ -48,6 +52,10 @@ impl File {
     /// # Errors
     ///
     /// As [`read_at`](Self::read_at).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future discards the result and has no other effect.
     pub async fn read_vectored_at(
         &self,
         buffers: &mut [IoSliceMut<'_>],
@@ -78,6 +86,10 @@ impl File {
     ///
     /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before the buffer is full;
     /// any OS error of `pread`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future discards the result and has no other effect.
     pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let room = buffer.len();
         self.written().await;
@@ -98,6 +110,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `pwrite` before the first byte was written.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may or may not take place.
     pub async fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
     }
@@ -107,6 +123,10 @@ impl File {
     /// # Errors
     ///
     /// As [`write_at`](Self::write_at).
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may or may not take place.
     pub async fn write_vectored_at(
         &self,
         buffers: &[IoSlice<'_>],
@@ -133,6 +153,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `pwrite`. Part of the bytes may have been written.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may take place in part.
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();
         self.change("write_all_at", move |file| {

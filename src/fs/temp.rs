@@ -27,6 +27,10 @@ const ATTEMPTS: usize = 1000;
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a template that does not end in `XXXXXX`; any
 /// OS error of creating the file or directory.
 ///
+/// # Cancel safety
+///
+/// If the future is dropped, the directory may have been created.
+///
 /// # Examples
 ///
 /// ```
@@ -54,6 +58,10 @@ pub async fn mkdtemp(template: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Errors
 ///
 /// As [`mkdtemp`].
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the file may have been created; its descriptor is closed.
 pub async fn mkstemp(template: impl AsRef<Path>) -> io::Result<(File, PathBuf)> {
     let (file, path) = on_path("mkstemp", template.as_ref(), |template| {
         let mut options = OpenOptions::new();

@@ -12,6 +12,20 @@ use super::open_options::OpenOptions;
 use crate::sys;
 
 /// Permissions to check with [`access`], combined with `|`. Unix only.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs::{self, Access};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     fs::access("Cargo.toml", Access::READ).await?;
+///     assert!(fs::access("Cargo.toml", Access::READ | Access::EXECUTE).await.is_err());
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
 
@@ -47,6 +61,10 @@ impl BitOr for Access {
 /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) without the permission,
 /// [`NotFound`](io::ErrorKind::NotFound), and any other OS error of `access`.
 ///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
+///
 /// # Examples
 ///
 /// ```
@@ -73,6 +91,10 @@ pub async fn access(path: impl AsRef<Path>, access: Access) -> io::Result<()> {
 /// # Errors
 ///
 /// Any OS error of `symlink`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     on_paths(
         "symlink",
@@ -89,6 +111,10 @@ pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::
 /// # Errors
 ///
 /// Any OS error of `chown`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn chown(
     path: impl AsRef<Path>,
     user: Option<u32>,
@@ -106,6 +132,10 @@ pub async fn chown(
 /// # Errors
 ///
 /// Any OS error of `lchown`.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the operation may or may not take place: a started job is carried out.
 pub async fn lchown(
     path: impl AsRef<Path>,
     user: Option<u32>,
@@ -144,6 +174,10 @@ pub struct FileSystem {
 /// # Errors
 ///
 /// Any OS error of `statfs`.
+///
+/// # Cancel safety
+///
+/// Dropping the future discards the result and has no other effect.
 ///
 /// # Examples
 ///
@@ -216,6 +250,10 @@ impl File {
     /// # Errors
     ///
     /// Any OS error of `fchown`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the operation may or may not take place: a started job is carried out.
     pub async fn chown(&self, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
         self.on_file("chown", move |file| fs::fchown(file, user, group))
             .await

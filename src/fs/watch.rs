@@ -93,6 +93,27 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 /// # Cancel safety
 ///
 /// Dropping the future of [`recv`](Self::recv) loses no event.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(target_os = "linux")]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::fs::{self, WatchKind};
+///
+/// phaseloop::block_on(async {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let mut watcher = fs::watch(&folder)?;
+///     fs::create_dir(folder.join("new")).await?;
+///     let event = watcher.recv().await.unwrap();
+///     assert_eq!(event.kind, WatchKind::Created);
+///     assert_eq!(event.path, folder.join("new"));
+///     fs::remove_dir_all(folder).await
+/// })
+/// # }
+/// # #[cfg(not(target_os = "linux"))]
+/// # fn main() {}
+/// ```
 pub struct Watcher {
     core: HandleCore,
     watch: Rc<Watch>,
@@ -154,6 +175,10 @@ impl Watcher {
     }
 
     /// Waits for the next event. `None`: the watched file is gone, or the watcher was closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no event.
     pub async fn recv(&mut self) -> Option<WatchEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }

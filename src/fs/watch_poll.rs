@@ -192,6 +192,10 @@ impl PollWatcher {
     }
 
     /// Waits for the next event. `None`: the watcher was closed, or the loop was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no event.
     pub async fn recv(&mut self) -> Option<PollEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }

@@ -115,6 +115,24 @@ fn end(source: &mut Source<File>) {
 ///
 /// A read whose future is dropped has consumed no data. One task at a time may wait through the
 /// trait; any number may wait through [`readable`](Self::readable).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, pipe};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (mut reader, mut writer) = pipe()?;
+///     writer.write_all(b"hello").await?;
+///     drop(writer);
+///     let mut text = String::new();
+///     reader.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct PipeReader {
     source: Source<File>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
@@ -225,6 +243,23 @@ impl_async_read!(PipeReader);
 ///
 /// A write whose future is dropped has written nothing. One task at a time may wait through the
 /// trait; any number may wait through [`writable`](Self::writable).
+///
+/// # Examples
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use phaseloop::io::pipe;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (reader, writer) = pipe()?;
+///     assert_eq!(writer.try_write(b"hello")?, 5);
+///     drop(reader);
+///     assert_eq!(writer.try_write(b"hello").unwrap_err().kind(), ErrorKind::BrokenPipe);
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct PipeWriter {
     source: Source<File>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.

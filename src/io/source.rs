@@ -486,6 +486,25 @@ impl<T: AsSource + fmt::Debug> fmt::Debug for Source<T> {
 /// # Cancel safety
 ///
 /// Dropping the future deregisters its waker; no event is lost.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(unix)]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::io::pipe;
+///
+/// phaseloop::block_on(async {
+///     let (reader, writer) = pipe()?;
+///     writer.try_write(b"x")?;
+///     reader.readable().await?;
+///     assert_eq!(reader.try_read(&mut [0; 8])?, 1);
+///     Ok(())
+/// })
+/// # }
+/// # #[cfg(not(unix))]
+/// # fn main() {}
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Readiness<'a, T: AsSource> {
     source: &'a Source<T>,

@@ -25,6 +25,21 @@ use crate::sys;
 /// | `(IpAddr, u16)`, `(Ipv4Addr, u16)`, `(Ipv6Addr, u16)` | `(Ipv4Addr::LOCALHOST, 80)` |
 /// | `&str`, `String` | `"127.0.0.1:80"`, `"localhost:80"` |
 /// | `(&str, u16)`, `(String, u16)` | `("localhost", 80)` |
+///
+/// # Examples
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+///     TcpStream::connect(listener.local_addr()?).await?;
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub trait ToAddresses: Resolve {}
 
 impl<T: Resolve> ToAddresses for T {}

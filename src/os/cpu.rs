@@ -7,6 +7,16 @@ use super::missing_in;
 use crate::sys::os::{clock_ticks_per_second, system_file};
 
 /// One processor, as [`cpus`] lists it.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(target_os = "linux")]
+/// for cpu in phaseloop::os::cpus()? {
+///     println!("{} at {:?} MHz, idle for {:?}", cpu.model, cpu.speed, cpu.times.idle);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cpu {

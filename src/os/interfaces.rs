@@ -6,6 +6,15 @@ use std::net::IpAddr;
 use crate::sys::interfaces;
 
 /// One address of a network interface, as [`network_interfaces`] lists it.
+///
+/// # Examples
+///
+/// ```
+/// for interface in phaseloop::os::network_interfaces()? {
+///     println!("{} {} / {}", interface.name, interface.address, interface.netmask);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interface {

@@ -24,6 +24,26 @@ pub(super) const VARIABLE: &str = "PHASELOOP_CHANNEL";
 const MAX_MESSAGE_LEN: usize = 256 * 1024 * 1024;
 
 /// A message received from a [`Channel`].
+///
+/// # Examples
+///
+/// ```
+/// use std::fs::File;
+/// use std::os::fd::AsFd;
+/// use phaseloop::process::Channel;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (one, other) = Channel::pair()?;
+///     let file = File::open("Cargo.toml")?;
+///     one.send_with(b"a file", &[file.as_fd()]).await?;
+///     let message = other.recv().await?.unwrap();
+///     assert_eq!(message.bytes, b"a file");
+///     assert_eq!(message.descriptors.len(), 1);
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Message {
     /// The bytes of the message.

@@ -33,6 +33,23 @@ pub type ChildStderr = PipeReader;
 /// It is *active* from its start until its exit is delivered in the poll phase, and keeps the loop
 /// alive for that time, unless it is [unref'd](Handle::unref). Dropping it does not end the
 /// process; [the module](super) says how it is reaped.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::AsyncWriteExt;
+/// use phaseloop::process::{Command, Stdio};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+///     child.stdin.as_mut().unwrap().write_all(b"hello").await?;
+///     let output = child.wait_with_output().await?;
+///     assert_eq!(output.stdout, b"hello");
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Child {
     /// The child's standard input, if it was [piped](super::Stdio::piped).
     pub stdin: Option<ChildStdin>,
@@ -211,6 +228,22 @@ impl fmt::Debug for Child {
 /// # Cancel safety
 ///
 /// Dropping the future deregisters its waker; [`Child::exited`] can be called again.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::process::Command;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let child = Command::new("sleep").arg("60").spawn()?;
+///     let exited = child.exited();
+///     child.kill()?;
+///     assert!(!exited.await?.success());
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Exited {
     handle: LoopHandle,

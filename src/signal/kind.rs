@@ -6,6 +6,15 @@ use std::io;
 use crate::sys::signal as sys;
 
 /// A signal, by its number on this platform.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::signal::SignalKind;
+///
+/// assert_eq!(SignalKind::INT.to_string(), "SIGINT");
+/// assert_eq!(SignalKind::from_raw(SignalKind::TERM.as_raw()), SignalKind::TERM);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalKind(i32);
 

@@ -26,6 +26,21 @@ use crate::site::Site;
 /// It listens from its creation until it is dropped. Signals that are caught while no task waits
 /// are kept, each once. A waiting task wakes in the poll phase, after its I/O. [The module](super)
 /// describes the order.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::signal::{SignalKind, Signals};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut signals = Signals::new([SignalKind::USR1, SignalKind::USR2])?;
+///     signal_hook::low_level::raise(SignalKind::USR2.as_raw())?;
+///     assert_eq!(signals.recv().await, Some(SignalKind::USR2));
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Signals {
     core: HandleCore,
     queue: Rc<Queue>,

@@ -89,6 +89,10 @@ impl TcpListener {
     /// its number. [`InvalidInput`](io::ErrorKind::InvalidInput) for a target that is neither an
     /// address nor a name with a port.
     ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has bound no socket.
+    ///
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
@@ -252,6 +256,23 @@ type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)
 
 /// The stream of connections of a [`TcpListener`], returned by [`incoming`](TcpListener::incoming).
 /// It never ends, not even after an error.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::{TcpListener, TcpStream};
+/// use phaseloop::stream::StreamExt;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let client = TcpStream::connect(listener.local_addr()?).await?;
+///     let server = listener.incoming().next().await.unwrap()?;
+///     assert_eq!(server.peer_addr()?, client.local_addr()?);
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Incoming<'a> {
     listener: &'a TcpListener,
     /// The line that created the stream, and so the connections.

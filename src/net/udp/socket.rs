@@ -56,6 +56,10 @@ impl UdpSocket {
     ///
     /// As [`TcpListener::bind`](crate::net::TcpListener::bind).
     ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has bound no socket.
+    ///
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
@@ -171,6 +175,10 @@ impl UdpSocket {
     ///
     /// Any OS error of `connect`, with the address; as
     /// [`TcpListener::bind`](crate::net::TcpListener::bind) for an invalid target.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has not set the peer.
     pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
         let socket = self.get_ref();
         first_of("connect", target, async |address| socket.connect(address)).await
@@ -183,6 +191,10 @@ impl UdpSocket {
     /// Any OS error of `send`: no peer is set, the datagram is too long, or
     /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused), which reports that an earlier
     /// datagram reached no socket.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has sent nothing.
     pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.source.write_with(|socket| socket.send(datagram)).await
     }
@@ -193,6 +205,10 @@ impl UdpSocket {
     ///
     /// Any OS error of `sendto`, with the address; [`os_error`](crate::os_error) returns its
     /// number.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has sent nothing.
     pub async fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
         self.source
             .write_with(|socket| send_to(socket, datagram, address))
@@ -204,6 +220,10 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `recv`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|socket| socket.recv(buffer)).await
     }
@@ -214,6 +234,10 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `recvfrom`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source
             .read_with(|socket| socket.recv_from(buffer))
@@ -225,6 +249,10 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `recvfrom`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source
             .read_with(|socket| socket.peek_from(buffer))
@@ -478,6 +506,22 @@ impl UdpSocket {
 }
 
 /// Options of a [`UdpSocket`] that must be set before it is bound.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::{UdpOptions, UdpSocket};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let options = UdpOptions::new().reuse_address(true);
+///     let one = UdpSocket::bind_with(([127, 0, 0, 1], 0).into(), options)?;
+///     let other = UdpSocket::bind_with(one.local_addr()?, options)?;
+///     assert_eq!(one.local_addr()?, other.local_addr()?);
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "options do nothing until a socket is bound with them"]
 pub struct UdpOptions {

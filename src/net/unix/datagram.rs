@@ -149,6 +149,10 @@ impl UnixDatagram {
     /// # Errors
     ///
     /// Any OS error of `send`.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has sent nothing.
     pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.source.write_with(|socket| socket.send(datagram)).await
     }
@@ -158,6 +162,10 @@ impl UnixDatagram {
     /// # Errors
     ///
     /// Any OS error of `sendto`, with the name.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped before it completes has sent nothing.
     pub async fn send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
         let name = name.into();
         let explain = |error| name.explain(error, "send_to");
@@ -172,6 +180,10 @@ impl UnixDatagram {
     /// # Errors
     ///
     /// Any OS error of `recv`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|socket| socket.recv(buffer)).await
     }
@@ -181,6 +193,10 @@ impl UnixDatagram {
     /// # Errors
     ///
     /// Any OS error of `recvfrom`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketName>)> {
         let (length, address) = self
             .source

@@ -23,6 +23,25 @@ use crate::sys;
 /// The bound path is removed when the listener is dropped or closed. Each turn accepts at most one
 /// connection. [`TcpListener`](crate::net::TcpListener) describes that limit, and what happens when
 /// descriptors run out and after errors that stay.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::{UnixListener, UnixStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let path = std::env::temp_dir().join(format!("doc-{}.socket", std::process::id()));
+///     let listener = UnixListener::bind(&path)?;
+///     let client = UnixStream::connect(&path).await?;
+///     let server = listener.accept().await?;
+///     drop((client, server));
+///     listener.close().await; // removes the path
+///     assert!(!path.exists());
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct UnixListener {
     /// The path to remove. It comes before the socket, so that no client finds the path without its
     /// listener.

@@ -13,6 +13,16 @@ use crate::error::os::About;
 use crate::sys;
 
 /// The name of a Unix socket: a path, or an abstract name on Linux.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::SocketName;
+///
+/// let path = SocketName::from("/run/service.socket");
+/// assert_eq!(path, SocketName::Path("/run/service.socket".into()));
+/// let name = SocketName::abstract_name("service"); // Linux only
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketName {

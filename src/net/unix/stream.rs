@@ -19,6 +19,21 @@ use crate::site::Site;
 use crate::sys;
 
 /// The credentials of the peer of a Unix stream, as the kernel recorded them at connect time.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::UnixStream;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let (one, _other) = UnixStream::pair()?;
+///     # #[cfg(target_os = "linux")]
+///     assert_eq!(one.peer_credentials()?.process, std::process::id());
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCredentials {
