@@ -24,6 +24,21 @@ const DEFAULT_THREADS: usize = 4;
 const MOST_THREADS: usize = 1024;
 
 /// The class of a job. Each class can have its own limit.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::pool::Class;
+/// use phaseloop::spawn_blocking_as;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let job = spawn_blocking_as(Class::Fs, || std::fs::read("Cargo.toml"));
+///     assert!(job.await.unwrap()?.starts_with(b"[package]"));
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
@@ -119,6 +134,15 @@ impl fmt::Debug for Pool {
 }
 
 /// Statistics of a [`Pool`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::pool::Pool;
+///
+/// let stats = Pool::global().stats();
+/// assert!(stats.idle <= stats.threads);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {

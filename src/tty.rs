@@ -263,6 +263,24 @@ fn size_of(terminal: BorrowedFd<'_>) -> io::Result<Size> {
 /// The kernel announces a resize by SIGWINCH to the foreground processes of the terminal. The
 /// stream keeps the loop alive as [`Signals`] does. Several changes before a poll are reported as
 /// one.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::tty::Tty;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let tty = Tty::open()?;
+///     let mut resizes = tty.resizes()?;
+///     while let Some(size) = resizes.recv().await {
+///         let size = size?;
+///         println!("{} x {}", size.columns, size.rows);
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Resizes {
     signals: Signals,
     terminal: OwnedFd,

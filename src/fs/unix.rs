@@ -148,6 +148,20 @@ pub async fn lchown(
 }
 
 /// Statistics of a file system, returned by [`statfs`]. Unix only.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let system = phaseloop::fs::statfs(".").await?;
+///     let free = system.available_blocks * system.fragment_size;
+///     println!("{free} bytes are available");
+///     assert!(system.available_blocks <= system.blocks);
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileSystem {

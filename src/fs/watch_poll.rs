@@ -98,6 +98,22 @@ pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<Poll
 /// # Cancel safety
 ///
 /// Dropping the future of [`recv`](Self::recv) loses no event.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::fs;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let missing = std::env::temp_dir().join("doc-missing");
+///     let mut watcher = fs::watch_poll(&missing, Duration::from_millis(100))?;
+///     assert!(watcher.recv().await.unwrap().current.is_err());
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct PollWatcher {
     core: HandleCore,
     receiver: Rc<Receiver>,

@@ -57,11 +57,57 @@ pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
 }
 
 /// The reading half of a stream.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(unix, feature = "net"))]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, split};
+/// use phaseloop::net::UnixStream;
+///
+/// phaseloop::block_on(async {
+///     let (one, other) = UnixStream::pair()?;
+///     let (mut read, _write) = split(one);
+///     (&other).write_all(b"hello").await?;
+///     drop(other);
+///     let mut text = String::new();
+///     read.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// # #[cfg(not(all(unix, feature = "net")))]
+/// # fn main() {}
+/// ```
 pub struct OwnedReadHalf<S: Duplex> {
     stream: Rc<S>,
 }
 
 /// The writing half of a stream. Dropping it shuts down that direction.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(unix, feature = "net"))]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, split};
+/// use phaseloop::net::UnixStream;
+///
+/// phaseloop::block_on(async {
+///     let (one, mut other) = UnixStream::pair()?;
+///     let (_read, mut write) = split(one);
+///     write.write_all(b"hello").await?;
+///     drop(write); // `other` gets EOF
+///     let mut text = String::new();
+///     other.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// # #[cfg(not(all(unix, feature = "net")))]
+/// # fn main() {}
+/// ```
 pub struct OwnedWriteHalf<S: Duplex> {
     stream: Rc<S>,
     shutdown_on_drop: Cell<bool>,

@@ -171,6 +171,19 @@ pub struct Stdout {
 }
 
 /// Standard error, returned by [`stderr`]. It works as [`Stdout`] does, on descriptor 2.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::AsyncWriteExt;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     phaseloop::io::stderr()?.write_all(b"a warning\n").await?;
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Stderr {
     source: SharedFd,
     kind: StdioKind,

@@ -29,6 +29,17 @@ pub struct Cpu {
 }
 
 /// The time of one processor since boot, by kind of work.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(target_os = "linux")]
+/// for cpu in phaseloop::os::cpus()? {
+///     let busy = cpu.times.user + cpu.times.nice + cpu.times.system + cpu.times.irq;
+///     println!("busy for {busy:?} of {:?}", busy + cpu.times.idle);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuTimes {

@@ -63,6 +63,13 @@ pub fn hostname() -> OsString {
 }
 
 /// The operating system as `uname` names it.
+///
+/// # Examples
+///
+/// ```
+/// let name = phaseloop::os::system_name();
+/// assert!(!name.system.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SystemName {

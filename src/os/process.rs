@@ -6,6 +6,14 @@ use std::time::Duration;
 use crate::sys::os::{self, RESIDENT_UNIT, RawUsage};
 
 /// Resources used by a process or a thread since its start; see [`resource_usage`].
+///
+/// # Examples
+///
+/// ```
+/// let usage = phaseloop::os::resource_usage()?;
+/// println!("{:?} in user mode, {} bytes at most", usage.user_time, usage.max_resident);
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceUsage {

@@ -7,6 +7,15 @@ use std::path::PathBuf;
 use crate::sys;
 
 /// One user of the system.
+///
+/// # Examples
+///
+/// ```
+/// match phaseloop::os::user() {
+///     Ok(user) => println!("{:?} ({}), home {:?}", user.name, user.id, user.home),
+///     Err(error) => println!("no entry for this user: {error}"),
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct User {
@@ -23,6 +32,15 @@ pub struct User {
 }
 
 /// One group of users.
+///
+/// # Examples
+///
+/// ```
+/// match phaseloop::os::group_by_id(0) {
+///     Ok(group) => println!("{:?} has {} members", group.name, group.members.len()),
+///     Err(error) => println!("no such group: {error}"),
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Group {

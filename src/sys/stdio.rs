@@ -12,6 +12,17 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use super::descriptor::access;
 
 /// The kind of object behind an open descriptor.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::StdioKind;
+///
+/// match StdioKind::of(std::io::stdin()) {
+///     StdioKind::Terminal => println!("interactive"),
+///     kind => println!("standard input is redirected: {kind:?}"),
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StdioKind {

@@ -26,6 +26,20 @@ use super::stdio::is_controlling_side;
 const MOST: usize = 16;
 
 /// How a terminal processes input and output.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::tty::{Mode, Tty};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let tty = Tty::open()?;
+///     tty.set_mode(Mode::Cbreak)?; // keys at once, ctrl-c still works
+///     tty.set_mode(Mode::Normal)
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {

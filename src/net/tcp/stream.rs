@@ -34,6 +34,27 @@ use crate::sys;
 /// report such a drop to the stream: until the next event the stream counts as waited for, and
 /// keeps the loop alive. [`readable`](Self::readable) with [`try_read`](Self::try_read), and
 /// [`writable`](Self::writable) with [`try_write`](Self::try_write), stop counting at once.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
+///     let (mut server, _) = listener.accept().await?;
+///     client.write_all(b"hello").await?;
+///     client.close().await?; // the server gets EOF
+///     let mut text = String::new();
+///     server.read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello");
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct TcpStream {
     source: Source<net::TcpStream>,
 }

@@ -335,6 +335,19 @@ impl fmt::Debug for Batch {
 }
 
 /// A datagram of a [`Batch`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::Batch;
+///
+/// let mut batch = Batch::new(8, 1500);
+/// batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
+/// let datagram = batch.iter().next().unwrap();
+/// assert_eq!(datagram.bytes(), b"hello");
+/// assert_eq!(datagram.address().unwrap().port(), 7000);
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Datagram<'a> {
     head: &'a Head,
@@ -382,6 +395,21 @@ impl fmt::Debug for Datagram<'_> {
 }
 
 /// A mutable datagram of a [`Batch`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::Batch;
+///
+/// let mut batch = Batch::new(8, 1500);
+/// batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
+/// for mut datagram in batch.iter_mut() {
+///     datagram.bytes_mut().make_ascii_uppercase();
+///     datagram.set_address(([127, 0, 0, 1], 7001).into());
+/// }
+/// assert_eq!(batch.iter().next().unwrap().bytes(), b"HELLO");
+/// # std::io::Result::Ok(())
+/// ```
 pub struct DatagramMut<'a> {
     head: &'a mut Head,
     room: &'a mut [u8],

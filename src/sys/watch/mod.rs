@@ -32,6 +32,15 @@ pub(crate) struct Notice {
 }
 
 /// The kind of change of a watched file or directory, or of an entry.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs::WatchKind;
+///
+/// assert!(WatchKind::Created.is_rename());
+/// assert!(!WatchKind::Created.is_change());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WatchKind {
