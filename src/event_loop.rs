@@ -247,6 +247,8 @@ impl Core {
     // Rule R21.
     fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
         self.run_lanes();
+        // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
+        // idle callbacks does not wait.
         let can_sleep = !self.has_pending() && self.idle.is_empty();
         self.run_pending();
         self.run_hooks(Phase::Idle, &self.idle);
@@ -256,8 +258,11 @@ impl Core {
             RunMode::Once if can_sleep => Wait::Until(until),
             RunMode::Once | RunMode::NoWait => Wait::No,
         };
+        // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
         self.run_poll(wait)?;
+        // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
+        // starving the other phases.
         for _ in 0..PENDING_PASSES {
             if !self.has_pending() {
                 break;
@@ -267,6 +272,7 @@ impl Core {
         self.run_interrupted_lanes();
         self.run_hooks(Phase::Check, &self.check);
         self.run_closing();
+        // The callbacks since the poll phase have taken time.
         self.clock.update();
         self.run_timers();
         Ok(())
@@ -361,6 +367,8 @@ impl Core {
 
     /// Runs idle, prepare or check: the hooks first, then the queued entries (for check, the
     /// immediates).
+    // Inlined down to the checks for emptiness, which are all that most turns need of a phase; the
+    // passes are separate functions.
     #[inline(always)]
     fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
         let _span = self.probe.phase(phase);
@@ -462,6 +470,7 @@ impl Core {
                     if timer.repeat.get() != 0 {
                         self.arm_timer(&timer, timer.repeat.get());
                     }
+                    // Its callback runs many user timers, and drains the lanes after each.
                     if timer.drains.get() {
                         timer.callback.call();
                     } else {

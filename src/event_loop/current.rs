@@ -79,13 +79,15 @@ pub(crate) fn get() -> Option<Rc<Core>> {
 
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
 #[inline(always)]
-fn at_home<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
+fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with_tagged(&CURRENT, tag(shared), f)
 }
 
 impl task::Local for Local {
     /// Schedules a woken task: into the microtask lane on the owner thread, into the inbox from any
     /// other thread.
+    // One comparison tells the owner thread: the thread-local holds the tag of the current loop.
+    // Another loop of the same thread fails the comparison, and its wake goes through the inbox.
     #[inline(always)]
     fn schedule(runnable: Runnable) {
         let tag = tag(&runnable.local().shared);
@@ -99,7 +101,7 @@ impl task::Local for Local {
     }
 
     fn unhandled(&self, slot: u32, payload: Payload) {
-        at_home(&self.shared, |core| {
+        with_loop_of(&self.shared, |core| {
             if core.is_some_and(|core| core.panic_policy.program_has_exited()) {
                 // `process::exit` unwinds through the task that called it; that is not a panic.
                 return;
@@ -121,7 +123,7 @@ impl task::Local for Local {
     }
 
     fn ended(&self, slot: u32) {
-        at_home(&self.shared, |core| {
+        with_loop_of(&self.shared, |core| {
             let Some(core) = core else {
                 self.shared.with_registry(|tasks| tasks.remove(slot));
                 return;
@@ -149,7 +151,7 @@ impl task::Local for Local {
 #[inline(never)]
 fn schedule_rarely(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
-    let refused = at_home(&shared, |core| match core {
+    let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {
             core.lane.push_task(runnable);
             Ok(())
@@ -164,7 +166,7 @@ fn schedule_rarely(runnable: Runnable) {
 
 /// Schedules the main future.
 pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
-    at_home(shared, |core| match core {
+    with_loop_of(shared, |core| match core {
         Some(core) => core.push_main_future(),
         // A dropped loop polls no future.
         None => drop(shared.inbox.push(Message::WakeMainFuture)),

@@ -61,6 +61,7 @@ impl Core {
     }
 
     /// Wakes a waiter as a callback of a phase and consumes the waker, then drains the lanes.
+    // Not inlined: it has many callers, and the inlined poll below it is large.
     #[inline(never)]
     pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
         let _span = self.probe.callback(phase);
@@ -85,6 +86,8 @@ impl Core {
 
     /// Drains after a wake. Usually one task is in the lanes; it is polled without the loops over
     /// the lanes.
+    // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
+    // calls, so that no call lies between the wake and the poll.
     #[inline(always)]
     fn drain_woken(&self) {
         match self.lane.pop_only_microtask() {
@@ -136,6 +139,7 @@ impl Core {
         }
     }
 
+    // Not inlined, so that the check for empty lanes, which is, stays small in its callers.
     #[inline(never)]
     fn drain_some(&self) {
         if self.panic_policy.is_contained() {
@@ -229,6 +233,7 @@ impl Core {
     pub(super) fn run_task(&self, runnable: Runnable) {
         let slot = runnable.slot();
         self.polled.set(slot);
+        // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
         let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
         let _span = self.probe.poll(info);
