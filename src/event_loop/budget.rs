@@ -46,11 +46,11 @@ pub(crate) fn give_back() {
 
 /// The sources that are deferred to the next poll phase.
 #[derive(Default)]
-pub(crate) struct PutOff {
+pub(crate) struct DeferredSources {
     sources: RefCell<Vec<(Rc<SourceState>, Direction)>>,
 }
 
-impl PutOff {
+impl DeferredSources {
     pub(super) fn clear(&self) {
         drop(self.sources.take());
     }
@@ -60,22 +60,22 @@ impl Core {
     /// Defers `source` because the budget is used up: it counts as not ready until the next poll
     /// phase. Returns `true` if no limit applies, and then defers nothing.
     #[cold]
-    pub(crate) fn put_off(&self, source: &Rc<SourceState>, direction: Direction) -> bool {
+    pub(crate) fn defer(&self, source: &Rc<SourceState>, direction: Direction) -> bool {
         if self.polled.get() == NO_TASK || source.is_gone() {
             begin_poll();
             return true;
         }
         LEFT.set(0);
-        source.put_off(direction);
-        let mut put_off = self.put_off.sources.borrow_mut();
-        if put_off.is_empty() {
+        source.defer(direction);
+        let mut deferred = self.deferred.sources.borrow_mut();
+        if deferred.is_empty() {
             // The entry keeps the loop from sleeping, not from ending: a referenced wait for the
             // source keeps it alive.
             self.liveness.add_unref(Keeper::Queued);
             let resume = || current::with(|core| core.map_or((), Self::resume));
             self.poll_queue.push(Entry::Unref(Call::new(resume)));
         }
-        put_off.push((source.clone(), direction));
+        deferred.push((source.clone(), direction));
         false
     }
 
@@ -83,7 +83,7 @@ impl Core {
     /// that waits for several is polled once.
     fn resume(&self) {
         self.liveness.remove_unref(Keeper::Queued);
-        for (source, direction) in self.put_off.sources.take() {
+        for (source, direction) in self.deferred.sources.take() {
             if !source.is_gone() {
                 source.add_ready(direction.ready());
                 source.waiters(direction).wake_all();

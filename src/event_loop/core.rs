@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::api::block_on::Main;
+use super::api::block_on::MainInfo;
 use super::api::builder::Options;
 use super::api::handle::{Handles, Header, Stage};
-use super::budget::PutOff;
+use super::budget::DeferredSources;
 use super::clock::Clock;
 use super::extension::ExtensionSlot;
 use super::liveness::Liveness;
@@ -43,7 +43,7 @@ use crate::turn::Phase;
 pub(super) const NO_TASK: u32 = u32::MAX;
 
 /// The value of [`Core::polled`] while the main future is polled.
-pub(super) const MAIN: u32 = u32::MAX - 1;
+pub(super) const MAIN_FUTURE: u32 = u32::MAX - 1;
 
 pub(crate) struct Core {
     // What other threads share, and the messages taken from their inbox.
@@ -55,8 +55,8 @@ pub(crate) struct Core {
     pub(super) tasks: Rc<Registry>,
     pub(super) main_future: ScopedCall,
     /// The site and the waker of the main future, while there is one.
-    pub(super) main: Cell<Option<Main>>,
-    /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN`].
+    pub(super) main_info: Cell<Option<MainInfo>>,
+    /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN_FUTURE`].
     pub(super) polled: Cell<u32>,
     /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
     /// their spawner.
@@ -78,7 +78,7 @@ pub(crate) struct Core {
     pub(super) poll_queue: PhaseQueue,
     pub(super) sources: Sources,
     pub(super) polls: Polls,
-    pub(super) put_off: PutOff,
+    pub(super) deferred: DeferredSources,
     pub(super) asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
     pub(super) after_io: AfterIo,
@@ -134,7 +134,7 @@ impl Core {
             lane: Lane::new(),
             tasks,
             main_future: ScopedCall::new(),
-            main: Cell::new(None),
+            main_info: Cell::new(None),
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
             clock: Clock::new(paused),
@@ -151,7 +151,7 @@ impl Core {
             poll_queue: PhaseQueue::new(),
             sources: Sources::new(),
             polls: Polls::default(),
-            put_off: PutOff::default(),
+            deferred: DeferredSources::default(),
             asyncs: Asyncs::new(),
             after_io: AfterIo::default(),
             handles: Handles::new(),

@@ -90,7 +90,7 @@ impl Core {
         ] {
             waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
         }
-        self.put_off.clear();
+        self.deferred.clear();
         drop(self.lane.take_calls());
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.liveness.clear();

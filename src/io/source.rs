@@ -357,7 +357,7 @@ impl<T: AsSource> Source<T> {
     #[inline(always)]
     fn may_try(&self, direction: Direction) -> bool {
         self.state.is_ready(direction)
-            && (budget::take() || self.core.handle.core().put_off(&self.state, direction))
+            && (budget::take() || self.core.handle.core().defer(&self.state, direction))
     }
 
     /// Takes one operation from the budget of the running poll, for an operation without a system
@@ -365,13 +365,7 @@ impl<T: AsSource> Source<T> {
     /// if the budget is spent.
     #[allow(dead_code, reason = "not all features use it")]
     pub(crate) async fn spend(&self) -> io::Result<()> {
-        if budget::take()
-            || self
-                .core
-                .handle
-                .core()
-                .put_off(&self.state, Direction::Read)
-        {
+        if budget::take() || self.core.handle.core().defer(&self.state, Direction::Read) {
             return Ok(());
         }
         self.readable().await

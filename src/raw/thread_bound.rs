@@ -12,7 +12,7 @@ use super::thread::{self, ThreadToken};
 ///
 /// On any other thread the value is not accessible, and dropping the holder leaks it.
 pub(crate) struct ThreadBound<T> {
-    home: ThreadToken,
+    owner: ThreadToken,
     value: ManuallyDrop<T>,
 }
 
@@ -25,26 +25,26 @@ unsafe impl<T> Sync for ThreadBound<T> {}
 impl<T> ThreadBound<T> {
     pub(crate) fn new(value: T) -> Self {
         Self {
-            home: thread::token(),
+            owner: thread::token(),
             value: ManuallyDrop::new(value),
         }
     }
 
     /// Returns the value on its owner thread, and `None` on any other.
     pub(crate) fn get(&self) -> Option<&T> {
-        (self.home == thread::token()).then_some(&*self.value)
+        (self.owner == thread::token()).then_some(&*self.value)
     }
 
     /// Returns the value on its owner thread, and `None` on any other.
     #[allow(dead_code, reason = "not all features use it")]
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
-        (self.home == thread::token()).then_some(&mut *self.value)
+        (self.owner == thread::token()).then_some(&mut *self.value)
     }
 }
 
 impl<T> Drop for ThreadBound<T> {
     fn drop(&mut self) {
-        if self.home == thread::token() {
+        if self.owner == thread::token() {
             // SAFETY: this is the owner thread, and the value is not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }

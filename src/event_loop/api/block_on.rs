@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::error::Error;
-use crate::event_loop::core::{Core, MAIN};
+use crate::event_loop::core::{Core, MAIN_FUTURE};
 use crate::event_loop::{EventLoop, RunMode, budget, current};
 use crate::executor::registry::Info;
 use crate::executor::shared::Shared;
@@ -148,7 +148,7 @@ pub(crate) fn with_main_future<F: Future, R>(
 
 /// The site and the waker of the main future.
 #[derive(Clone, Copy)]
-pub(crate) struct Main {
+pub(crate) struct MainInfo {
     /// The line that called `block_on` or `run`.
     pub(crate) site: Site,
     /// The data pointer of its wakers.
@@ -158,20 +158,20 @@ pub(crate) struct Main {
 /// Marks a future as the main future; the drop restores the previous one.
 struct Known<'a> {
     core: &'a Core,
-    before: Option<Main>,
+    before: Option<MainInfo>,
 }
 
 impl<'a> Known<'a> {
     fn new(core: &'a Core, site: Site, waker: &Waker) -> Self {
         let waker = waker.data();
-        let before = core.main.replace(Some(Main { site, waker }));
+        let before = core.main_info.replace(Some(MainInfo { site, waker }));
         Self { core, before }
     }
 }
 
 impl Drop for Known<'_> {
     fn drop(&mut self) {
-        self.core.main.set(self.before);
+        self.core.main_info.set(self.before);
     }
 }
 
@@ -183,7 +183,7 @@ struct Polled<'a> {
 
 impl<'a> Polled<'a> {
     fn new(core: &'a Core) -> Self {
-        let before = core.polled.replace(MAIN);
+        let before = core.polled.replace(MAIN_FUTURE);
         budget::begin_poll();
         Self { core, before }
     }

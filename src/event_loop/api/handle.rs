@@ -5,232 +5,21 @@
 //!             └────────────── drop: gone at once, no callback ──────┘
 //! ```
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+mod registry;
+
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
-
-use slab::Slab;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use super::any_handle::AnyHandle;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
-use crate::event_loop::core::Core;
-use crate::event_loop::phases::callback::CallbackSlot;
 use crate::keeper::Keeper;
-use crate::site::Site;
 
-/// The flags of one handle, shared by the handle and the loop.
-pub(crate) struct Header {
-    pub(crate) kind: Keeper,
-    site: Site,
-    /// The number of the handle in the order of creation, over all kinds.
-    id: u64,
-    slot: Cell<u32>,
-    pub(crate) active: Cell<bool>,
-    pub(crate) referenced: Cell<bool>,
-    pub(crate) stage: Cell<Stage>,
-    /// The state with the handle's callback or waiters, if it has any.
-    owner: OnceCell<Weak<dyn Owner>>,
-    /// The waiters for the close. They are boxed since most handles never have one.
-    on_close: OnceCell<Box<RefCell<VecDeque<OnClose>>>>,
-}
-
-/// The state that a handle shares with the loop besides its flags.
-pub(crate) trait Owner {
-    /// Returns the callback, if the handle has one.
-    fn callback(&self) -> Option<&CallbackSlot> {
-        None
-    }
-
-    /// Returns the data pointers of the wakers that wait on the handle, where they are known.
-    fn wakers(&self) -> Vec<*const ()> {
-        Vec::new()
-    }
-
-    /// Returns whether an event from before the close is still to be delivered.
-    fn is_still_due(&self) -> bool {
-        false
-    }
-
-    /// Stops the handle for good, on its drop and its close.
-    fn stop_for_good(&self, core: &Core);
-
-    /// Takes the wakers of a closed handle. The closing phase wakes them, and their futures find
-    /// the handle closed.
-    fn take_waiters(&self) -> Vec<Waker> {
-        Vec::new()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Open,
-    Closing,
-    Closed,
-}
-
-pub(crate) enum OnClose {
-    Wake(Waker),
-    Call(Box<dyn FnOnce()>),
-}
-
-/// The open handles of a loop.
-pub(crate) struct Handles {
-    list: RefCell<Slab<Rc<Header>>>,
-    next_id: Cell<u64>,
-}
-
-impl Handles {
-    pub(crate) fn new() -> Self {
-        Self {
-            list: RefCell::new(Slab::new()),
-            next_id: Cell::new(0),
-        }
-    }
-
-    pub(crate) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
-        let header = Rc::new(Header::new(kind, site, id));
-        let slot = self.list.borrow_mut().insert(header.clone());
-        header
-            .slot
-            .set(u32::try_from(slot).expect("fewer than 2^32 handles are open at once"));
-        header
-    }
-
-    /// Removes a handle from the list.
-    pub(crate) fn remove(&self, header: &Header) {
-        if header.stage.replace(Stage::Closed) != Stage::Closed {
-            self.list.borrow_mut().remove(header.slot.get() as usize);
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.list.borrow().len()
-    }
-
-    /// Takes the wakers that wait on any handle.
-    pub(crate) fn take_wakers(&self) -> Vec<Waker> {
-        let headers = self.headers();
-        let owners = headers.iter().filter_map(|header| header.owner());
-        owners.flat_map(|owner| owner.take_waiters()).collect()
-    }
-
-    /// Stops all handles for good and drops their callbacks, also those of handles that are not
-    /// started: a callback may own its handle.
-    pub(crate) fn shut_down(&self) {
-        let headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
-        for header in headers {
-            header.active.set(false);
-            if let Some(callback) = header.owner().as_ref().and_then(|owner| owner.callback()) {
-                callback.clear();
-            }
-        }
-    }
-
-    /// Returns all handles in the order of their creation.
-    pub(crate) fn list(&self) -> Vec<HandleInfo> {
-        self.headers().iter().map(|header| header.info()).collect()
-    }
-
-    /// Returns the headers of all handles in the order of their creation.
-    pub(in crate::event_loop) fn headers(&self) -> Vec<Rc<Header>> {
-        let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
-        headers.sort_unstable_by_key(|header| header.id);
-        headers
-    }
-}
-
-impl Header {
-    /// Adds a waiter for the close.
-    fn tell_of_close(&self, who: OnClose) {
-        let on_close = self.on_close.get_or_init(Box::default);
-        on_close.borrow_mut().push_back(who);
-    }
-
-    /// Returns whether a waiter for the close has this waker.
-    fn tells_of_close(&self, waker: &Waker) -> bool {
-        let is_known =
-            |entry: &OnClose| matches!(entry, OnClose::Wake(known) if known.will_wake(waker));
-        self.on_close
-            .get()
-            .is_some_and(|on_close| on_close.borrow().iter().any(is_known))
-    }
-
-    /// Takes the next waiter for the close.
-    pub(crate) fn next_to_tell(&self) -> Option<OnClose> {
-        self.on_close.get()?.borrow_mut().pop_front()
-    }
-
-    /// Returns whether there is a waiter for the close.
-    pub(crate) fn has_to_tell(&self) -> bool {
-        self.on_close
-            .get()
-            .is_some_and(|on_close| !on_close.borrow().is_empty())
-    }
-
-    pub(in crate::event_loop) fn new(kind: Keeper, site: Site, id: u64) -> Self {
-        Self {
-            kind,
-            site,
-            id,
-            slot: Cell::new(0),
-            active: Cell::new(false),
-            referenced: Cell::new(true),
-            stage: Cell::new(Stage::Open),
-            owner: OnceCell::new(),
-            on_close: OnceCell::new(),
-        }
-    }
-
-    fn owner(&self) -> Option<Rc<dyn Owner>> {
-        self.owner.get().and_then(Weak::upgrade)
-    }
-
-    /// Returns whether an event from before the close is still to be delivered.
-    pub(in crate::event_loop) fn is_still_due(&self) -> bool {
-        self.owner().is_some_and(|owner| owner.is_still_due())
-    }
-
-    fn stop_for_good(&self, core: &Core) {
-        if let Some(owner) = self.owner() {
-            owner.stop_for_good(core);
-        }
-        core.set_active(self, false);
-    }
-
-    /// Returns the data pointers of the wakers that wait on the handle.
-    pub(in crate::event_loop) fn wakers(&self) -> Vec<*const ()> {
-        self.owner().map_or_else(Vec::new, |owner| owner.wakers())
-    }
-
-    /// Sets the state with the handle's callback or waiters.
-    pub(crate) fn belongs_to(&self, owner: Weak<dyn Owner>) {
-        let known = self.owner.set(owner);
-        debug_assert!(known.is_ok(), "a handle has one owner");
-    }
-
-    /// Returns the line that created the handle.
-    pub(crate) fn site(&self) -> Site {
-        self.site
-    }
-
-    pub(in crate::event_loop) fn info(&self) -> HandleInfo {
-        HandleInfo {
-            kind: self.kind,
-            created_at: self.site,
-            active: self.active.get(),
-            referenced: self.referenced.get(),
-            closing: self.stage.get() != Stage::Open,
-        }
-    }
-}
+pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
 
 /// One handle of a loop, as [`LoopHandle::handles`] lists it.
 ///
@@ -435,7 +224,7 @@ pub trait Handle: sealed::Sealed {
 
     /// Returns the line that created the handle.
     fn created_at(&self) -> &'static Location<'static> {
-        self.handle_core().header.site
+        self.handle_core().header.site()
     }
 
     /// Returns the loop that the handle belongs to.

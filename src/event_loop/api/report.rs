@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::handle::{Header, Stage};
 use super::loop_handle::LoopHandle;
 use crate::event_loop::clock::NEVER;
-use crate::event_loop::core::{Core, MAIN};
+use crate::event_loop::core::{Core, MAIN_FUTURE};
 use crate::event_loop::phases::jobs::Asker;
 use crate::event_loop::phases::sources::Direction;
 use crate::event_loop::phases::timers::Payload;
@@ -133,8 +133,8 @@ impl Core {
         }
         let others = lines.take();
 
-        if let Some(main) = self.main.get() {
-            let is_polled = self.polled.get() == MAIN;
+        if let Some(main) = self.main_info.get() {
+            let is_polled = self.polled.get() == MAIN_FUTURE;
             let state = waits.of(main.waker, is_polled, false);
             lines.add(format!("the main future ({}): {state}", main.site));
         }
@@ -198,7 +198,7 @@ impl Core {
             keeps_alive: true,
             wakers: Vec::from_iter(match job.asked_by {
                 Asker::Task(id) => wakers.get(&id).copied(),
-                Asker::Main => self.main.get().map(|main| main.waker),
+                Asker::MainFuture => self.main_info.get().map(|main| main.waker),
                 Asker::Callback => None,
             }),
             ..Waiting::new(Keeper::Work, job.purpose.site)
@@ -211,7 +211,10 @@ impl Core {
 
     /// Adds the main future of `block_on`, which keeps the loop alive.
     fn add_main_future(&self, lines: &mut Lines) {
-        if let (1.., Some(main)) = (self.liveness.count(Keeper::MainFuture), self.main.get()) {
+        if let (1.., Some(main)) = (
+            self.liveness.count(Keeper::MainFuture),
+            self.main_info.get(),
+        ) {
             lines.add(format!("{} ({})", Keeper::MainFuture, main.site));
         }
     }
@@ -251,7 +254,7 @@ impl Core {
             .iter()
             .map(|task| (task.waker, short_name(&task.info)))
             .collect();
-        if let Some(main) = self.main.get() {
+        if let Some(main) = self.main_info.get() {
             names.insert(main.waker, "the main future".to_owned());
         }
         names

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Extension, ExtensionSlot, Kept};
 use crate::event_loop::budget::LEFT;
-use crate::event_loop::core::{MAIN, NO_TASK};
+use crate::event_loop::core::{MAIN_FUTURE, NO_TASK};
 use crate::executor::join::JoinHandle;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
@@ -188,7 +188,7 @@ impl Core {
 
     /// Returns whether a task is being polled. The main future is not a task.
     pub(crate) fn polls_task(&self) -> bool {
-        !matches!(self.polled.get(), NO_TASK | MAIN)
+        !matches!(self.polled.get(), NO_TASK | MAIN_FUTURE)
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use slab::Slab;
 
-use crate::event_loop::core::{Core, MAIN};
+use crate::event_loop::core::{Core, MAIN_FUTURE};
 use crate::executor::registry::Id;
 use crate::keeper::Keeper;
 use crate::pool::Class;
@@ -50,7 +50,7 @@ pub(crate) struct JobInfo {
 pub(crate) enum Asker {
     Task(Id),
     /// The main future.
-    Main,
+    MainFuture,
     Callback,
 }
 
@@ -90,7 +90,7 @@ impl Core {
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
         self.liveness.add(Keeper::Work);
         let asked_by = match self.polled.get() {
-            MAIN => Asker::Main,
+            MAIN_FUTURE => Asker::MainFuture,
             polled => self.tasks.id(polled).map_or(Asker::Callback, Asker::Task),
         };
         let info = JobInfo { purpose, asked_by };

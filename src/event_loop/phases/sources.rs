@@ -121,7 +121,7 @@ impl SourceState {
 
     /// Clears the readiness of a deferred direction, until [`add_ready`](Self::add_ready) restores
     /// it.
-    pub(crate) fn put_off(&self, direction: Direction) {
+    pub(crate) fn defer(&self, direction: Direction) {
         self.ready.set(self.ready.get().without(direction.ready()));
     }
 
