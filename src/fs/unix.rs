@@ -267,7 +267,8 @@ impl File {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+    /// If the future is dropped, the operation may or may not take place: a started job is carried
+    /// out.
     pub async fn chown(&self, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
         self.on_file("chown", move |file| fs::fchown(file, user, group))
             .await

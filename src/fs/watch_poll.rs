@@ -126,7 +126,7 @@ pub struct PollWatcher {
     previous: Option<Metadata>,
 }
 
-/// Who waits for the next event: a close ends the wait.
+/// The waker of the waiting task: a close ends the wait.
 #[derive(Default)]
 struct Receiver {
     waker: RefCell<Option<Waker>>,
