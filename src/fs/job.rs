@@ -39,16 +39,9 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
     step_job::start(&handle, purpose, steps)
 }
 
-/// Runs an operation as one job of the pool.
-pub(crate) async fn run<T: Send + 'static>(
-    operation: &'static str,
-    job: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    run_on(operation, About::default, job).await
-}
-
-/// Runs an operation on the pool; `about` says what it is about if it cannot be queued.
-pub(super) async fn run_on<T: Send + 'static>(
+/// Runs an operation as one job of the pool. `about` names its object in the error of a job that
+/// cannot be queued.
+pub(crate) async fn run_on<T: Send + 'static>(
     operation: &'static str,
     about: impl FnOnce() -> About,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use super::file::File;
 use super::ops::retry;
+use crate::sys;
 
 /// Reading and writing at an offset, independent of the position. Unix only.
 ///
@@ -66,7 +67,7 @@ impl File {
         let bytes = self
             .on_file("read_at", move |file| {
                 let mut bytes = vec![0; room];
-                let count = retry(|| file.read_at(&mut bytes, offset))?;
+                let count = retry(|| sys::fs::read_at(file, &mut bytes, offset))?;
                 bytes.truncate(count);
                 Ok(bytes)
             })
@@ -136,7 +137,7 @@ impl File {
         self.change("write_at", move |file| {
             let mut done = 0;
             while done < bytes.len() {
-                match retry(|| file.write_at(&bytes[done..], offset + done as u64)) {
+                match retry(|| sys::fs::write_at(file, &bytes[done..], offset + done as u64)) {
                     Ok(0) => break,
                     Ok(count) => done += count,
                     Err(error) if done == 0 => return Err(error),

@@ -15,6 +15,7 @@ use futures::Stream;
 
 use super::options::{MkdirOptions, ReaddirOptions, RmOptions};
 use super::promise_of;
+use crate::error::os::About;
 use crate::error::{OsError, os_error};
 use crate::fs::{self, job};
 use crate::node::callback_futures::in_callbacks;
@@ -330,7 +331,7 @@ impl Dir {
             callback(match state {
                 State::Closed => Err(closed()),
                 open => {
-                    let closed = job::run("closedir", || Ok(())).await;
+                    let closed = job::run_on("closedir", About::default, || Ok(())).await;
                     drop(open);
                     closed.map_err(Error::from)
                 }

@@ -25,7 +25,7 @@ pub(super) async fn with_file<T: Send + 'static>(
     work: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let file = file.clone();
-    job::run(operation, move || {
+    job::run_on(operation, About::default, move || {
         work(&file).map_err(|error| OsError::wrap(error, operation, About::default()))
     })
     .await
@@ -64,11 +64,12 @@ pub(super) async fn write(
 
 /// Closes the file. If a job still uses it, the file closes when that job ends.
 pub(super) async fn close(file: Opened) -> io::Result<()> {
-    job::run("close", move || match Arc::into_inner(file) {
-        Some(file) => {
-            sys::fs::close(file).map_err(|error| OsError::wrap(error, "close", About::default()))
+    job::run_on("close", About::default, move || {
+        match Arc::into_inner(file) {
+            Some(file) => sys::fs::close(file)
+                .map_err(|error| OsError::wrap(error, "close", About::default())),
+            None => Ok(()),
         }
-        None => Ok(()),
     })
     .await
 }

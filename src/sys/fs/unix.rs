@@ -148,12 +148,12 @@ pub(crate) fn create_like(options: &mut OpenOptions, of: &Metadata) {
 
 /// Creates new files for their owner only.
 pub(crate) fn create_private(options: &mut OpenOptions) {
-    options.mode(0o600);
+    set_mode(options, 0o600, false);
 }
 
 /// Creates a directory for its owner only.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(path)
+    create_dir(path, 0o700)
 }
 
 /// Creates a directory with these permission bits, minus the umask of the process.
