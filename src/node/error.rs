@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub(super) use self::system::code_of;
@@ -371,6 +371,20 @@ impl Error {
             (None, None) => Place::None,
         };
         Self::of_socket(error, syscall, says_why, &place)
+    }
+
+    /// Creates the error of `rm` for a directory without `recursive`: `Path is a directory: rm
+    /// returned EISDIR (is a directory) /path`.
+    pub(super) fn of_rm_of_directory(path: PathBuf) -> Self {
+        let returned = "rm returned EISDIR (is a directory)";
+        let text = format!("Path is a directory: {returned} {}", path.display());
+        let request = Request {
+            syscall: "rm".into(),
+            path: Some(path),
+            ..Request::default()
+        };
+        let error = Self::named("SystemError", text).coded("ERR_FS_EISDIR");
+        error.change(|inner| inner.request = Some(Box::new(request)))
     }
 
     /// Creates `spawn no-such-program ENOENT`.

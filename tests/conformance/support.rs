@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
+use phaseloop::pool::PoolBuilder;
 use phaseloop::{Builder, LoopHandle, node, time};
 
 /// Which clock a program runs by.
@@ -80,8 +81,12 @@ pub(crate) fn block(milliseconds: u64) {
 
 /// Runs a program on a loop of its own and returns the tokens. Not to be called twice on a thread.
 pub(crate) fn run(main: Main, clock: Clock) -> (Vec<String>, i32) {
+    // With one pool thread, an operation ends, and reports its end, before the next one starts. With
+    // more, a thread that is preempted between the two would report after the thread of the next.
+    let pool = PoolBuilder::new().threads(1).build();
     let mut event_loop = Builder::new()
         .start_paused(clock == Clock::Virtual)
+        .pool(pool)
         .build()
         .expect("there is a descriptor left");
     let exit = node::run_on(&mut event_loop, main);

@@ -237,6 +237,22 @@ fn n140_a_read_stream_that_begins_behind_its_end_is_refused() {
     assert_eq!(error.to_string(), text);
 }
 
+#[test]
+fn n090_rm_of_a_directory_names_its_call_and_its_path() {
+    let path = scratch("rm-directory");
+    std::fs::create_dir_all(&path).unwrap();
+    let file = path.clone();
+    run(async move {
+        let refused = fs::promises::rm(&file, fs::RmOptions::default()).await;
+        let reason = refused.unwrap_err();
+        let error: &Error = reason.downcast_ref().unwrap();
+        let names = (error.name(), error.code(), error.syscall());
+        assert_eq!(names, ("SystemError", Some("ERR_FS_EISDIR"), Some("rm")));
+        assert_eq!(error.path(), Some(&*file));
+    });
+    std::fs::remove_dir(&path).unwrap();
+}
+
 /// A pipe has no offsets: it is streamed from where it is.
 #[test]
 fn n140_a_pipe_is_read_as_a_file_stream() {

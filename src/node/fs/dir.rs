@@ -180,11 +180,7 @@ pub(super) async fn remove(path: PathBuf, options: RmOptions) -> Result<(), Erro
         metadata => metadata?,
     };
     if metadata.is_dir() && !options.recursive {
-        let text = format!(
-            "Path is a directory: rm returned EISDIR (is a directory) {}",
-            path.display()
-        );
-        return Err(Error::named("SystemError", text).coded("ERR_FS_EISDIR"));
+        return Err(Error::of_rm_of_directory(path));
     }
     let mut retries = 0;
     loop {
