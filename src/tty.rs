@@ -55,7 +55,7 @@ pub use crate::sys::terminal::Mode;
 ///
 /// # Cancel safety
 ///
-/// As for [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout).
+/// The rules of [`Stdin`](crate::io::Stdin) and [`Stdout`](crate::io::Stdout) apply.
 ///
 /// # Examples
 ///

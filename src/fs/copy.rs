@@ -15,7 +15,7 @@ use crate::sys;
 ///
 /// # Errors
 ///
-/// As [`CopyOptions::copy`].
+/// The errors of [`CopyOptions::copy`].
 ///
 /// # Cancel safety
 ///

@@ -71,7 +71,7 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 ///
 /// # Errors
 ///
-/// As [`read_dir`], and any OS error of reading an entry.
+/// The errors of [`read_dir`], and any OS error of reading an entry.
 ///
 /// # Cancel safety
 ///

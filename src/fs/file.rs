@@ -80,7 +80,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open`].
+    /// The errors of [`OpenOptions::open`].
     ///
     /// # Cancel safety
     ///
@@ -93,7 +93,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open`].
+    /// The errors of [`OpenOptions::open`].
     ///
     /// # Cancel safety
     ///
@@ -112,7 +112,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open`].
+    /// The errors of [`OpenOptions::open`].
     ///
     /// # Cancel safety
     ///
@@ -235,7 +235,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`sync_all`](Self::sync_all).
+    /// The errors of [`sync_all`](Self::sync_all).
     ///
     /// # Cancel safety
     ///

@@ -32,7 +32,7 @@ pub(super) fn submit<T: Send + 'static>(
 ///
 /// # Errors
 ///
-/// As [`submit`].
+/// The errors of [`submit`].
 pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);

@@ -39,7 +39,8 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// As [`read`]; [`InvalidData`](io::ErrorKind::InvalidData) for a file that is not UTF-8.
+/// The errors of [`read`]; [`InvalidData`](io::ErrorKind::InvalidData) for a file that is not
+/// UTF-8.
 ///
 /// # Cancel safety
 ///
@@ -89,8 +90,8 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
 ///
 /// # Errors
 ///
-/// As [`read`], and [`StorageFull`](io::ErrorKind::StorageFull). After an error, part of the
-/// contents may have been written.
+/// The errors of [`read`], and [`StorageFull`](io::ErrorKind::StorageFull). After an error, part of
+/// the contents may have been written.
 ///
 /// # Cancel safety
 ///
@@ -124,7 +125,7 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 ///
 /// # Errors
 ///
-/// As [`write()`].
+/// The errors of [`write()`].
 ///
 /// # Cancel safety
 ///
@@ -143,7 +144,7 @@ pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::R
 ///
 /// # Errors
 ///
-/// As [`write()`]; [`NotFound`](io::ErrorKind::NotFound) if the file does not exist.
+/// The errors of [`write()`]; [`NotFound`](io::ErrorKind::NotFound) if the file does not exist.
 ///
 /// # Cancel safety
 ///
@@ -159,7 +160,7 @@ pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// The errors of [`read`].
 ///
 /// # Cancel safety
 ///
@@ -184,7 +185,7 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// The errors of [`read`].
 ///
 /// # Cancel safety
 ///
@@ -382,7 +383,7 @@ pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<(
 ///
 /// # Errors
 ///
-/// As [`set_times`].
+/// The errors of [`set_times`].
 ///
 /// # Cancel safety
 ///

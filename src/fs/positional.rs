@@ -52,7 +52,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`read_at`](Self::read_at).
+    /// The errors of [`read_at`](Self::read_at).
     ///
     /// # Cancel safety
     ///
@@ -123,7 +123,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`write_at`](Self::write_at).
+    /// The errors of [`write_at`](Self::write_at).
     ///
     /// # Cancel safety
     ///

@@ -57,7 +57,7 @@ pub async fn mkdtemp(template: impl AsRef<Path>) -> io::Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// As [`mkdtemp`].
+/// The errors of [`mkdtemp`].
 ///
 /// # Cancel safety
 ///

@@ -146,7 +146,8 @@ impl Watcher {
     ///
     /// # Errors
     ///
-    /// As [`watch`]; an error with [`Error`](crate::Error) as its source if the loop was dropped.
+    /// The errors of [`watch`]; an error with [`Error`](crate::Error) as its source if the loop was
+    /// dropped.
     #[track_caller]
     pub fn new_on(handle: &LoopHandle, path: impl AsRef<Path>) -> io::Result<Self> {
         if handle.is_closed() {

@@ -170,8 +170,8 @@ impl PollWatcher {
     ///
     /// # Errors
     ///
-    /// As [`watch_poll`]; an error with [`Error`](crate::Error) as its source if the loop was
-    /// dropped.
+    /// The errors of [`watch_poll`]; an error with [`Error`](crate::Error) as its source if the
+    /// loop was dropped.
     #[track_caller]
     pub fn new_on(
         handle: &LoopHandle,

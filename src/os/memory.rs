@@ -31,7 +31,7 @@ pub fn total_memory() -> io::Result<u64> {
 ///
 /// # Errors
 ///
-/// As [`total_memory`].
+/// The errors of [`total_memory`].
 pub fn free_memory() -> io::Result<u64> {
     // Kernels before 3.14 do not estimate what is available.
     meminfo("MemAvailable").or_else(|_| meminfo("MemFree"))
@@ -42,7 +42,7 @@ pub fn free_memory() -> io::Result<u64> {
 ///
 /// # Errors
 ///
-/// As [`total_memory`].
+/// The errors of [`total_memory`].
 pub fn available_memory() -> io::Result<u64> {
     let free = free_memory()?;
     let room = own_limits().iter().map(Limit::room).min();

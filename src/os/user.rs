@@ -79,7 +79,7 @@ pub fn user() -> io::Result<User> {
 ///
 /// # Errors
 ///
-/// As [`user`].
+/// The errors of [`user`].
 pub fn user_by_id(id: u32) -> io::Result<User> {
     let entry = sys::os::user_entry(id)?.ok_or_else(|| not_found("user", id))?;
     Ok(User {
@@ -111,7 +111,7 @@ pub fn group_by_id(id: u32) -> io::Result<Group> {
 ///
 /// # Errors
 ///
-/// As [`user`].
+/// The errors of [`user`].
 ///
 /// # Examples
 ///

@@ -79,7 +79,7 @@ impl Signal {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// The errors of [`start`](Self::start).
     pub fn start_once(
         &self,
         kind: SignalKind,

@@ -108,8 +108,8 @@ impl Signals {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); an error with [`Error`](crate::Error) as its source if the loop was
-    /// dropped.
+    /// The errors of [`new`](Self::new); an error with [`Error`](crate::Error) as its source if the
+    /// loop was dropped.
     #[track_caller]
     pub fn new_on(
         handle: &LoopHandle,

@@ -124,8 +124,8 @@ enum Address {
 /// The address is as long as it says, or as `T` where it says nothing. `T` may be all zeros.
 unsafe fn read<T>(address: *const libc::sockaddr) -> T {
     let mut form = MaybeUninit::<T>::zeroed();
-    // SAFETY: both are at least this long, and apart. The zeros, and the bytes of the system, are a
-    // `T`.
+    // SAFETY: both are at least this long and do not overlap. The zeros and the kernel's bytes form
+    // a valid `T`.
     unsafe {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let length = size_of::<T>();
@@ -140,9 +140,9 @@ fn address_of(address: *const libc::sockaddr) -> Option<Address> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: an address that is there has a length and a family at least, and is as long as it
-    // says, or as the form of its family where it says nothing; `read` goes no further. All zeros
-    // are an address of each form.
+    // SAFETY: an address has at least a length and a family. It is as long as its length field
+    // says, or as the structure of its family on platforms without that field; `read` goes no
+    // further. All zeros are a valid address of each family.
     unsafe {
         match i32::from((&raw const (*address).sa_family).read_unaligned()) {
             libc::AF_INET => {

@@ -85,7 +85,7 @@ impl TcpSocket {
     ///
     /// # Errors
     ///
-    /// As [`TcpStream::connect`].
+    /// The errors of [`TcpStream::connect`].
     ///
     /// # Cancel safety
     ///
@@ -166,7 +166,7 @@ impl TcpSocket {
     ///
     /// # Errors
     ///
-    /// As [`TcpStream::set_keepalive`].
+    /// The errors of [`TcpStream::set_keepalive`].
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
         set_keepalive(&SockRef::from(&self.socket), keepalive)
     }

@@ -215,7 +215,7 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// As [`try_read`](Self::try_read).
+    /// The errors of [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         self.source.try_read_buffers(buffers)
     }
@@ -235,7 +235,7 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// As [`try_write`](Self::try_write).
+    /// The errors of [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         self.source.try_write_buffers(buffers)
     }

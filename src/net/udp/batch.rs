@@ -175,7 +175,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push).
+    /// The errors of [`push`](Self::push).
     pub fn push_to_peer(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.add(bytes, Address::NONE)
     }
@@ -185,7 +185,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push).
+    /// The errors of [`push`](Self::push).
     ///
     /// # Examples
     ///

@@ -54,7 +54,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As [`TcpListener::bind`](crate::net::TcpListener::bind).
+    /// The errors of [`TcpListener::bind`](crate::net::TcpListener::bind).
     ///
     /// # Cancel safety
     ///
@@ -293,7 +293,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As [`recv_from`](Self::recv_from).
+    /// The errors of [`recv_from`](Self::recv_from).
     pub fn poll_recv_from(
         &self,
         cx: &mut Context<'_>,
@@ -307,7 +307,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As [`send_to`](Self::send_to).
+    /// The errors of [`send_to`](Self::send_to).
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,

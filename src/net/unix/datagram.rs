@@ -51,7 +51,7 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// As [`UnixListener::bind`](crate::net::UnixListener::bind).
+    /// The errors of [`UnixListener::bind`](crate::net::UnixListener::bind).
     ///
     /// # Panics
     ///

@@ -115,7 +115,7 @@ impl UnixListener {
     ///
     /// # Errors
     ///
-    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
+    /// The errors of [`TcpListener::accept`](crate::net::TcpListener::accept).
     ///
     /// # Cancel safety
     ///

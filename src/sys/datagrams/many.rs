@@ -70,11 +70,11 @@ impl Address {
         }
     }
 
-    /// `None`: there is no address, or it is not an IP address.
+    /// Returns the address; `None` if there is none, or if it is not an IP address.
     #[inline]
     pub(crate) fn get(&self) -> Option<SocketAddr> {
-        // SAFETY: it is initialised, whatever the union holds, and any bits will do for its
-        // numbers.
+        // SAFETY: this field is initialised whatever the union holds, and all bit patterns are
+        // valid for it.
         let v4 = unsafe { &self.raw.v4 };
         match libc::c_int::from(v4.sin_family) {
             libc::AF_INET if self.used as usize >= size_of_val(v4) => {
@@ -83,7 +83,8 @@ impl Address {
                 Some(SocketAddrV4::new(ip, port).into())
             }
             libc::AF_INET6 if self.used as usize >= size_of::<libc::sockaddr_in6>() => {
-                // SAFETY: of this family and this long, it was written by `new` or by the system.
+                // SAFETY: with this family and length, `new` or the kernel has written the whole
+                // field.
                 let v6 = unsafe { &self.raw.v6 };
                 let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
                 let port = u16::from_be(v6.sin6_port);
@@ -115,10 +116,10 @@ struct Headers {
     messages: Vec<libc::mmsghdr>,
 }
 
-// SAFETY: the pointers lead to memory that the same `Rooms` own, and are followed by the system
-// alone, in `receive` and `send`, which have the rooms for themselves.
+// SAFETY: the pointers point to memory that the same `Rooms` own. Only the kernel dereferences
+// them, in `receive` and `send`, which borrow the rooms mutably.
 unsafe impl Send for Headers {}
-// SAFETY: the same; nothing is read or changed through a shared reference.
+// SAFETY: no pointer is dereferenced through a shared reference.
 unsafe impl Sync for Headers {}
 
 impl Calls {

@@ -96,7 +96,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As [`recv_batch`](Self::recv_batch).
+    /// The errors of [`recv_batch`](Self::recv_batch).
     pub fn poll_recv_batch(
         &self,
         cx: &mut Context<'_>,
@@ -110,7 +110,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As [`send_batch`](Self::send_batch).
+    /// The errors of [`send_batch`](Self::send_batch).
     pub fn poll_send_batch(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
         batch.has_failed = false;
         while !batch.is_empty() {
