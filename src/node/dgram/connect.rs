@@ -112,8 +112,8 @@ impl Socket {
     ///
     /// # Panics
     ///
-    /// [Throws](super::super::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if the socket is not connected,
-    /// and any OS error of `connect`.
+    /// [Throws](crate::node::throw) `ERR_SOCKET_DGRAM_NOT_CONNECTED` if the socket is not
+    /// connected, and any OS error of `connect`.
     #[track_caller]
     pub fn disconnect(&self) {
         let peer = self.remote_address();
