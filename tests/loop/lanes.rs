@@ -333,7 +333,13 @@ fn n002_a_task_woken_by_a_phase_is_a_microtask() {
                 return Poll::Ready(());
             }
             let waker = cx.waker().clone();
-            std::thread::spawn(move || waker.wake());
+            let (polled, is_polled) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                is_polled.recv().unwrap();
+                waker.wake();
+            });
+            // A task that is woken during its poll joins the lane at once.
+            queue_microtask(move || polled.send(()).unwrap());
             Poll::Pending
         })
     };
