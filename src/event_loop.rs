@@ -9,8 +9,8 @@
 //! Read [`Core::turn`] first. It is libuv's iteration. Since libuv 1.45 the timers come last; a run
 //! in mode `Default` makes one pass over the timers before its first turn, so that the order a
 //! program sees has not changed. Each `run_<phase>` takes a batch from the structure of its name in
-//! `event_loop/` and hands each member to `dispatch`, which runs it as a callback and then drains
-//! the lanes.
+//! `phases/` and hands each member to `dispatch`, which runs it as a callback and then drains the
+//! lanes. `api/` holds what users see of a loop.
 //!
 //! # The words of the loop
 //!

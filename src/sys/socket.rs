@@ -36,7 +36,7 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
 }
 
 /// Takes the peer of a connected datagram socket off.
-#[cfg(feature = "node")]
+#[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
     return rustix::net::connect_unspec(socket).map_err(io::Error::from);

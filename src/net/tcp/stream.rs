@@ -186,7 +186,7 @@ impl TcpStream {
     }
 
     /// Returns whether the loop knows that the peer has closed both directions.
-    #[cfg(feature = "node")]
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
     }
