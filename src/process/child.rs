@@ -260,7 +260,8 @@ impl Future for Exited {
             self.waiting = None;
             return Poll::Ready(end.result());
         }
-        // A wait that had begun was cancelled by the end of its loop. One that begins now finds none.
+        // A wait that had begun was cancelled by the end of its loop. One that begins now finds
+        // none.
         if self.waiting.is_none() && self.handle.is_closed() {
             return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));
         }
