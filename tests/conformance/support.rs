@@ -81,8 +81,9 @@ pub(crate) fn block(milliseconds: u64) {
 
 /// Runs a program on a loop of its own and returns the tokens. Not to be called twice on a thread.
 pub(crate) fn run(main: Main, clock: Clock) -> (Vec<String>, i32) {
-    // With one pool thread, an operation ends, and reports its end, before the next one starts. With
-    // more, a thread that is preempted between the two would report after the thread of the next.
+    // With one pool thread, an operation ends, and reports its end, before the next one starts.
+    // With more, a thread that is preempted between the two would report after the thread of the
+    // next.
     let pool = PoolBuilder::new().threads(1).build();
     let mut event_loop = Builder::new()
         .start_paused(clock == Clock::Virtual)

@@ -162,8 +162,8 @@ fn names_below_the_seam(line: &str) -> bool {
     of_loop || line.contains("executor::")
 }
 
-/// Only the seam asks whether the layer for Node is compiled in; elsewhere, whole modules may be left
-/// out.
+/// Only the seam asks whether the layer for Node is compiled in; elsewhere, whole modules may be
+/// left out.
 #[test]
 fn no_layer_below_node_asks_for_its_feature() {
     let mut faults = String::new();

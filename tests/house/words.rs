@@ -1,5 +1,5 @@
-//! The words of the comments in `src`: the terms of the field, names in place of pointers, and lines
-//! that fit beside the code.
+//! The words of the comments in `src`: the terms of the field, names in place of pointers, and
+//! lines that fit beside the code.
 
 use std::fmt::Write as _;
 

@@ -104,8 +104,8 @@ fn n096_what_is_written_before_the_connection_waits_for_it() {
     assert_eq!(log, "written connect early");
 }
 
-/// Reads what a peer has written before it closed, and returns the order of the events. `peer` writes in the callback of
-/// `connect`.
+/// Reads what a peer has written before it closed, and returns the order of the events. `peer`
+/// writes in the callback of `connect`.
 fn read_after_close(address: impl Into<net::Address>, peer: impl FnOnce() + 'static) -> String {
     let (log, address) = (Log::default(), address.into());
     let said = log.clone();
@@ -126,7 +126,8 @@ fn read_after_close(address: impl Into<net::Address>, peer: impl FnOnce() + 'sta
     log.take()
 }
 
-/// The kernel says that the peer is gone together with the data: full buffers, the rest and the end come in one phase.
+/// The kernel says that the peer is gone together with the data: full buffers, the rest and the end
+/// come in one phase.
 #[test]
 fn n096_a_local_socket_is_read_to_its_end_in_one_phase() {
     let name = format!("phaseloop-node-io-{}.socket", std::process::id());
