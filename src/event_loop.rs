@@ -333,6 +333,7 @@ impl Core {
     /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
     /// until the earliest timer. `None` means without a limit.
     // Rule R32.
+    #[inline]
     pub(crate) fn next_timeout(&self) -> Option<u64> {
         if self.has_work_now() {
             return Some(0);

@@ -112,7 +112,15 @@ impl Core {
     /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
     /// drain. What a contained panic left in the lanes waits for
     /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
+    #[inline(always)]
     pub(super) fn run_lanes(&self) {
+        if !self.lane.is_empty() {
+            self.run_filled_lanes();
+        }
+    }
+
+    #[inline(never)]
+    fn run_filled_lanes(&self) {
         if !self.panic_policy.is_interrupted() {
             self.contain(|| self.drain());
         }

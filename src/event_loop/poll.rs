@@ -60,9 +60,13 @@ impl Core {
                 }
                 timeout = Some(0);
             } else {
+                // Without a dispatch, the work that kept the phase from sleeping is still there.
+                if timeout == Some(0) && full_batches == 0 {
+                    return Ok(());
+                }
                 // There was no waiter for the events, or the wait timed out: wait for the rest of
                 // the time (R90, R91).
-                timeout = self.poll_timeout(wait);
+                timeout = self.rest_of_wait(wait);
                 if timeout == Some(0) {
                     return Ok(());
                 }
@@ -81,6 +85,14 @@ impl Core {
         dispatched
     }
 
+    /// Returns how long the phase may sleep after a wait without a dispatch. It is a function of
+    /// its own, to keep the path of a turn with events short.
+    #[inline(never)]
+    fn rest_of_wait(&self, wait: Wait) -> Option<u64> {
+        self.poll_timeout(wait)
+    }
+
+    #[inline]
     fn poll_timeout(&self, wait: Wait) -> Option<u64> {
         let Wait::Until(until) = wait else {
             return Some(0);
@@ -111,6 +123,7 @@ impl Core {
         self.ask_kernel(timeout)
     }
 
+    #[inline(always)]
     fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
         match self.poller.wait(&mut self.events.borrow_mut(), timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
@@ -121,6 +134,7 @@ impl Core {
     /// Waits on a paused clock. Events that are there already come first; without any, the clock
     /// advances to the end of the wait. Returns `false` if the wait has no end or a job runs on
     /// another thread: then the wait must be real.
+    #[cold]
     fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
         self.ask_kernel(Some(0))?;
         // On platforms where the wake-up of a signal is not an event, the call above has consumed
@@ -187,26 +201,28 @@ impl Core {
     /// Wakes the waiters of a direction that has become ready, one callback for each.
     #[inline(always)]
     fn wake_waiters(&self, waiters: &Waiters) -> usize {
-        let futures = if waiters.have_futures() {
-            waiters.limit()
+        if waiters.have_futures() {
+            self.wake_slot_and_futures(waiters)
         } else {
-            0
-        };
-        let mut dispatched = 0;
-        if let Some(waker) = waiters.take_slot() {
-            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back(waker));
-            dispatched += 1;
+            self.wake_slot(waiters)
         }
-        if futures > 0 {
-            dispatched += self.wake_futures(waiters, futures);
-        }
-        dispatched
     }
 
-    /// Wakes the futures whose number is below `limit`: those that waited when the event was taken.
+    /// Wakes the waker in the slot, if it is waiting.
+    #[inline(always)]
+    fn wake_slot(&self, waiters: &Waiters) -> usize {
+        let Some(waker) = waiters.take_slot() else {
+            return 0;
+        };
+        self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back(waker));
+        1
+    }
+
+    /// Wakes the waker in the slot, then the futures that waited when the event was taken.
     #[inline(never)]
-    fn wake_futures(&self, waiters: &Waiters, limit: u64) -> usize {
-        let mut dispatched = 0;
+    fn wake_slot_and_futures(&self, waiters: &Waiters) -> usize {
+        let limit = waiters.limit();
+        let mut dispatched = self.wake_slot(waiters);
         while let Some(waker) = waiters.next_before(limit) {
             self.dispatch_waker(Phase::Poll, waker);
             dispatched += 1;
