@@ -457,7 +457,7 @@ fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
                 a.send_to_peer_with(b"xyz", move |sent| {
                     log.say(format!("{:?}", sent.ok()));
                     this.disconnect();
-                    refused(&log, || drop(this.remote_address()));
+                    refused(&log, || _ = this.remote_address());
                     refused(&log, || this.disconnect());
                     let said = log.clone();
                     this.send_all_with(&[b"la", b"st"], to, move |sent| {
