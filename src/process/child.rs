@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::event_loop::api::handle::{Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::children::{ChildState, End};
+use crate::event_loop::phases::wait_list::WaitKey;
 use crate::io::{PipeReader, PipeWriter};
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;
@@ -249,7 +250,7 @@ pub struct Exited {
     handle: LoopHandle,
     state: Rc<ChildState>,
     /// The key of the waker in the wait list, while the future waits.
-    waiting: Option<u64>,
+    waiting: Option<WaitKey>,
 }
 
 impl Future for Exited {
@@ -275,8 +276,8 @@ impl Future for Exited {
 
 impl Drop for Exited {
     fn drop(&mut self) {
-        if let Some(id) = self.waiting.take() {
-            self.state.stop_waiting(id);
+        if let Some(key) = self.waiting.take() {
+            self.state.stop_waiting(key);
         }
     }
 }

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::sources::SourceState;
+use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
@@ -39,8 +40,7 @@ pub(crate) struct ChildState {
     /// The handle was closed: waiters do not learn of the exit.
     is_closed: Cell<bool>,
     watched: RefCell<Option<Watched>>,
-    waiters: RefCell<VecDeque<(u64, Waker)>>,
-    next_waiter: Cell<u64>,
+    waiters: RefCell<WaitList>,
 }
 
 /// How a child has exited.
@@ -127,34 +127,22 @@ impl ChildState {
         self.end.get()
     }
 
-    /// Adds a waiter, or replaces the waker of the waiter `id`. Returns the id.
-    pub(crate) fn wait(&self, id: Option<u64>, waker: &Waker) -> u64 {
-        let id = id.unwrap_or_else(|| {
-            let id = self.next_waiter.get();
-            self.next_waiter.set(id + 1);
-            id
-        });
+    /// Adds a waiter, or replaces the waker of the waiter `key`. Returns its key.
+    pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
         // Cloning or dropping a waker may run user code; both happen outside the borrow.
-        let waker = waker.clone();
-        let before = {
-            let mut waiters = self.waiters.borrow_mut();
-            match waiters.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, current)) => Some(std::mem::replace(current, waker)),
-                None => {
-                    waiters.push_back((id, waker));
-                    None
-                }
+        let mut waker = waker.clone();
+        if let Some(key) = key {
+            let replaced = self.waiters.borrow_mut().replace(key, waker);
+            match replaced {
+                Ok(_before) => return key,
+                Err(unused) => waker = unused,
             }
-        };
-        drop(before);
-        id
+        }
+        self.waiters.borrow_mut().push(waker)
     }
 
-    pub(crate) fn stop_waiting(&self, id: u64) {
-        let mut waiters = self.waiters.borrow_mut();
-        let place = waiters.iter().position(|(known, _)| *known == id);
-        let removed = place.and_then(|place| waiters.remove(place));
-        drop(waiters);
+    pub(crate) fn stop_waiting(&self, key: WaitKey) {
+        let removed = self.waiters.borrow_mut().remove(key);
         drop(removed);
     }
 }
@@ -162,7 +150,7 @@ impl ChildState {
 impl Owner for ChildState {
     fn wakers(&self) -> Vec<*const ()> {
         let waiters = self.waiters.borrow();
-        waiters.iter().map(|(_, waker)| waker.data()).collect()
+        waiters.iter().map(Waker::data).collect()
     }
 
     /// Closes the handle. The child process continues, and the loop reaps it in the background.
@@ -172,8 +160,8 @@ impl Owner for ChildState {
 
     fn take_waiters(&self) -> Vec<Waker> {
         self.is_closed.set(true);
-        let waiters = self.waiters.take();
-        waiters.into_iter().map(|(_, waker)| waker).collect()
+        let mut waiters = self.waiters.take();
+        std::iter::from_fn(|| waiters.pop_before(u64::MAX)).collect()
     }
 }
 
@@ -238,9 +226,9 @@ impl Children {
     fn next(&self) -> Option<Waker> {
         loop {
             let child = self.due.borrow().front()?.clone();
-            let waiter = child.waiters.borrow_mut().pop_front();
+            let waiter = child.waiters.borrow_mut().pop_before(u64::MAX);
             match waiter {
-                Some((_, waker)) => return Some(waker),
+                Some(waker) => return Some(waker),
                 None => drop(self.due.borrow_mut().pop_front()),
             }
         }
@@ -281,7 +269,6 @@ impl Core {
             is_closed: Cell::new(false),
             watched: RefCell::new(None),
             waiters: RefCell::default(),
-            next_waiter: Cell::new(0),
         });
         let owner = Rc::downgrade(&child);
         child.header.belongs_to(owner);
