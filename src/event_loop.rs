@@ -6,11 +6,15 @@
 //!        after every callback in every phase: { all ticks ─> all microtasks } until both are empty
 //! ```
 //!
-//! Read [`Core::turn`] first. It is libuv's iteration. Since libuv 1.45 the timers come last; a run
-//! in mode `Default` makes one pass over the timers before its first turn, so that the order a
-//! program sees has not changed. Each `run_<phase>` takes a batch from the structure of its name in
-//! `phases/` and hands each member to `dispatch`, which runs it as a callback and then drains the
-//! lanes. `api/` holds what users see of a loop.
+//! Read [`Core::turn`] below first. It is libuv's iteration. Since libuv 1.45 the timers come last;
+//! a run in mode `Default` makes one pass over the timers before its first turn, so that the order
+//! a program sees has not changed. A phase runs in the file of its structure: `run_timers` in
+//! `phases/timers.rs`, `run_closing` in `phases/closing.rs`, idle, prepare and check (`run_hooks`)
+//! in `phases/hooks.rs`, `run_poll` in `poll.rs`. It hands each callback to `dispatch.rs`, which
+//! runs it and then drains the lanes. `api/` holds what users see of a loop.
+//!
+//! A new phase needs a variant of [`Phase`] (`turn.rs`), a structure in `phases/`, fields in
+//! [`Core`] (`core.rs`) and a line in [`Core::turn`].
 //!
 //! # The words of the loop
 //!
@@ -70,14 +74,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use self::api::builder::Builder;
-use self::api::handle::{OnClose, Stage};
 use self::api::loop_handle::LoopHandle;
 use self::api::remote::Remote;
 use self::clock::nanoseconds;
-use self::core::{Core, HookedPhase};
-use self::phases::hooks::Hooks;
-use self::phases::queue::PhaseQueue;
-use self::phases::timers::Payload;
+use self::core::Core;
 use crate::keeper::Keeper;
 use crate::sys::poller::BackendFd;
 use crate::turn::Phase;
@@ -364,122 +364,6 @@ impl Core {
     fn run_pending(&self) {
         let _span = self.probe.phase(Phase::Pending);
         self.run_queue(Phase::Pending, &self.pending);
-    }
-
-    /// Runs idle, prepare or check: the hooks first, then the queued entries (for check, the
-    /// immediates).
-    // Inlined down to the checks for emptiness, which are all that most turns need of a phase; the
-    // passes are separate functions.
-    #[inline(always)]
-    fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
-        let _span = self.probe.phase(phase);
-        if !hooked.hooks.is_empty() {
-            self.run_hook_pass(phase, &hooked.hooks);
-        }
-        self.run_queue(phase, &hooked.queue);
-    }
-
-    #[inline(never)]
-    fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
-        hooks.begin_pass();
-        while let Some(hook) = hooks.next() {
-            self.dispatch(phase, || hook.callback.call());
-        }
-    }
-
-    #[inline(always)]
-    fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
-        if !queue.is_empty() {
-            self.run_queue_pass(phase, queue);
-        }
-    }
-
-    #[inline(never)]
-    fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
-        if self.panic_policy.is_contained() {
-            return self.run_queue_contained(phase, queue);
-        }
-        queue.begin_pass();
-        while let Some(entry) = queue.next() {
-            self.uncount_entry(&entry);
-            self.dispatch_entry(phase, entry);
-        }
-    }
-
-    /// Completes closes, the latest first as libuv does, then runs the entries queued for the
-    /// phase.
-    fn run_closing(&self) {
-        let _span = self.probe.phase(Phase::Closing);
-        if !self.closing.is_empty() {
-            self.run_closing_pass();
-        }
-        self.run_queue(Phase::Closing, &self.closing_queue);
-    }
-
-    #[inline(never)]
-    fn run_closing_pass(&self) {
-        for _ in 0..self.closing.begin_pass() {
-            self.liveness.remove(Keeper::Closing);
-        }
-        while let Some(header) = self.closing.next() {
-            if header.is_still_due() {
-                // Caught signals of this handle are still to pass through the poll phase; the close
-                // completes after them (R115).
-                self.liveness.add(Keeper::Closing);
-                self.closing.push(header);
-                continue;
-            }
-            if header.stage.get() == Stage::Closing {
-                self.set_referenced(&header, false);
-                self.handles.remove(&header);
-            }
-            loop {
-                match header.next_to_tell() {
-                    Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
-                    Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
-                    None => break,
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn run_timers(&self) {
-        let _span = self.probe.phase(Phase::Timers);
-        if !self.timers.is_empty() {
-            self.run_timer_pass();
-        }
-        self.run_queue(Phase::Timers, &self.timers_queue);
-    }
-
-    /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
-    /// waits for the next one.
-    // Rule R53.
-    #[inline(never)]
-    fn run_timer_pass(&self) {
-        self.timers
-            .begin_pass(self.clock.now(), |payload, referenced| {
-                self.count_timer(payload, referenced, false);
-            });
-        while let Some(payload) = self.timers.pop_ready() {
-            match payload {
-                Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
-                Payload::Timer(timer) => {
-                    timer.armed.set(None);
-                    // A repeating timer is armed before its callback runs, so that the callback can
-                    // stop it. The cached time is the base: missed firings are not made up (R58).
-                    if timer.repeat.get() != 0 {
-                        self.arm_timer(&timer, timer.repeat.get());
-                    }
-                    // Its callback runs many user timers, and drains the lanes after each.
-                    if timer.drains.get() {
-                        timer.callback.call();
-                    } else {
-                        self.dispatch(Phase::Timers, || timer.callback.call());
-                    }
-                }
-            }
-        }
     }
 }
 

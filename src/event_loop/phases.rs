@@ -1,5 +1,6 @@
-//! The structures of the phases, one in each file. A structure returns one entry at a time and runs
-//! no user code; its phase passes the entry to `dispatch`.
+//! What waits for the phases, one structure in each file, and the passes over them (`run_timers`,
+//! `run_closing`, `run_hooks`, `run_queue`). A structure returns one entry at a time and runs no
+//! user code; the pass hands the entry to `dispatch.rs`.
 
 pub(crate) mod after_io;
 pub(crate) mod asyncs;

@@ -5,7 +5,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::event_loop::api::handle::Header;
+use crate::event_loop::api::handle::{Header, OnClose, Stage};
+use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
+use crate::turn::Phase;
 
 #[derive(Default)]
 pub(crate) struct Closing {
@@ -56,5 +59,44 @@ impl Closing {
         let stacks = &mut *self.stacks.borrow_mut();
         stacks.current = stacks.running.pop();
         stacks.current.clone()
+    }
+}
+
+impl Core {
+    /// Completes closes, the latest first as libuv does, then runs the entries queued for the
+    /// phase.
+    pub(in crate::event_loop) fn run_closing(&self) {
+        let _span = self.probe.phase(Phase::Closing);
+        if !self.closing.is_empty() {
+            self.run_closing_pass();
+        }
+        self.run_queue(Phase::Closing, &self.closing_queue);
+    }
+
+    #[inline(never)]
+    fn run_closing_pass(&self) {
+        for _ in 0..self.closing.begin_pass() {
+            self.liveness.remove(Keeper::Closing);
+        }
+        while let Some(header) = self.closing.next() {
+            if header.is_still_due() {
+                // Caught signals of this handle are still to pass through the poll phase; the close
+                // completes after them (R115).
+                self.liveness.add(Keeper::Closing);
+                self.closing.push(header);
+                continue;
+            }
+            if header.stage.get() == Stage::Closing {
+                self.set_referenced(&header, false);
+                self.handles.remove(&header);
+            }
+            loop {
+                match header.next_to_tell() {
+                    Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
+                    Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
+                    None => break,
+                }
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use slab::Slab;
 
 use super::callback::CallbackSlot;
 use crate::event_loop::api::handle::{Header, Owner};
-use crate::event_loop::core::Core;
+use crate::event_loop::core::{Core, HookedPhase};
 use crate::turn::Phase;
 
 /// A hook: its flags and its callback.
@@ -199,6 +199,29 @@ impl Lists {
         match next {
             Some(next) => self.nodes[next as usize].previous = previous,
             None => self.ends(in_pass).tail = previous,
+        }
+    }
+}
+
+impl Core {
+    /// Runs idle, prepare or check: the hooks first, then the queued entries (for check, the
+    /// immediates).
+    // Inlined down to the checks for emptiness, which are all that most turns need of a phase; the
+    // passes are separate functions.
+    #[inline(always)]
+    pub(in crate::event_loop) fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
+        let _span = self.probe.phase(phase);
+        if !hooked.hooks.is_empty() {
+            self.run_hook_pass(phase, &hooked.hooks);
+        }
+        self.run_queue(phase, &hooked.queue);
+    }
+
+    #[inline(never)]
+    fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
+        hooks.begin_pass();
+        while let Some(hook) = hooks.next() {
+            self.dispatch(phase, || hook.callback.call());
         }
     }
 }

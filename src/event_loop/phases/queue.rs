@@ -8,7 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::Waker;
 
+use crate::event_loop::core::Core;
 use crate::raw::call::Call;
+use crate::turn::Phase;
 
 /// An entry, and what it does in its phase.
 pub(crate) enum Entry {
@@ -199,6 +201,27 @@ impl Queue {
     fn place(&mut self, key: QueueKey) -> Option<&mut Option<Entry>> {
         let index = key.0.checked_sub(self.first)?;
         self.entries.get_mut(usize::try_from(index).ok()?)
+    }
+}
+
+impl Core {
+    #[inline(always)]
+    pub(in crate::event_loop) fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
+        if !queue.is_empty() {
+            self.run_queue_pass(phase, queue);
+        }
+    }
+
+    #[inline(never)]
+    fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
+        if self.panic_policy.is_contained() {
+            return self.run_queue_contained(phase, queue);
+        }
+        queue.begin_pass();
+        while let Some(entry) = queue.next() {
+            self.uncount_entry(&entry);
+            self.dispatch_entry(phase, entry);
+        }
     }
 }
 

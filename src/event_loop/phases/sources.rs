@@ -82,7 +82,8 @@ pub(crate) struct SourceState {
 }
 
 impl SourceState {
-    /// Sets the descriptor, which [`shut`](Owner::shut) deregisters from the poller.
+    /// Sets the descriptor, which [`stop_for_good`](Owner::stop_for_good) deregisters from the
+    /// poller.
     pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource) {
         self.registered.set(Some(source));
         let owner = Rc::downgrade(self);

@@ -1,4 +1,4 @@
-//! The state of the timers phase: sleeps and timer handles in one heap.
+//! The timers phase: sleeps and timer handles in one heap, and the pass that fires them.
 
 pub(crate) mod heap;
 
@@ -13,6 +13,7 @@ use crate::event_loop::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::site::Site;
+use crate::turn::Phase;
 
 /// The state that a timer handle shares with the loop.
 pub(crate) struct TimerState {
@@ -256,6 +257,47 @@ impl Core {
         if let Some(key) = timer.armed.take() {
             drop(self.timers.remove(key));
             self.set_active(&timer.header, false);
+        }
+    }
+}
+
+impl Core {
+    #[inline(always)]
+    pub(in crate::event_loop) fn run_timers(&self) {
+        let _span = self.probe.phase(Phase::Timers);
+        if !self.timers.is_empty() {
+            self.run_timer_pass();
+        }
+        self.run_queue(Phase::Timers, &self.timers_queue);
+    }
+
+    /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
+    /// waits for the next one.
+    // Rule R53.
+    #[inline(never)]
+    fn run_timer_pass(&self) {
+        self.timers
+            .begin_pass(self.clock.now(), |payload, referenced| {
+                self.count_timer(payload, referenced, false);
+            });
+        while let Some(payload) = self.timers.pop_ready() {
+            match payload {
+                Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
+                Payload::Timer(timer) => {
+                    timer.armed.set(None);
+                    // A repeating timer is armed before its callback runs, so that the callback can
+                    // stop it. The cached time is the base: missed firings are not made up (R58).
+                    if timer.repeat.get() != 0 {
+                        self.arm_timer(&timer, timer.repeat.get());
+                    }
+                    // Its callback runs many user timers, and drains the lanes after each.
+                    if timer.drains.get() {
+                        timer.callback.call();
+                    } else {
+                        self.dispatch(Phase::Timers, || timer.callback.call());
+                    }
+                }
+            }
         }
     }
 }
