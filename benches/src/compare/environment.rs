@@ -47,8 +47,8 @@ impl Environment {
         fact("tokio", version("tokio"));
         if cfg!(feature = "smol") {
             let versions = version("async-executor").zip(version("async-io"));
-            let text = versions
-                .map(|(executor, io)| format!("async-executor {executor}, async-io {io}"));
+            let text =
+                versions.map(|(executor, io)| format!("async-executor {executor}, async-io {io}"));
             fact("smol", text);
         }
         if cfg!(feature = "monoio") {
