@@ -17,9 +17,9 @@ use phaseloop::node::{AbortController, Deferred, Error, Reason};
 use crate::support::{log, scratch as tmp};
 
 super::ports! {
-    Real "310-fs-words" => words,
-    Real "311-fs-directories" => directories,
-    Real "312-fs-file-handle" => file_handle,
+    Real "430-fs-words" => words,
+    Real "431-fs-directories" => directories,
+    Real "432-fs-file-handle" => file_handle,
 }
 
 /// Without the scratch directory.

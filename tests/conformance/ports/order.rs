@@ -1,4 +1,4 @@
-//! 200–219: the order of callbacks and the words of errors, where a port is likely to differ.
+//! 400–419: the order of callbacks and the words of errors, where a port is likely to differ.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,19 +23,19 @@ use phaseloop::node::{
 use crate::support::{log, say, says, scratch};
 
 super::ports! {
-    Virtual "200-exit-microtasks" => exit_microtasks,
-    Virtual "201-then-thenable" => then_thenable,
-    Real "202-unheard-error" => unheard_error,
-    Virtual "203-finished-one-side" => finished_one_side,
-    Real "204-worker-terminated-early" => worker_terminated_early,
-    Real "205-dgram-send-order" => dgram_send_order,
-    Real "206-dgram-burst" => dgram_burst,
-    Real "207-dgram-unbound" => dgram_unbound,
-    Real "208-words" => words,
-    Real "209-file-writes-queue-up" => file_writes_queue_up,
-    Real "210-socket-writes-queue-up" => socket_writes_queue_up,
-    Real "211-closed-before-connected" => closed_before_connected,
-    Real "212-throwing-listeners" => throwing_listeners,
+    Virtual "400-exit-microtasks" => exit_microtasks,
+    Virtual "401-then-thenable" => then_thenable,
+    Real "402-unheard-error" => unheard_error,
+    Virtual "403-finished-one-side" => finished_one_side,
+    Real "404-worker-terminated-early" => worker_terminated_early,
+    Real "405-dgram-send-order" => dgram_send_order,
+    Real "406-dgram-burst" => dgram_burst,
+    Real "407-dgram-unbound" => dgram_unbound,
+    Real "408-words" => words,
+    Real "409-file-writes-queue-up" => file_writes_queue_up,
+    Real "410-socket-writes-queue-up" => socket_writes_queue_up,
+    Real "411-closed-before-connected" => closed_before_connected,
+    Real "412-throwing-listeners" => throwing_listeners,
 }
 
 /// The error of this crate that a reason is.

@@ -1,4 +1,4 @@
-//! 300–349: what stands next to the rest of Node's surface: encodings, file options, programs with
+//! 420–459: what stands next to the rest of Node's surface: encodings, file options, programs with
 //! options, operators.
 
 use std::cell::{Cell, RefCell};
@@ -22,16 +22,16 @@ use phaseloop::signal::SignalKind;
 use crate::support::{log, say, says};
 
 super::ports! {
-    Virtual "300-set-encoding" => set_encoding,
-    Virtual "301-set-encoding-late" => set_encoding_late,
-    Virtual "302-set-encoding-hex" => set_encoding_hex,
-    Real "320-exec-options" => exec_options,
-    Virtual "321-stream-operators" => stream_operators,
-    Virtual "322-process-once" => process_once,
-    Virtual "323-events-signal" => events_signal,
-    Real "330-net-options" => net_options,
-    Real "332-dgram-connect" => dgram_connect,
-    Virtual "331-one-sided-object-mode" => one_sided_object_mode,
+    Virtual "420-set-encoding" => set_encoding,
+    Virtual "421-set-encoding-late" => set_encoding_late,
+    Virtual "422-set-encoding-hex" => set_encoding_hex,
+    Real "440-exec-options" => exec_options,
+    Virtual "441-stream-operators" => stream_operators,
+    Virtual "442-process-once" => process_once,
+    Virtual "443-events-signal" => events_signal,
+    Real "450-net-options" => net_options,
+    Real "452-dgram-connect" => dgram_connect,
+    Virtual "451-one-sided-object-mode" => one_sided_object_mode,
 }
 
 async fn set_encoding() {
