@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::super::promise::{Deferred, Promise};
-use super::super::reason::Reason;
 use super::Promises;
+use crate::node::promise::{Deferred, Promise};
+use crate::node::reason::Reason;
 
 /// Wraps a result for [`all_settled`](super::all_settled), which no rejection of a member rejects.
 fn always<T>(result: Result<T, Reason>) -> Result<Result<T, Reason>, Reason> {

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::panic::Location;
 
-use super::super::error::Error;
-use super::super::events::{ERROR, Event};
-use super::super::reason::throw;
 use super::{Sent, Socket, State, any_address};
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Event};
+use crate::node::reason::throw;
 use crate::sys::socket;
 use crate::task::next_tick;
 

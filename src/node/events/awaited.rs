@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 
-use super::super::abort::{AbortListener, AbortSignal};
-use super::super::error::Error;
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::node::abort::{AbortListener, AbortSignal};
+use crate::node::error::Error;
 
 /// Waits for the next emission of `event` by an [`EventEmitter`], or by a type that has one: a
 /// socket, a stream, a server, a child process. JavaScript: `await events.once(emitter, name)`.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::error::Error;
-use super::super::reason::Reason;
+use crate::node::error::Error;
+use crate::node::reason::Reason;
 
 /// An event: its name, and the type `A` of the argument of its listeners. Define it as a constant.
 ///

@@ -7,14 +7,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::super::callback_futures::in_callbacks;
-use super::super::error::Error;
-use super::super::events::{Emitter, Event, WeakEmitter};
-use super::super::reason::throw;
-use super::super::stream::{Done, Readable, Writable, write_chunks_blocking};
 use super::flags::{Flags, Opened};
 use super::options::{ReadStreamOptions, WriteStreamOptions};
 use super::steps;
+use crate::node::callback_futures::in_callbacks;
+use crate::node::error::Error;
+use crate::node::events::{Emitter, Event, WeakEmitter};
+use crate::node::reason::throw;
+use crate::node::stream::{Done, Readable, Writable, write_chunks_blocking};
 use crate::sys;
 
 /// The file of a stream is open. JavaScript: `'open'`.
@@ -27,7 +27,7 @@ pub const READY: Event<()> = Event::new("ready");
 ///
 /// A job of the pool opens the file, one tick after this call; [`OPEN`] and [`READY`] are emitted
 /// when it is open. Each chunk is a job of its own, and is emitted in the poll phase. After EOF the
-/// file is closed, then [`CLOSE`](super::super::stream::CLOSE) is emitted.
+/// file is closed, then [`CLOSE`](crate::node::stream::CLOSE) is emitted.
 ///
 /// # Panics
 ///
@@ -53,7 +53,7 @@ pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. [Throws](super::super::throw) `ERR_OUT_OF_RANGE` if `start` is
+/// When no loop runs on this thread. [Throws](crate::node::throw) `ERR_OUT_OF_RANGE` if `start` is
 /// greater than `end`.
 ///
 /// # Examples
@@ -104,7 +104,7 @@ pub fn create_read_stream_with(
 ///
 /// A job of the pool opens the file, one tick after this call; [`OPEN`] and [`READY`] are emitted
 /// when it is open, and earlier writes wait for that. After the end the file is closed, then
-/// [`CLOSE`](super::super::stream::CLOSE) is emitted.
+/// [`CLOSE`](crate::node::stream::CLOSE) is emitted.
 ///
 /// # Panics
 ///

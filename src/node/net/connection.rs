@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::super::stream::write_chunks;
 use crate::event_loop::api::handle::{Close, Handle};
 use crate::net::{TcpListener, TcpStream};
+use crate::node::stream::write_chunks;
 use crate::site::Site;
 
 /// A connected stream.

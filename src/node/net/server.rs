@@ -7,18 +7,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::Location;
 use std::rc::{Rc, Weak};
 
-use super::super::abort::AbortController;
-use super::super::callback_futures::{call_user, in_callbacks};
-use super::super::dns;
-use super::super::error::Error;
-use super::super::events::{ERROR, Emitter, Event, EventEmitter};
-use super::super::stream::CLOSE;
 use super::address::Address;
 use super::connection::Listener;
 use super::local;
 use super::socket::{Socket, SocketOptions};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::TcpSocket;
+use crate::node::abort::AbortController;
+use crate::node::callback_futures::{call_user, in_callbacks};
+use crate::node::dns;
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Emitter, Event, EventEmitter};
+use crate::node::stream::CLOSE;
 use crate::site::Site;
 use crate::task::next_tick;
 
@@ -52,7 +52,7 @@ pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + '
 /// A listening server is held by its loop and keeps it alive.
 ///
 /// An error of `accept` that does not concern a single connection, such as `ENOBUFS` or `EPERM`, is
-/// emitted as [`ERROR`](super::super::events::ERROR). The server stays open and tries again some
+/// emitted as [`ERROR`](crate::node::events::ERROR). The server stays open and tries again some
 /// milliseconds later.
 ///
 /// # Examples

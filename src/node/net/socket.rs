@@ -18,17 +18,17 @@ use std::rc::Rc;
 
 pub use self::options::SocketOptions;
 use self::reading::Reading;
-use super::super::callback_futures::in_callbacks;
-use super::super::context::Node;
-use super::super::delay::Delay;
-use super::super::error::Error;
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
-use super::super::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
-use super::super::timers::{Timeout, set_timeout_mut};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use super::local;
 use crate::net::{TcpStream, lookup_host};
+use crate::node::callback_futures::in_callbacks;
+use crate::node::context::Node;
+use crate::node::delay::Delay;
+use crate::node::error::Error;
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::node::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
+use crate::node::timers::{Timeout, set_timeout_mut};
 use crate::phase;
 use crate::site::Site;
 
@@ -109,7 +109,7 @@ pub fn connect_with(
 /// `net.Socket`.
 ///
 /// The socket ends its writing direction when the peer ends, unless
-/// [`allow_half_open`](Self::allow_half_open) is set. [`CLOSE`](super::super::stream::CLOSE) is
+/// [`allow_half_open`](Self::allow_half_open) is set. [`CLOSE`](crate::node::stream::CLOSE) is
 /// emitted when the connection is closed.
 ///
 /// # Examples
@@ -266,7 +266,7 @@ impl Socket {
         self.duplex.writable()
     }
 
-    /// Returns the duplex stream, for a [`pipeline`](super::super::stream::pipeline()).
+    /// Returns the duplex stream, for a [`pipeline`](crate::node::stream::pipeline()).
     #[must_use]
     pub fn duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {
         &self.duplex

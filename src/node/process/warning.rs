@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::super::context::Node;
+use crate::node::context::Node;
 use crate::task::next_tick;
 
 /// A warning of a program: a problem that does not stop it.

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::super::reason::Reason;
 use super::{Promise, Reaction};
+use crate::node::reason::Reason;
 
 impl<T: Clone + 'static> IntoFuture for Promise<T> {
     type Output = Result<T, Reason>;
@@ -89,8 +89,8 @@ impl<T> fmt::Debug for Awaited<T> {
 mod tests {
     use futures::FutureExt as _;
 
-    use super::super::{Deferred, State};
     use super::IntoFuture as _;
+    use crate::node::promise::{Deferred, State};
 
     #[test]
     fn a_wait_that_is_given_up_leaves_nothing_in_the_promise() {

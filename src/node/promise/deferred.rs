@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::super::context::Node;
-use super::super::error::Error;
-use super::super::reason::Reason;
-use super::super::thenable::PromiseLike;
 use super::{Promise, PromiseState, catch};
+use crate::node::context::Node;
+use crate::node::error::Error;
+use crate::node::reason::Reason;
+use crate::node::thenable::PromiseLike;
 
 /// The settling end of a promise. Clones refer to the same promise; the first call settles it.
 ///

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::super::context::Node;
-use super::super::process::ExitRequest;
-use super::super::reason::Reason;
-use super::super::report;
-use super::super::thenable::PromiseLike;
 use super::{Deferred, Promise};
+use crate::node::context::Node;
+use crate::node::process::ExitRequest;
+use crate::node::reason::Reason;
+use crate::node::report;
+use crate::node::thenable::PromiseLike;
 
 /// Calls `f` and catches what it [throws](crate::node::throw), or its panic: JavaScript's `try` and
 /// `catch`.

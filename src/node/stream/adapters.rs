@@ -10,13 +10,13 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use futures::io::{AsyncRead, AsyncWrite};
 
-use super::super::callback_futures::in_callbacks;
-use super::super::error::Error;
-use super::super::promise::call;
 use super::base::{Done, destroyed};
 use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
+use crate::node::callback_futures::in_callbacks;
+use crate::node::error::Error;
+use crate::node::promise::call;
 use crate::phase;
 use crate::task::{next_tick, queue_microtask};
 

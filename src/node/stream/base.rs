@@ -10,11 +10,11 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::error::Error;
-use super::super::events::{ERROR, EventEmitter};
-use super::super::promise;
-use super::super::reason::Reason;
 use super::CLOSE;
+use crate::node::error::Error;
+use crate::node::events::{ERROR, EventEmitter};
+use crate::node::promise;
+use crate::node::reason::Reason;
 use crate::task::next_tick;
 
 /// Reports to a stream that a requested operation is done or has failed: Node's `callback`

@@ -10,11 +10,11 @@ use std::task::{Context, Poll, Waker, ready};
 use futures::Stream;
 use futures::io::{AsyncRead, AsyncWrite};
 
-use super::super::events::{ERROR, Emitter as _, ListenerId};
 use super::iterate::Chunks;
 use super::readable::Readable;
 use super::writable::Writable;
 use super::{CLOSE, DRAIN, FINISH};
+use crate::node::events::{ERROR, Emitter as _, ListenerId};
 
 impl Readable<Vec<u8>> {
     /// Converts the stream to a reader of its bytes. The reader consumes the stream as

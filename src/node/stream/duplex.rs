@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::super::error::Error;
-use super::super::events::{Emitter, EventEmitter};
 use super::base::{Base, Done};
 use super::chunk::{ByteChunk, Mode};
 use super::readable::{self, Readable, ReadableBuilder};
 use super::writable::{self, Writable, WritableBuilder};
+use crate::node::error::Error;
+use crate::node::events::{Emitter, EventEmitter};
 use crate::task::next_tick;
 
 /// A stream with a writable side for `W` and a readable side for `R`, such as a socket. A clone is

@@ -1,9 +1,9 @@
 //! Byte streams that are read as text.
 
-use super::super::events::ListenerId;
-use super::super::string_decoder::{Encoding, StringDecoder};
 use super::chunk::Mode;
 use super::readable::Readable;
+use crate::node::events::ListenerId;
+use crate::node::string_decoder::{Encoding, StringDecoder};
 
 impl Readable<Vec<u8>> {
     /// Decodes the stream from now on, so that no chunk ends within a character. JavaScript:

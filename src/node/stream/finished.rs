@@ -7,13 +7,13 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use super::super::error::Error;
-use super::super::events::{ERROR, Emitter, ListenerId};
 use super::base::{Base, Callback, Held, ReadableSide, WritableSide, premature_close};
 use super::duplex::{Duplex, Transform};
 use super::readable::Readable;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Emitter, ListenerId};
 use crate::task::next_tick;
 
 pub(super) mod sealed {

@@ -8,12 +8,12 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 
-use super::super::error::Error;
-use super::super::events::{Emitter as _, ListenerId};
 use super::READABLE;
 use super::finished::sealed::Sealed as _;
 use super::finished::{EndOfStream, Sides};
 use super::readable::Readable;
+use crate::node::error::Error;
+use crate::node::events::{Emitter as _, ListenerId};
 use crate::task;
 
 impl<T: 'static> Readable<T> {

@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 
-use super::super::error::Error;
-use super::super::promise::{self, Promise, try_call};
-use super::super::reason::Reason;
 use super::base::error_of;
 use super::iterate::Chunks;
 use super::readable::Readable;
+use crate::node::error::Error;
+use crate::node::promise::{self, Promise, try_call};
+use crate::node::reason::Reason;
 
 /// Operators. An operator takes the stream over with the first read of its result, as
 /// [`chunks`](Readable::chunks) does; the stream does not flow from then on. One chunk is processed
@@ -136,7 +136,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The promise is rejected with the error of the stream, or with the value that `f`
-    /// [throws](super::super::throw).
+    /// [throws](crate::node::throw).
     pub fn for_each(&self, mut f: impl FnMut(T) + 'static) -> Promise<()> {
         self.reduce((), move |(), chunk| f(chunk))
     }

@@ -5,13 +5,13 @@ use std::rc::{Rc, Weak};
 
 use slab::Slab;
 
-use super::super::context::Node;
-use super::super::error::Error;
-use super::super::events::{ERROR, Emitter as _, ListenerId};
 use super::base::StreamId;
 use super::readable::Readable;
 use super::writable::Writable;
 use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
+use crate::node::context::Node;
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Emitter as _, ListenerId};
 use crate::task::next_tick;
 
 impl<T: Clone + 'static> Readable<T> {

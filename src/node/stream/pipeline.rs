@@ -7,9 +7,6 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
-use super::super::abort::{AbortListener, AbortSignal, WeakSignal};
-use super::super::error::Error;
-use super::super::events::{ERROR, Emitter as _};
 use super::base::{Base, destroyed, premature_close};
 use super::duplex::{Duplex, Transform};
 use super::finished::sealed::Sealed as _;
@@ -17,6 +14,9 @@ use super::finished::{EndOfStream, Outcome, Sides};
 use super::readable::Readable;
 use super::writable::Writable;
 use super::{CLOSE, END};
+use crate::node::abort::{AbortListener, AbortSignal, WeakSignal};
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Emitter as _};
 use crate::task::next_tick;
 
 /// Starts a chain of streams that are piped into each other, fail together and end together.

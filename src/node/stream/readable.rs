@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::super::error::Error;
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
-use super::super::string_decoder::Encoding;
 use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, StreamId};
 use super::chunk::{ByteChunk, Mode};
 use super::reading::Amount;
+use crate::node::error::Error;
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
+use crate::node::string_decoder::Encoding;
 
 /// Called when the stream wants data; it pushes chunks, now or later.
 type ReadHook<T> = Box<dyn FnMut(&Readable<T>, usize)>;

@@ -1,11 +1,11 @@
 //! How a readable stream reads, flows and ends.
 
-use super::super::error::Error;
-use super::super::events::Watch;
-use super::super::promise;
 use super::base::{ReadableSide, error_of};
 use super::readable::{Readable, State};
 use super::{END, PAUSE, READABLE, RESUME};
+use crate::node::error::Error;
+use crate::node::events::Watch;
+use crate::node::promise;
 use crate::raw::nesting::call_nested;
 use crate::task::next_tick;
 

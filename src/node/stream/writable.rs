@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::super::error::Error;
-use super::super::events::{Emitter, EventEmitter};
 use super::base::{Base, Callback, ConstructHook, DestroyHook, Done, Held, StreamId, WritableSide};
 use super::chunk::{ByteChunk, IntoChunk, Mode};
+use crate::node::error::Error;
+use crate::node::events::{Emitter, EventEmitter};
 
 type WriteHook<T> = Box<dyn FnMut(T, Done)>;
 type WriteAllHook<T> = Box<dyn FnMut(Vec<T>, Done)>;

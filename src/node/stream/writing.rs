@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::super::error::Error;
-use super::super::promise;
 use super::base::{Callback, Done, WritableSide, destroyed, error_of};
 use super::writable::State;
 use super::{DRAIN, FINISH, PREFINISH};
+use crate::node::error::Error;
+use crate::node::promise;
 use crate::task::next_tick;
 
 /// Sets a flag until it is dropped, also after a panic.

@@ -4,13 +4,13 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-use super::super::context::Node;
 use super::lists::{ListKey, Lists};
 use super::{Callback, ItemKey, Repeated, Timeout, TimeoutState};
 use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Header;
 use crate::event_loop::extension::TimerState;
 use crate::keeper::Keeper;
+use crate::node::context::Node;
 use crate::site::Site;
 use crate::turn::Phase;
 

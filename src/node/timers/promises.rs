@@ -15,11 +15,11 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 
-use super::super::abort::{AbortListener, AbortSignal};
-use super::super::delay::Delay;
-use super::super::error::Error;
-use super::super::promise::{Deferred, Promise};
 use super::{Callback, Timeout};
+use crate::node::abort::{AbortListener, AbortSignal};
+use crate::node::delay::Delay;
+use crate::node::error::Error;
+use crate::node::promise::{Deferred, Promise};
 use crate::raw::call::Call;
 use crate::site::Site;
 use crate::task;

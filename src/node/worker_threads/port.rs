@@ -15,10 +15,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use self::line::{Ends, Item, Line};
-use super::super::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::async_handle::AsyncHandle;
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::site::Site;
 
 /// The minimum limit of messages that one visit to a port delivers. Node's limit.

@@ -10,15 +10,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::super::callback_futures::in_callbacks;
-use super::super::error::Error;
-use super::super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
-use super::super::promise::{Deferred, Promise};
-use super::super::reason::Reason;
-use super::super::run;
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::event_loop::EventLoop;
 use crate::event_loop::api::remote::Remote;
+use crate::node::callback_futures::in_callbacks;
+use crate::node::error::Error;
+use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::node::promise::{Deferred, Promise};
+use crate::node::reason::Reason;
+use crate::node::run;
 use crate::phase;
 use crate::raw::unwind::quietly;
 use crate::site::Site;
@@ -26,7 +26,7 @@ use crate::site::Site;
 /// The program of the worker is about to start. JavaScript: `'online'`.
 pub const ONLINE: Event<()> = Event::new("online");
 
-/// The worker has ended, with this exit code: the code of [`run`](super::super::run), 1 after a
+/// The worker has ended, with this exit code: the code of [`run`](crate::node::run), 1 after a
 /// panic or after [`terminate`](Worker::terminate), or 0 if it was terminated before its program
 /// started. JavaScript: `'exit'`.
 pub const EXIT: Event<i32> = Event::new("exit");
@@ -34,7 +34,7 @@ pub const EXIT: Event<i32> = Event::new("exit");
 /// A program on its own thread and loop, which sends `R` and receives `S`. JavaScript: `Worker`.
 ///
 /// Its events are emitted in this order: [`ONLINE`], the messages in the order in which they were
-/// sent, [`ERROR`](super::super::events::ERROR) if the program panicked, [`EXIT`]. The worker keeps
+/// sent, [`ERROR`](crate::node::events::ERROR) if the program panicked, [`EXIT`]. The worker keeps
 /// the loop alive until then, unless it is [unref'd](Self::unref). Dropping the value does not stop
 /// the worker.
 ///
@@ -130,7 +130,7 @@ where
     S: Send + 'static,
     R: Send + 'static,
 {
-    /// Starts a thread that runs the future of `main` as a [program](super::super::run) on its own
+    /// Starts a thread that runs the future of `main` as a [program](crate::node::run) on its own
     /// loop. `main` is called on the new thread and gets the port to this side, Node's
     /// `parentPort`. Its future need not be `Send`.
     ///
