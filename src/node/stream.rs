@@ -45,23 +45,24 @@ mod operators;
 mod pipe;
 mod pipeline;
 mod readable;
-mod reading;
+mod shared;
+mod transform;
 mod writable;
-mod writing;
 
 use super::events::Event;
 
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
 pub use self::chunk::{ByteChunk, IntoChunk};
+pub use self::duplex::Duplex;
 pub(in crate::node) use self::duplex::WeakDuplex;
-pub use self::duplex::{Duplex, Transform, TransformBuilder, Transformed};
 pub use self::finished::{AnyStream, Finished, FinishedOptions, finished, finished_with};
 pub(in crate::node) use self::gather::{write_chunks, write_chunks_blocking};
 pub use self::iterate::Chunks;
 pub(in crate::node) use self::pipe::OpenPipes;
 pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};
 pub use self::readable::{Readable, ReadableBuilder};
+pub use self::transform::{Transform, TransformBuilder, Transformed};
 pub use self::writable::{Writable, WritableBuilder};
 
 /// A readable stream has been read to EOF. JavaScript: `'end'`.

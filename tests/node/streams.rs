@@ -1089,6 +1089,37 @@ fn a_stream_that_is_closed_lets_go_of_what_holds_it() {
 }
 
 #[test]
+fn a_listener_that_is_given_its_stream_does_not_keep_it() {
+    fn listen<S: Emitter + Clone + 'static>(stream: &S, held: &Rc<()>) {
+        let (kept, once) = (held.clone(), held.clone());
+        stream.on_this(CLOSE, move |_, ()| drop(kept.clone()));
+        stream.once_this(CLOSE, move |_, ()| drop(once));
+    }
+    let held = Rc::new(());
+    let (readable, writable) = (
+        Readable::<u32>::objects(),
+        Writable::objects(|_: u32, _| ()),
+    );
+    listen(&source(), &held);
+    listen(&Writable::objects(|_: u32, _| ()).build(), &held);
+    listen(&Duplex::new(readable, writable), &held);
+    listen(&Transform::<u32, u32>::pass_through(), &held);
+    assert_eq!(Rc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_stream_without_a_handle_calls_the_listeners_that_are_given_it() {
+    let said = traced(|trace| {
+        let (stream, data, end) = (source(), trace.clone(), trace.clone());
+        stream.on_data_this(move |stream, n| data.log(format!("{n} of {}", stream.length())));
+        stream.on_this(END, move |stream, ()| end.log(stream.ended()));
+        push_all(&stream, [1, 2]);
+        stream.push_end();
+    });
+    assert_eq!(said, "1 of 1 2 of 0 true");
+}
+
+#[test]
 fn a_pipe_does_not_outlive_its_loop() {
     let held = Rc::new(());
     let (reads, writes) = (held.clone(), held.clone());

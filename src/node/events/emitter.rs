@@ -130,9 +130,9 @@ pub trait Emitter {
 
     /// Returns the reference from a listener of [`on_this`](Self::on_this) back to the object.
     ///
-    /// The default keeps the object alive until the listener is removed; streams and sockets remove
-    /// all listeners when they are closed. Override it with a weak reference for a type that does
-    /// not. A listener whose object was dropped is not called.
+    /// The default keeps the object alive until the listener is removed. Override it with a weak
+    /// reference for a type whose clones share one state, as streams, sockets and servers do. A
+    /// listener whose object was dropped is not called.
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>>
     where
         Self: Clone + 'static,

@@ -8,8 +8,9 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use super::base::{Base, Callback, Held, ReadableSide, WritableSide, premature_close};
-use super::duplex::{Duplex, Transform};
+use super::duplex::Duplex;
 use super::readable::Readable;
+use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
 use crate::node::error::Error;

@@ -218,7 +218,7 @@ impl<T: Clone + 'static> Pipe<T> {
             awaiting.retain(|id| *id != self.sink.id());
             awaiting.is_empty()
         };
-        if all_drained && state.is_listened_to() {
+        if all_drained && state.data_listening.get() {
             self.source.resume();
         }
     }

@@ -8,10 +8,11 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
 use super::base::{Base, destroyed, premature_close};
-use super::duplex::{Duplex, Transform};
+use super::duplex::Duplex;
 use super::finished::sealed::Sealed as _;
 use super::finished::{EndOfStream, Outcome, Sides};
 use super::readable::Readable;
+use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END};
 use crate::node::abort::{AbortListener, AbortSignal, WeakSignal};

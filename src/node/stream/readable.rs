@@ -7,16 +7,22 @@
 //!   push_end ──> buffer read ──> a tick: 'end' ──> destroy ──> a tick: 'close'
 //! ```
 
+mod builder;
+mod flow;
+mod listening;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::base::{Base, ConstructHook, DestroyHook, Done, Held, ReadableSide, StreamId};
+pub use self::builder::ReadableBuilder;
+use self::flow::Amount;
+use super::base::{Base, Held, ReadableSide as _, StreamId};
 use super::chunk::{ByteChunk, Mode};
-use super::reading::Amount;
+use super::shared::impl_stream;
 use crate::node::error::Error;
-use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::string_decoder::Encoding;
 
 /// Called when the stream wants data; it pushes chunks, now or later.
@@ -97,137 +103,6 @@ pub(super) struct State<T: 'static> {
     pub(super) awaiting_drain: RefCell<Vec<StreamId>>,
 }
 
-/// Builds a [`Readable`].
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::node::{run, stream::Readable};
-///
-/// run(async {
-///     let mut next = 0;
-///     let numbers = Readable::objects()
-///         .high_water_mark(1)
-///         .read(move |stream, _| {
-///             next += 1;
-///             if next > 3 {
-///                 stream.push_end();
-///             } else {
-///                 stream.push(next);
-///             }
-///         })
-///         .build();
-///     assert_eq!(numbers.to_array().await.unwrap(), [1, 2, 3]);
-/// });
-/// ```
-#[must_use = "a builder does nothing until `build`"]
-pub struct ReadableBuilder<T: 'static> {
-    mode: Mode<T>,
-    pub(super) high_water_mark: Option<usize>,
-    read: Option<ReadHook<T>>,
-    pub(super) construct: Option<ConstructHook>,
-    pub(super) destroy: Option<DestroyHook>,
-    pub(super) auto_destroy: bool,
-}
-
-impl<T: 'static> ReadableBuilder<T> {
-    pub(super) fn new(mode: Mode<T>) -> Self {
-        Self {
-            mode,
-            high_water_mark: None,
-            read: None,
-            construct: None,
-            destroy: None,
-            auto_destroy: true,
-        }
-    }
-
-    /// Sets how much is buffered before `read` is no longer called: bytes or objects. The default
-    /// is 16 KiB or 16 objects. JavaScript: `{ highWaterMark }`.
-    pub fn high_water_mark(mut self, mark: usize) -> Self {
-        self.high_water_mark = Some(mark);
-        self
-    }
-
-    /// Sets the function that is called when the stream wants data, with the wanted size. It is not
-    /// called again before it has pushed. A panic in it [destroys](Readable::destroy) the stream.
-    /// JavaScript: `{ read }`.
-    pub fn read(mut self, read: impl FnMut(&Readable<T>, usize) + 'static) -> Self {
-        self.read = Some(Box::new(read));
-        self
-    }
-
-    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
-    pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
-        self.construct = Some(Box::new(construct));
-        self
-    }
-
-    /// Sets the function that releases the resources of the stream when it is destroyed.
-    /// JavaScript: `{ destroy }`.
-    pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
-        self.destroy = Some(Box::new(destroy));
-        self
-    }
-
-    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
-    /// JavaScript: `{ autoDestroy }`.
-    pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
-        self.auto_destroy = auto_destroy;
-        self
-    }
-
-    /// Creates the stream.
-    #[must_use]
-    pub fn build(mut self) -> Readable<T> {
-        let base = Base::new(self.destroy.take(), self.auto_destroy);
-        let construct = self.construct.take();
-        let readable = self.build_on(&base);
-        base.emitter.set_class("Readable");
-        base.emitter.watched_by(readable.watch());
-        if let Some(construct) = construct {
-            base.construct(construct);
-        }
-        readable
-    }
-
-    pub(super) fn build_on(self, base: &Rc<Base>) -> Readable<T> {
-        let mark = self.mode.high_water_mark();
-        let state = Rc::new_cyclic(|me| State {
-            base: base.clone(),
-            me: me.clone(),
-            mode: Cell::new(self.mode),
-            decode: RefCell::default(),
-            encoding: Cell::new(None),
-            high_water_mark: Cell::new(self.high_water_mark.unwrap_or(mark)),
-            total: Cell::new(0),
-            read_hook: RefCell::new(self.read),
-            buffer: RefCell::default(),
-            length: Cell::new(0),
-            ended: Cell::new(false),
-            end_emitted: Cell::new(false),
-            reading: Cell::new(false),
-            sync: Cell::new(true),
-            need_readable: Cell::new(false),
-            emitted_readable: Cell::new(false),
-            readable_listening: Cell::new(false),
-            data_listening: Cell::new(false),
-            resume_scheduled: Cell::new(false),
-            reading_more: Cell::new(false),
-            flowing: Cell::new(None),
-            paused: Cell::new(None),
-            pipes: RefCell::default(),
-            awaiting_drain: RefCell::default(),
-        });
-        let side: Weak<dyn ReadableSide> = Rc::<State<T>>::downgrade(&state);
-        base.has_readable(side);
-        Readable {
-            state,
-            held: Held::default(),
-        }
-    }
-}
-
 impl<T: 'static> Readable<T> {
     /// A chunk has arrived. JavaScript: `'data'`.
     pub const DATA: Event<T> = Event::new("data");
@@ -243,14 +118,6 @@ impl<T: 'static> Readable<T> {
     /// Creates a builder for a stream in object mode.
     pub fn objects() -> ReadableBuilder<T> {
         ReadableBuilder::new(Mode::OBJECTS)
-    }
-
-    pub(super) fn state(&self) -> &Rc<State<T>> {
-        &self.state
-    }
-
-    pub(super) fn watch(&self) -> Weak<dyn Watch> {
-        Rc::<State<T>>::downgrade(&self.state)
     }
 
     // The source's side.
@@ -364,50 +231,9 @@ impl<T: 'static> Readable<T> {
     pub fn bytes_read(&self) -> u64 {
         self.state.total.get()
     }
-
-    // Destruction.
-
-    /// Destroys the stream. The `destroy` function is called at once. One tick later `error` is
-    /// emitted, if there is one, and then [`CLOSE`](super::CLOSE); [`END`](super::END) is not
-    /// emitted. JavaScript: `readable.destroy(error)`.
-    // N144.
-    pub fn destroy(&self, error: Option<Error>) {
-        self.state.base.destroy(error);
-    }
-
-    /// Returns whether the stream was destroyed.
-    #[must_use]
-    pub fn destroyed(&self) -> bool {
-        self.state.base.destroyed.get()
-    }
-
-    /// Returns the error with which the stream has failed. JavaScript: `readable.errored`.
-    #[must_use]
-    pub fn errored(&self) -> Option<Error> {
-        self.state.base.error()
-    }
-
-    /// Returns the identity of the stream.
-    #[must_use]
-    pub fn id(&self) -> StreamId {
-        self.state.base.id
-    }
 }
 
-impl<T: 'static> Emitter for Readable<T> {
-    fn emitter(&self) -> &EventEmitter {
-        &self.state.base.emitter
-    }
-}
-
-impl<T: 'static> Clone for Readable<T> {
-    fn clone(&self) -> Self {
-        Self {
-            state: self.state.clone(),
-            held: self.held.clone(),
-        }
-    }
-}
+impl_stream!(Readable);
 
 impl<T: 'static> fmt::Debug for Readable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -416,14 +242,6 @@ impl<T: 'static> fmt::Debug for Readable<T> {
             .field("flowing", &self.flowing())
             .field("ended", &self.ended())
             .field("destroyed", &self.destroyed())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T: 'static> fmt::Debug for ReadableBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadableBuilder")
-            .field("high_water_mark", &self.high_water_mark)
             .finish_non_exhaustive()
     }
 }

@@ -7,13 +7,19 @@
 //!   destroy ──> a tick: 'close'
 //! ```
 
+mod builder;
+mod end;
+mod flow;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::base::{Base, Callback, ConstructHook, DestroyHook, Done, Held, StreamId, WritableSide};
+pub use self::builder::WritableBuilder;
+use super::base::{Base, Callback, Done, Held, StreamId, WritableSide as _};
 use super::chunk::{ByteChunk, IntoChunk, Mode};
+use super::shared::impl_stream;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, EventEmitter};
 
@@ -92,142 +98,6 @@ pub(super) struct State<T: 'static> {
     pub(super) on_finished: RefCell<Vec<Callback>>,
 }
 
-/// Builds a [`Writable`].
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::node::{run, stream::Writable};
-///
-/// run(async {
-///     let sink = Writable::bytes(|_: Vec<u8>, done| done.ok())
-///         .high_water_mark(4)
-///         .end(|done| done.ok())
-///         .build();
-///     assert!(sink.write("abc"));
-///     sink.end();
-/// });
-/// ```
-#[must_use = "a builder does nothing until `build`"]
-pub struct WritableBuilder<T: 'static> {
-    mode: Mode<T>,
-    pub(super) high_water_mark: Option<usize>,
-    write: WriteHook<T>,
-    write_all: Option<WriteAllHook<T>>,
-    end: Option<FinalHook>,
-    pub(super) construct: Option<ConstructHook>,
-    pub(super) destroy: Option<DestroyHook>,
-    pub(super) auto_destroy: bool,
-}
-
-impl<T: 'static> WritableBuilder<T> {
-    pub(super) fn new(mode: Mode<T>, write: WriteHook<T>) -> Self {
-        Self {
-            mode,
-            high_water_mark: None,
-            write,
-            write_all: None,
-            end: None,
-            construct: None,
-            destroy: None,
-            auto_destroy: true,
-        }
-    }
-
-    /// Sets how much may wait before [`write`](Writable::write) returns `false`: bytes or objects.
-    /// The default is 16 KiB or 16 objects. JavaScript: `{ highWaterMark }`.
-    pub fn high_water_mark(mut self, mark: usize) -> Self {
-        self.high_water_mark = Some(mark);
-        self
-    }
-
-    /// Sets a function that is called in place of `write` when several chunks wait. JavaScript: `{
-    /// writev }`.
-    pub fn write_all(mut self, write_all: impl FnMut(Vec<T>, Done) + 'static) -> Self {
-        self.write_all = Some(Box::new(write_all));
-        self
-    }
-
-    /// Sets the function that is called after the last write, before [`FINISH`](super::FINISH).
-    /// JavaScript: `{ final }`.
-    pub fn end(mut self, end: impl FnOnce(Done) + 'static) -> Self {
-        self.end = Some(Box::new(end));
-        self
-    }
-
-    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
-    pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
-        self.construct = Some(Box::new(construct));
-        self
-    }
-
-    /// Sets the function that releases the resources of the stream when it is destroyed.
-    /// JavaScript: `{ destroy }`.
-    pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
-        self.destroy = Some(Box::new(destroy));
-        self
-    }
-
-    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
-    /// JavaScript: `{ autoDestroy }`.
-    pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
-        self.auto_destroy = auto_destroy;
-        self
-    }
-
-    /// Creates the stream.
-    #[must_use]
-    pub fn build(mut self) -> Writable<T> {
-        let base = Base::new(self.destroy.take(), self.auto_destroy);
-        base.emitter.set_class("Writable");
-        let construct = self.construct.take();
-        let writable = self.build_on(&base);
-        if let Some(construct) = construct {
-            base.construct(construct);
-        }
-        writable
-    }
-
-    pub(super) fn build_on(self, base: &Rc<Base>) -> Writable<T> {
-        let mark = self.mode.high_water_mark();
-        let state = Rc::new_cyclic(|me| State {
-            base: base.clone(),
-            me: me.clone(),
-            mode: self.mode,
-            high_water_mark: self.high_water_mark.unwrap_or(mark),
-            write_hook: RefCell::new(Some(self.write)),
-            write_all_hook: RefCell::new(self.write_all),
-            final_hook: RefCell::new(self.end),
-            buffer: RefCell::default(),
-            length: Cell::new(0),
-            total: Cell::new(0),
-            writing_length: Cell::new(0),
-            writing_callback: RefCell::default(),
-            done_inside: RefCell::default(),
-            writing: Cell::new(false),
-            in_write: Cell::new(false),
-            sync: Cell::new(true),
-            corked: Cell::new(0),
-            need_drain: Cell::new(false),
-            working_off: Cell::new(false),
-            after_write_pending: Cell::new(false),
-            ending: Cell::new(false),
-            ended: Cell::new(false),
-            final_called: Cell::new(false),
-            prefinished: Cell::new(false),
-            finished: Cell::new(false),
-            pending_callbacks: Cell::new(0),
-            on_finished: RefCell::default(),
-        });
-        let side: Weak<dyn WritableSide> = Rc::<State<T>>::downgrade(&state);
-        base.has_writable(side);
-        Writable {
-            state,
-            held: Held::default(),
-        }
-    }
-}
-
 impl<T: 'static> Writable<T> {
     /// Creates a builder for a sink of bytes; `write` writes them.
     pub fn bytes(write: impl FnMut(T, Done) + 'static) -> WritableBuilder<T>
@@ -240,10 +110,6 @@ impl<T: 'static> Writable<T> {
     /// Creates a builder for a sink in object mode.
     pub fn objects(write: impl FnMut(T, Done) + 'static) -> WritableBuilder<T> {
         WritableBuilder::new(Mode::OBJECTS, Box::new(write))
-    }
-
-    pub(super) fn state(&self) -> &Rc<State<T>> {
-        &self.state
     }
 
     /// Writes a chunk. Returns `false` if the stream is full; [`DRAIN`](super::DRAIN) reports that
@@ -353,46 +219,9 @@ impl<T: 'static> Writable<T> {
     pub fn high_water_mark(&self) -> usize {
         self.state.high_water_mark
     }
-
-    /// Destroys the stream at once; see [`Readable::destroy`](super::Readable::destroy). Waiting
-    /// chunks are dropped, and their callbacks get an error. JavaScript: `writable.destroy(error)`.
-    pub fn destroy(&self, error: Option<Error>) {
-        self.state.base.destroy(error);
-    }
-
-    /// Returns whether the stream was destroyed.
-    #[must_use]
-    pub fn destroyed(&self) -> bool {
-        self.state.base.destroyed.get()
-    }
-
-    /// Returns the error with which the stream has failed. JavaScript: `writable.errored`.
-    #[must_use]
-    pub fn errored(&self) -> Option<Error> {
-        self.state.base.error()
-    }
-
-    /// Returns the identity of the stream.
-    #[must_use]
-    pub fn id(&self) -> StreamId {
-        self.state.base.id
-    }
 }
 
-impl<T: 'static> Emitter for Writable<T> {
-    fn emitter(&self) -> &EventEmitter {
-        &self.state.base.emitter
-    }
-}
-
-impl<T: 'static> Clone for Writable<T> {
-    fn clone(&self) -> Self {
-        Self {
-            state: self.state.clone(),
-            held: self.held.clone(),
-        }
-    }
-}
+impl_stream!(Writable);
 
 impl<T: 'static> fmt::Debug for Writable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -401,14 +230,6 @@ impl<T: 'static> fmt::Debug for Writable<T> {
             .field("ended", &self.ended())
             .field("finished", &self.finished())
             .field("destroyed", &self.destroyed())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T: 'static> fmt::Debug for WritableBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WritableBuilder")
-            .field("high_water_mark", &self.high_water_mark)
             .finish_non_exhaustive()
     }
 }

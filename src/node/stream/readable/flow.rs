@@ -1,11 +1,10 @@
 //! How a readable stream reads, flows and ends.
 
-use super::base::{ReadableSide, error_of};
-use super::readable::{Readable, State};
-use super::{END, PAUSE, READABLE, RESUME};
+use super::{Readable, State};
 use crate::node::error::Error;
-use crate::node::events::Watch;
 use crate::node::promise;
+use crate::node::stream::base::{ReadableSide, error_of};
+use crate::node::stream::{END, PAUSE, READABLE, RESUME};
 use crate::raw::nesting::call_nested;
 use crate::task::next_tick;
 
@@ -18,16 +17,13 @@ pub(super) enum Amount {
 }
 
 impl<T: 'static> State<T> {
-    pub(super) fn handle(&self) -> Readable<T> {
+    fn handle(&self) -> Readable<T> {
         let state = self.me.upgrade();
-        Readable {
-            state: state.expect("the caller holds the state"),
-            held: self.base.hold(),
-        }
+        Readable::of(state.expect("the caller holds the state"))
     }
 
     /// Runs `f` on the next tick, and keeps the stream alive until then.
-    fn tick(&self, f: impl FnOnce(&Self) + 'static) {
+    pub(super) fn tick(&self, f: impl FnOnce(&Self) + 'static) {
         let me = self.handle();
         next_tick(move || {
             f(&me.state);
@@ -274,7 +270,7 @@ impl<T: 'static> State<T> {
 
     // Events.
 
-    fn emit_readable_later(&self) {
+    pub(super) fn emit_readable_later(&self) {
         self.need_readable.set(false);
         if !self.emitted_readable.replace(true) {
             self.tick(Self::emit_readable);
@@ -382,10 +378,6 @@ impl<T: 'static> State<T> {
         self.paused.set(Some(true));
     }
 
-    pub(super) fn is_listened_to(&self) -> bool {
-        self.data_listening.get()
-    }
-
     fn flow(&self) {
         while self.is_flowing() && self.read(Amount::All).is_some() {}
     }
@@ -423,61 +415,5 @@ impl<T: 'static> ReadableSide for State<T> {
         let left = (self.read_hook.take(), self.buffer.take());
         self.length.set(0);
         drop(left);
-    }
-}
-
-/// A listener for chunks starts the flow; a listener for 'readable' stops it.
-impl<T: 'static> Watch for State<T> {
-    fn added(&self, name: &'static str) {
-        let emitter = &self.base.emitter;
-        if name == Readable::<T>::DATA.name() {
-            self.data_listening.set(true);
-            if emitter.listener_count(READABLE) > 0 {
-                self.readable_listening.set(true);
-            }
-            if self.flowing.get() != Some(false) {
-                self.resume();
-            }
-        } else if name == READABLE.name() && !self.end_emitted.get() {
-            if self.readable_listening.replace(true) {
-                return;
-            }
-            self.need_readable.set(true);
-            self.flowing.set(Some(false));
-            self.emitted_readable.set(false);
-            if self.length.get() > 0 {
-                self.emit_readable_later();
-            } else if !self.reading.get() {
-                self.tick(|state| drop(state.read(Amount::Exactly(0))));
-            }
-        }
-    }
-
-    fn removed(&self, name: &'static str) {
-        let emitter = &self.base.emitter;
-        if name == READABLE.name() {
-            self.tick(Self::listen_anew);
-        } else if name == Readable::<T>::DATA.name()
-            && emitter.listener_count(Readable::<T>::DATA) == 0
-        {
-            self.data_listening.set(false);
-        }
-    }
-}
-
-impl<T: 'static> State<T> {
-    /// Recomputes the flow one tick after a listener for 'readable' was removed: it may have been
-    /// the last one.
-    fn listen_anew(&self) {
-        let listening = self.base.emitter.listener_count(READABLE) > 0;
-        self.readable_listening.set(listening);
-        if self.resume_scheduled.get() && self.paused.get() == Some(false) {
-            // Set before the queued resume runs, which otherwise would not flow.
-            self.flowing.set(Some(true));
-        } else if self.data_listening.get() {
-            self.resume();
-        } else if !listening {
-            self.flowing.set(None);
-        }
     }
 }
