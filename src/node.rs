@@ -52,6 +52,7 @@ pub mod events;
 pub mod fs;
 #[doc = include_str!("node/guide.md")]
 pub mod guide {}
+pub mod http;
 pub mod net;
 pub mod stream;
 pub mod string_decoder;
