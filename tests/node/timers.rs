@@ -3,7 +3,7 @@
 
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, busy, finish, ms, paused};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -106,6 +106,41 @@ fn n049_a_timer_that_fired_and_was_cleared_can_be_refreshed_and_calls_nothing() 
     });
     assert_eq!(calls.get(), 1);
     assert_eq!(took, ms(15), "it keeps the loop alive all the same");
+}
+
+#[test]
+fn n049_a_cleared_timer_that_was_refreshed_can_be_unrefd_but_not_cleared_again() {
+    let refreshed_and = |end: fn(&Timeout)| {
+        run(move || {
+            let timer = set_timeout_mut(5, |_| ());
+            set_timeout(10, move || {
+                timer.close().refresh();
+                end(&timer);
+                end(timer.refresh());
+            });
+        })
+    };
+    assert_eq!(refreshed_and(|timer| clear_timeout(timer)), ms(15));
+    assert_eq!(refreshed_and(|timer| drop(timer.unref().clone())), ms(10));
+    let twice = |timer: &Timeout| drop(timer.unref().ref_().clone());
+    assert_eq!(refreshed_and(twice), ms(15));
+}
+
+#[test]
+fn n050_a_timer_cleared_in_its_own_callback_stays_so_without_a_warning() {
+    let warnings = Rc::new(Cell::new(0));
+    let seen = warnings.clone();
+    let took = run(move || {
+        process::on_warning(move |_| seen.set(seen.get() + 1));
+        let own = Rc::new(OnceCell::<Timeout>::new());
+        let kept = own.clone();
+        let timer = set_timeout(5, move || {
+            let own = kept.get().unwrap();
+            own.close().refresh();
+        });
+        own.set(timer).unwrap();
+    });
+    assert_eq!((took, warnings.get()), (ms(5), 0));
 }
 
 #[test]

@@ -1,21 +1,19 @@
-//! The timers of a loop: how a timer is started, and the pass that runs the due timers.
+//! The timers of a loop: how they arm the loop's timer, and the pass that runs the due ones.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-use super::lists::{ListKey, Lists};
-use super::{Callback, ItemKey, Repeated, Timeout, TimeoutState};
-use crate::event_loop::extension::Core;
-use crate::event_loop::extension::Header;
-use crate::event_loop::extension::TimerState;
+use super::lists::{ItemKey, ListKey, Lists};
+use super::timeout::{Callback, Kind, Life, Repeated, Timeout, TimeoutId, TimeoutState};
+use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
 use crate::keeper::Keeper;
 use crate::node::context::Node;
 use crate::site::Site;
 use crate::turn::Phase;
 
 /// Nanoseconds in a millisecond, the unit of these timers.
-pub(super) const MILLISECOND: u64 = 1_000_000;
+const MILLISECOND: u64 = 1_000_000;
 
 /// The expiry when no timer is armed.
 const NEVER: u64 = u64::MAX;
@@ -29,12 +27,12 @@ pub(in crate::node) struct TimerLists {
     references: Cell<usize>,
     loop_timer: OnceCell<Rc<TimerState>>,
     /// The timers whose id was requested.
-    pub(super) by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
-    pub(super) next_id: Cell<u64>,
+    by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
+    next_id: Cell<u64>,
 }
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
-pub(super) fn now(core: &Core) -> u64 {
+fn now(core: &Core) -> u64 {
     core.clock().now() / MILLISECOND
 }
 
@@ -64,7 +62,6 @@ impl TimerLists {
         node: &Rc<Node>,
         callback: Callback,
         duration: u32,
-        repeats: bool,
         site: Site,
     ) -> Rc<TimeoutState> {
         let start = live_now(core);
@@ -78,14 +75,31 @@ impl TimerLists {
                 state
             }
         };
-        state.begin(callback, duration, repeats, site);
-        state.is_armed.set(true);
+        state.begin(callback, duration, site);
+        state.life.set(Life::Armed);
         state.start.set(start);
         let new_expiry = lists.link(place, duration, start);
         drop(lists);
         self.add_reference(core);
         self.may_expire_at(core, new_expiry, duration);
         state
+    }
+
+    /// Returns a new id for a timer.
+    pub(super) fn new_id(&self, state: &Rc<TimeoutState>) -> u64 {
+        let id = self.next_id.replace(self.next_id.get() + 1);
+        self.by_id.borrow_mut().insert(id, Rc::downgrade(state));
+        id
+    }
+
+    pub(super) fn forget_id(&self, id: u64) {
+        self.by_id.borrow_mut().remove(&id);
+    }
+
+    /// Takes the timer with this id out of the ids.
+    pub(super) fn by_id(&self, id: TimeoutId) -> Option<Timeout> {
+        let state = self.by_id.borrow_mut().remove(&id.0)?;
+        state.upgrade().map(Timeout)
     }
 
     /// Returns the single loop timer that all timers of this module share.
@@ -136,17 +150,18 @@ impl TimerLists {
 
     /// Stops counting a timer that has fired for the last time. The end of the pass updates the
     /// loop's reference.
-    fn finish(&self, state: &TimeoutState) {
-        if !state.is_over.replace(true) && state.referenced.get() {
+    fn finish(&self, state: &TimeoutState, life: Life) {
+        state.life.set(life);
+        if state.referenced.get() {
             self.references.set(self.references.get() - 1);
         }
     }
 
-    /// Moves a timer to the tail of its list.
-    pub(super) fn insert(&self, core: &Core, state: &TimeoutState, start: u64) {
+    /// Moves a timer to the tail of its list, where it is `Armed` or `Hollow`.
+    pub(super) fn insert(&self, core: &Core, state: &TimeoutState, life: Life, start: u64) {
         let mut lists = self.lists.borrow_mut();
         let (item, duration) = (state.item.get(), state.duration.get());
-        if state.is_armed.replace(true) {
+        if state.life.replace(life).is_listed() {
             lists.unlink(item);
         }
         state.start.set(start);
@@ -162,12 +177,6 @@ impl TimerLists {
         if let Some(expiry) = expiry.filter(|&expiry| expiry < self.next_expiry.get()) {
             self.next_expiry.set(expiry);
             self.arm(core, now(core) + u64::from(duration));
-        }
-    }
-
-    pub(super) fn unlink(&self, state: &TimeoutState) {
-        if state.is_armed.replace(false) {
-            self.lists.borrow_mut().unlink(state.item.get());
         }
     }
 
@@ -262,23 +271,24 @@ impl TimerLists {
                 core.drain();
             }
             is_first = false;
-            self.unlink(&timeout.0);
-            if timeout.0.is_cleared.get() {
-                self.finish(&timeout.0);
-            } else {
-                self.call(core, &timeout);
+            self.lists.borrow_mut().unlink(timeout.0.item.get());
+            match timeout.0.callback.take() {
+                Some(callback) => self.call(core, &timeout, callback),
+                None if timeout.0.life.get() == Life::Hollow => {
+                    self.finish(&timeout.0, Life::Cleared);
+                }
+                // The drain before has cleared the timer.
+                None => {}
             }
         }
     }
 
-    fn call(&self, core: &Core, timeout: &Timeout) {
-        let state = &*timeout.0;
-        let start = if state.repeats.get() {
-            live_now(core)
-        } else {
-            0
+    fn call(&self, core: &Core, timeout: &Timeout, callback: Callback) {
+        timeout.0.life.set(Life::Running);
+        let start = match callback {
+            Callback::Interval(_) => live_now(core),
+            Callback::Once(_) | Callback::Refreshed(_) => 0,
         };
-        let callback = state.callback.take();
         // The guard also reschedules the timer after a panic of its callback (N70).
         let mut after = AfterCall {
             timers: self,
@@ -289,12 +299,26 @@ impl TimerLists {
         };
         let _span = core.callback_span(Phase::Timers);
         match callback {
-            Some(Callback::Once(callback)) => {
-                state.is_spent.set(true);
-                callback.call();
+            Callback::Once(callback) => callback.call(),
+            Callback::Refreshed(callback) | Callback::Interval(callback) => {
+                after.again.insert(callback)(timeout);
             }
-            Some(Callback::Again(callback)) => after.again.insert(callback)(timeout),
-            None => {}
+        }
+    }
+
+    /// Adds the armed timers to the report of their loop.
+    pub(in crate::node) fn report(&self, core: &Core, found: &mut Vec<Waiting>) {
+        let now = now(core);
+        for state in self.lists.borrow().values() {
+            let expiry = state.start.get() + u64::from(state.duration.get());
+            let left = expiry.saturating_sub(now).saturating_mul(MILLISECOND);
+            let is_referenced = state.referenced.get();
+            found.push(Waiting {
+                state: if is_referenced { "" } else { "unref'd" }.to_owned(),
+                due: Some(Due(left)),
+                keeps_alive: is_referenced,
+                ..Waiting::new(Keeper::Timer, Some(state.site.get()))
+            });
         }
     }
 
@@ -304,10 +328,7 @@ impl TimerLists {
         // used again.
         for state in &states {
             state.item.set(ItemKey::NOWHERE);
-            state.is_armed.set(false);
-            state.is_over.set(true);
-            state.is_dead.set(true);
-            state.is_cleared.set(true);
+            state.life.set(Life::Dead);
         }
         for state in states {
             drop(state.callback.take());
@@ -332,14 +353,24 @@ struct AfterCall<'a> {
 impl Drop for AfterCall<'_> {
     fn drop(&mut self) {
         let state = &*self.timeout.0;
-        if state.repeats.get() && !state.is_dead.get() {
-            self.timers.insert(self.core, state, self.start);
-        } else if !state.is_armed.get() {
-            self.timers.finish(state);
-        }
         // The callback of a cleared timer is dropped.
-        if let (Some(callback), false) = (self.again.take(), state.is_cleared.get()) {
-            state.callback.set(Some(Callback::Again(callback)));
+        if state.life.get() == Life::Dead {
+            return;
+        }
+        let is_interval = state.kind.get() == Kind::Interval;
+        if is_interval {
+            self.timers
+                .insert(self.core, state, Life::Armed, self.start);
+        } else if state.life.get() == Life::Running {
+            self.timers.finish(state, Life::Fired);
+        }
+        if let Some(callback) = self.again.take() {
+            let callback = if is_interval {
+                Callback::Interval(callback)
+            } else {
+                Callback::Refreshed(callback)
+            };
+            state.callback.set(Some(callback));
         }
     }
 }
