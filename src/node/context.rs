@@ -4,6 +4,7 @@ use std::rc::{Rc, Weak};
 
 use super::callback_futures::CallbackFutures;
 use super::events::OpenEmitters;
+use super::http::HttpDate;
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::OpenPipes;
@@ -23,6 +24,7 @@ pub(super) struct Node {
     pub(super) rejections: Rejections,
     pub(super) pipes: OpenPipes,
     pub(super) emitters: OpenEmitters,
+    pub(super) http_date: HttpDate,
 }
 
 /// The reference that the loop holds; see [`Extension`].
@@ -55,6 +57,7 @@ impl Node {
                 rejections: Rejections::default(),
                 pipes: OpenPipes::default(),
                 emitters: OpenEmitters::default(),
+                http_date: HttpDate::default(),
             }))
         };
         core.with_extension(make, |shared: &Shared| shared.0.clone())

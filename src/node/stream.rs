@@ -39,6 +39,7 @@ mod chunk;
 mod duplex;
 mod encoding;
 mod finished;
+mod foreign;
 mod gather;
 mod iterate;
 mod operators;
@@ -51,12 +52,14 @@ mod writable;
 
 use super::events::Event;
 
+pub(in crate::node) use self::base::{Base, Callback};
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
 pub use self::chunk::{ByteChunk, IntoChunk};
 pub use self::duplex::Duplex;
 pub(in crate::node) use self::duplex::WeakDuplex;
 pub use self::finished::{AnyStream, Finished, FinishedOptions, finished, finished_with};
+pub(in crate::node) use self::foreign::Sink;
 pub(in crate::node) use self::gather::{write_chunks, write_chunks_blocking};
 pub use self::iterate::Chunks;
 pub(in crate::node) use self::pipe::OpenPipes;
@@ -93,5 +96,8 @@ pub const UNPIPE: Event<StreamId> = Event::new("unpipe");
 /// JavaScript: `'close'`.
 pub const CLOSE: Event<()> = Event::new("close");
 
-/// Every chunk is written, and the `end` function has not run yet. A transform flushes here.
-const PREFINISH: Event<()> = Event::new("prefinish");
+/// A writable stream was ended and every chunk was passed on; [`FINISH`] follows. JavaScript:
+/// `'prefinish'`.
+//
+// A transform flushes here.
+pub const PREFINISH: Event<()> = Event::new("prefinish");

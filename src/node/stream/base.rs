@@ -71,7 +71,7 @@ impl fmt::Debug for Done {
 }
 
 /// A caller's callback, which gets the result of one operation.
-pub(super) type Callback = Box<dyn FnOnce(Result<(), Error>)>;
+pub(in crate::node) type Callback = Box<dyn FnOnce(Result<(), Error>)>;
 
 /// The user's `destroy` function.
 pub(super) type DestroyHook = Box<dyn FnOnce(Option<Error>, Done)>;
@@ -139,15 +139,15 @@ pub(super) trait WritableSide {
 )]
 pub struct Base {
     pub(super) id: StreamId,
-    pub(super) emitter: EventEmitter,
+    pub(in crate::node) emitter: EventEmitter,
     pub(super) constructed: Cell<bool>,
-    pub(super) destroyed: Cell<bool>,
+    pub(in crate::node) destroyed: Cell<bool>,
     /// Whether the `destroy` function is done.
     pub(super) closed: Cell<bool>,
     pub(super) close_emitted: Cell<bool>,
     pub(super) error_emitted: Cell<bool>,
-    pub(super) errored: RefCell<Option<Error>>,
-    pub(super) auto_destroy: Cell<bool>,
+    pub(in crate::node) errored: RefCell<Option<Error>>,
+    pub(in crate::node) auto_destroy: Cell<bool>,
     pub(super) allow_half_open: Cell<bool>,
     /// Whether the stream emits 'close' itself, on a tick. A stream with a handle emits it when the
     /// handle is closed.
@@ -221,6 +221,11 @@ impl Base {
         });
     }
 
+    /// Whether 'close' was emitted.
+    pub(in crate::node) fn is_closed(&self) -> bool {
+        self.close_emitted.get()
+    }
+
     pub(super) fn is_errored(&self) -> bool {
         self.errored.borrow().is_some()
     }
@@ -230,11 +235,16 @@ impl Base {
     }
 
     /// Sets the error of the stream. Only the first error counts.
-    pub(super) fn set_errored(&self, error: &Error) {
+    pub(in crate::node) fn set_errored(&self, error: &Error) {
         let mut errored = self.errored.borrow_mut();
         if errored.is_none() {
             *errored = Some(error.clone());
         }
+    }
+
+    /// Sets the function that releases the resources, for a stream that is built before it.
+    pub(super) fn set_destroy_hook(&self, hook: DestroyHook) {
+        self.destroy_hook.replace(Some(hook));
     }
 
     // Construction.

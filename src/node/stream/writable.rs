@@ -19,6 +19,7 @@ use std::rc::{Rc, Weak};
 pub use self::builder::WritableBuilder;
 use super::base::{Base, Callback, Done, Held, StreamId, WritableSide as _};
 use super::chunk::{ByteChunk, IntoChunk, Mode};
+use super::foreign::Sink;
 use super::shared::impl_stream;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, EventEmitter};
@@ -96,6 +97,8 @@ pub(super) struct State<T: 'static> {
     /// The number of callbacks that must run before 'finish'.
     pub(super) pending_callbacks: Cell<usize>,
     pub(super) on_finished: RefCell<Vec<Callback>>,
+    /// The object that handles all writes, in place of this state.
+    pub(super) sink: Option<Rc<dyn Sink<T>>>,
 }
 
 impl<T: 'static> Writable<T> {
@@ -165,12 +168,33 @@ impl<T: 'static> Writable<T> {
     /// Buffers all writes until [`uncork`](Self::uncork) was called as often. JavaScript:
     /// `writable.cork()`.
     pub fn cork(&self) {
-        self.state.corked.set(self.state.corked.get() + 1);
+        match &self.state.sink {
+            Some(sink) => sink.cork(),
+            None => self.state.corked.set(self.state.corked.get() + 1),
+        }
     }
 
     /// Undoes one [`cork`](Self::cork). JavaScript: `writable.uncork()`.
     pub fn uncork(&self) {
         self.state.uncork();
+    }
+
+    /// Undoes all corks.
+    pub(in crate::node) fn uncork_all(&self) {
+        if self.state.corked.get() > 0 {
+            self.state.corked.set(1);
+            self.state.uncork();
+        }
+    }
+
+    /// Returns how often [`uncork`](Self::uncork) must be called before the stream writes again.
+    /// JavaScript: `writable.writableCorked`.
+    #[must_use]
+    pub fn corked(&self) -> usize {
+        match &self.state.sink {
+            Some(sink) => sink.corked(),
+            None => self.state.corked.get(),
+        }
     }
 
     /// Returns whether the stream accepts more chunks. JavaScript: `writable.writable`.
@@ -189,21 +213,24 @@ impl<T: 'static> Writable<T> {
     /// Returns whether [`end`](Self::end) was called. JavaScript: `writable.writableEnded`.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.state.ending.get()
+        self.state.ending()
     }
 
     /// Returns whether every chunk is written after [`end`](Self::end). JavaScript:
     /// `writable.writableFinished`.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.state.finished.get()
+        self.state.finished()
     }
 
     /// Returns the size of all waiting and current writes, in bytes or objects. JavaScript:
     /// `writable.writableLength`.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.state.length.get()
+        match &self.state.sink {
+            Some(sink) => sink.length(),
+            None => self.state.length.get(),
+        }
     }
 
     /// Returns the number of bytes that the sink has accepted so far; in object mode, of objects.
@@ -217,7 +244,10 @@ impl<T: 'static> Writable<T> {
     /// `writable.writableHighWaterMark`.
     #[must_use]
     pub fn high_water_mark(&self) -> usize {
-        self.state.high_water_mark
+        match &self.state.sink {
+            Some(sink) => sink.high_water_mark(),
+            None => self.state.high_water_mark,
+        }
     }
 }
 

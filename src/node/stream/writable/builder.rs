@@ -9,6 +9,7 @@ use super::{FinalHook, State, Writable, WriteAllHook, WriteHook};
 use crate::node::error::Error;
 use crate::node::stream::base::{Base, Done, Held, WritableSide};
 use crate::node::stream::chunk::Mode;
+use crate::node::stream::foreign::Sink;
 use crate::node::stream::shared::{Options, impl_options};
 
 /// Builds a [`Writable`].
@@ -82,6 +83,15 @@ impl<T: 'static> WritableBuilder<T> {
 
     /// Adds the writable side to a stream.
     pub(in crate::node::stream) fn build_side(self, base: &Rc<Base>) -> Rc<State<T>> {
+        self.build_for(base, None)
+    }
+
+    /// Adds a writable side whose writes `sink` handles.
+    pub(in crate::node::stream) fn build_for(
+        self,
+        base: &Rc<Base>,
+        sink: Option<Rc<dyn Sink<T>>>,
+    ) -> Rc<State<T>> {
         let mark = self.mode.high_water_mark();
         let state = Rc::new_cyclic(|me| State {
             base: base.clone(),
@@ -111,6 +121,7 @@ impl<T: 'static> WritableBuilder<T> {
             finished: Cell::new(false),
             pending_callbacks: Cell::new(0),
             on_finished: RefCell::default(),
+            sink,
         });
         let side: Weak<dyn WritableSide> = Rc::<State<T>>::downgrade(&state);
         base.has_writable(side);

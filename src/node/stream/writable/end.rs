@@ -9,6 +9,9 @@ use crate::task::next_tick;
 
 impl<T: 'static> State<T> {
     pub(super) fn end(&self, chunk: Option<T>, callback: Option<Callback>) {
+        if let Some(sink) = &self.sink {
+            return sink.end(chunk, callback);
+        }
         let written = chunk.map_or(Ok(true), |chunk| self.write(chunk, None));
         // `end` undoes all corks.
         if self.corked.get() > 0 {

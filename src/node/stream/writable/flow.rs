@@ -58,6 +58,9 @@ impl<T: 'static> State<T> {
 
     /// Writes or buffers a chunk. Returns whether there is room for more.
     pub(super) fn write(&self, chunk: T, callback: Option<Callback>) -> Result<bool, Error> {
+        if let Some(sink) = &self.sink {
+            return Ok(sink.write(chunk, callback));
+        }
         let refused = if self.ending.get() {
             let text = "write after end";
             Some(Error::with_code("ERR_STREAM_WRITE_AFTER_END", text))
@@ -291,6 +294,9 @@ impl<T: 'static> State<T> {
     }
 
     pub(super) fn uncork(&self) {
+        if let Some(sink) = &self.sink {
+            return sink.uncork();
+        }
         let corked = self.corked.get();
         if corked > 0 {
             self.corked.set(corked - 1);
@@ -304,23 +310,35 @@ impl<T: 'static> State<T> {
 impl<T: 'static> WritableSide for State<T> {
     fn is_writable(&self) -> bool {
         let base = &self.base;
-        !base.destroyed.get() && !base.is_errored() && !self.ending.get() && !self.ended.get()
+        !base.destroyed.get() && !base.is_errored() && !self.ending() && !self.ended()
     }
 
     fn ending(&self) -> bool {
-        self.ending.get()
+        match &self.sink {
+            Some(sink) => sink.ended(),
+            None => self.ending.get(),
+        }
     }
 
     fn ended(&self) -> bool {
-        self.ended.get()
+        match &self.sink {
+            Some(sink) => sink.ended(),
+            None => self.ended.get(),
+        }
     }
 
     fn finished(&self) -> bool {
-        self.finished.get()
+        match &self.sink {
+            Some(sink) => sink.finished(),
+            None => self.finished.get(),
+        }
     }
 
     fn ended_and_empty(&self) -> bool {
-        self.ended.get() && self.length.get() == 0
+        match &self.sink {
+            Some(sink) => sink.finished(),
+            None => self.ended.get() && self.length.get() == 0,
+        }
     }
 
     fn pending_callbacks(&self) -> usize {
@@ -328,7 +346,11 @@ impl<T: 'static> WritableSide for State<T> {
     }
 
     fn need_drain(&self) -> bool {
-        self.need_drain.get() && !self.base.destroyed.get() && !self.ending.get()
+        let is_full = match &self.sink {
+            Some(sink) => sink.need_drain(),
+            None => self.need_drain.get(),
+        };
+        is_full && !self.base.destroyed.get() && !self.ending()
     }
 
     fn end_now(&self) {

@@ -1,0 +1,60 @@
+//! Writable streams whose writes another object handles. An HTTP message has rules of its own for
+//! writing and ending, and still is the sink of a pipe.
+
+use std::rc::Rc;
+
+use super::base::{Base, Callback, Done};
+use super::chunk::{ByteChunk, Mode};
+use super::writable::{Writable, WritableBuilder};
+use crate::node::error::Error;
+
+/// The object behind a writable stream. It emits the events of the stream itself.
+pub(in crate::node) trait Sink<T> {
+    fn write(&self, chunk: T, callback: Option<Callback>) -> bool;
+    fn end(&self, chunk: Option<T>, callback: Option<Callback>);
+    fn cork(&self);
+    fn uncork(&self);
+    fn corked(&self) -> usize;
+    fn ended(&self) -> bool;
+    fn finished(&self) -> bool;
+    fn need_drain(&self) -> bool;
+    fn length(&self) -> usize;
+    fn high_water_mark(&self) -> usize;
+    /// Destroys the object. Called once, when the stream is marked as destroyed.
+    fn destroy(&self, error: Option<Error>);
+}
+
+impl<T: ByteChunk> Writable<T> {
+    /// Creates a stream whose sink knows it as `base`. The base holds the events, the error, and
+    /// whether the stream was destroyed.
+    pub(in crate::node) fn foreign<S: Sink<T> + 'static>(
+        class: &'static str,
+        make: impl FnOnce(Rc<Base>) -> Rc<S>,
+    ) -> (Self, Rc<S>) {
+        let base = Base::new(None, true);
+        base.emitter.set_class(class);
+        let sink = make(base.clone());
+        // Weak, because the sink holds the base. The function never reports that it is done: the
+        // sink emits 'error' and 'close'.
+        let weak = Rc::downgrade(&sink);
+        base.set_destroy_hook(Box::new(move |error, done: Done| {
+            drop(done);
+            if let Some(sink) = weak.upgrade() {
+                sink.destroy(error);
+            }
+        }));
+        let unused = |_: T, done: Done| done.ok();
+        let builder = WritableBuilder::new(Mode::bytes(), Box::new(unused));
+        let known: Rc<dyn Sink<T>> = sink.clone();
+        let state = builder.build_for(&base, Some(known));
+        (Self::of(state), sink)
+    }
+
+    /// Emits 'close' and releases the listeners. The sink of a foreign stream calls it.
+    pub(in crate::node) fn close_foreign(base: &Base) {
+        base.destroyed.set(true);
+        base.closed.set(true);
+        base.close_emitted.set(true);
+        base.emit_close();
+    }
+}
