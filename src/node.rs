@@ -54,6 +54,7 @@ pub mod fs;
 pub mod guide {}
 pub mod http;
 pub mod net;
+pub mod readline;
 pub mod stream;
 pub mod string_decoder;
 pub mod timers;

@@ -40,6 +40,7 @@
 mod awaited;
 mod emitter;
 mod event;
+mod iterate;
 mod listeners;
 mod open;
 
@@ -48,10 +49,12 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-pub use self::awaited::{Events, Once, on, on_with_signal, once, once_with_signal};
+pub use self::awaited::{Once, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
 use self::event::Key;
 pub use self::event::{Event, ListenerId};
+pub(super) use self::iterate::EventQueue;
+pub use self::iterate::{Events, on, on_with_signal};
 use self::listeners::{Calls, Listener, Listeners, Slot};
 pub(super) use self::open::OpenEmitters;
 use super::error::Error;

@@ -485,18 +485,14 @@ fn a_stream_of_events_keeps_what_comes_and_ends_with_an_error() {
     emitter.emit(NUMBER, 2);
     emitter.emit(ERROR, Error::new("bad"));
     emitter.emit(NUMBER, 3);
-    let items: Vec<_> = (&mut stream)
-        .map(|item| item.map_err(|error| error.to_string()))
-        .collect()
-        .now_or_never()
-        .unwrap();
+    assert!(emitter.event_names().is_empty(), "the error ends it");
+    let items = stream.map(|item| item.map_err(|error| error.to_string()));
+    let items: Vec<_> = futures::executor::block_on(items.collect());
     assert_eq!(items, [Ok(1), Ok(2), Err("bad".to_owned())]);
-    drop(stream);
-    assert!(emitter.event_names().is_empty());
 }
 
 #[test]
-fn a_stream_of_events_wakes_its_task_with_the_emit() {
+fn h120_each_event_of_a_stream_takes_a_microtask() {
     let (mut event_loop, handle, trace) = paused();
     let emitter = EventEmitter::new();
     let (mut stream, log) = (events::on(&emitter, NUMBER), trace.clone());
@@ -513,7 +509,46 @@ fn a_stream_of_events_wakes_its_task_with_the_emit() {
         set_immediate(move || assert!(emitter.emit(NUMBER, 3)));
     });
     finish(&mut event_loop);
-    assert_eq!(trace.take(), "1 2 c1 c2 3");
+    assert_eq!(trace.take(), "1 c1 2 c2 3");
+}
+
+#[test]
+fn h120_an_abort_removes_the_listeners_at_once() {
+    let emitter = EventEmitter::new();
+    let controller = AbortController::new();
+    let mut stream = events::on_with_signal(&emitter, NUMBER, &controller.signal());
+    emitter.emit(NUMBER, 1);
+    controller.abort();
+    assert!(emitter.event_names().is_empty());
+    emitter.emit(NUMBER, 2);
+    futures::executor::block_on(async {
+        assert_eq!(stream.next().await.unwrap().unwrap(), 1);
+        assert_eq!(
+            stream.next().await.unwrap().unwrap_err().name(),
+            "AbortError"
+        );
+        assert!(stream.next().await.is_none());
+    });
+    emitter.on(NEW_LISTENER, |_| {
+        unreachable!("an aborted signal adds no listener")
+    });
+    let mut stream = events::on_with_signal(&emitter, NUMBER, &controller.signal());
+    let item = stream
+        .next()
+        .now_or_never()
+        .expect("Node throws in the call");
+    assert_eq!(item.unwrap().unwrap_err().name(), "AbortError");
+}
+
+#[test]
+fn a_stream_of_events_ends_with_another_event() {
+    let emitter = EventEmitter::new();
+    let stream = events::on(&emitter, NUMBER).until(X);
+    emitter.emit(NUMBER, 1);
+    emitter.emit(X, ());
+    assert!(emitter.event_names().is_empty());
+    let items: Vec<_> = futures::executor::block_on(stream.map(Result::unwrap).collect());
+    assert_eq!(items, [1]);
 }
 
 // Aborts.
@@ -733,6 +768,11 @@ fn a_waker_that_emits_when_it_is_cloned_is_heard() {
         let this = emitter.clone();
         let mut all = events::on(&emitter, NUMBER);
         let waker = on_clone(move || assert!(this.emit(NUMBER, 2)));
+        let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
+        assert!(
+            polled.is_pending(),
+            "an event that is there takes a microtask"
+        );
         let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
         assert!(matches!(polled, Poll::Ready(Some(Ok(2)))));
     });

@@ -16,6 +16,7 @@ mod io;
 mod messages;
 mod process;
 mod promises;
+mod readline;
 mod streams;
 mod system;
 mod text;

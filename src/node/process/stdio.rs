@@ -2,10 +2,19 @@
 
 use std::cell::OnceCell;
 use std::io::{self, Write};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
+use futures::io::AsyncRead;
+
+use crate::event_loop::api::handle::Handle as _;
+use crate::io::Stdin;
 use crate::node::context::Node;
 use crate::node::error::Error;
-use crate::node::stream::{Readable, Writable};
+use crate::node::events::{Emitter as _, NEW_LISTENER};
+use crate::node::stream::{PAUSE, READABLE, RESUME, Readable, Writable};
+use crate::task::next_tick;
 
 /// The standard streams of one loop, each created by its first use.
 #[derive(Default)]
@@ -18,7 +27,9 @@ pub(in crate::node) struct StandardStreams {
 /// Returns standard input; each call returns the same stream. Reading starts when the stream is
 /// first read. JavaScript: `process.stdin`.
 ///
-/// While it is read, it keeps the loop alive, until EOF or [`destroy`](Readable::destroy).
+/// While it is read, it keeps the loop alive, until EOF, [`pause`](Readable::pause) or
+/// [`destroy`](Readable::destroy). So a program that closes its
+/// [`readline`](crate::node::readline) interface can end although standard input is open.
 ///
 /// The counterpart in plain Rust is [`crate::io::stdin`].
 ///
@@ -46,11 +57,62 @@ pub fn stdin() -> Readable<Vec<u8>> {
         return stdin.clone();
     }
     let stdin = match crate::io::stdin() {
-        Ok(stdin) => Readable::from_reader(stdin),
+        Ok(stdin) => readable(Rc::new(stdin)),
         // The descriptor is closed, so the stream is empty.
         Err(_) => Readable::bytes().read(|empty, _| empty.push_end()).build(),
     };
     known.get_or_init(|| stdin).clone()
+}
+
+/// Creates the stream of standard input, which does not keep the loop alive while it is paused.
+///
+/// Node stops the read a tick after the pause. Here the read goes on, unref'd: its bytes wait in
+/// the buffer of the stream.
+fn readable(stdin: Rc<Stdin>) -> Readable<Vec<u8>> {
+    let readable = Readable::from_reader(SharedStdin(stdin.clone()));
+    let paused = Rc::downgrade(&stdin);
+    readable.on(PAUSE, move |()| {
+        let paused = paused.clone();
+        next_tick(move || {
+            if let Some(stdin) = paused.upgrade().filter(|_| is_paused()) {
+                stdin.unref();
+            }
+        });
+    });
+    let resumed = Rc::downgrade(&stdin);
+    readable.on(RESUME, move |()| {
+        if let Some(stdin) = resumed.upgrade() {
+            stdin.ref_();
+        }
+    });
+    // A reader of the paused stream waits for 'readable'.
+    let awaited = Rc::downgrade(&stdin);
+    readable.on(NEW_LISTENER, move |name| {
+        if let Some(stdin) = awaited.upgrade().filter(|_| name == READABLE.name()) {
+            stdin.ref_();
+        }
+    });
+    readable
+}
+
+/// Returns whether standard input is paused and is not read in another way.
+fn is_paused() -> bool {
+    let node = Node::current();
+    let stdin = node.process.standard.stdin.get();
+    stdin.is_some_and(|stdin| stdin.flowing() != Some(true) && stdin.listener_count(READABLE) == 0)
+}
+
+/// Standard input as a reader, next to a handle that can unref it.
+struct SharedStdin(Rc<Stdin>);
+
+impl AsyncRead for SharedStdin {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self.0).poll_read(cx, buffer)
+    }
 }
 
 /// Returns standard output; each call returns the same stream. JavaScript: `process.stdout`.

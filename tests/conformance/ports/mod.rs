@@ -28,6 +28,7 @@ mod order;
 mod processes;
 mod promise_timers;
 mod promises;
+mod readline;
 mod sockets;
 mod streams;
 mod surface;
@@ -62,6 +63,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     surface::PORTS,
     combined::PORTS,
     order::PORTS,
+    readline::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
