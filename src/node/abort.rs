@@ -403,6 +403,21 @@ impl fmt::Debug for AbortSignal {
 /// # Cancel safety
 ///
 /// Dropping the future removes it from the signal. Nothing is lost.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AbortController, run, set_timeout};
+///
+/// run(async {
+///     let controller = AbortController::new();
+///     let signal = controller.signal();
+///     set_timeout(1, move || controller.abort());
+///     assert_eq!(signal.cancelled().await.name(), "AbortError");
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Cancelled {
     signal: AbortSignal,
@@ -452,6 +467,24 @@ pin_project! {
     /// # Cancel safety
     ///
     /// The cancel safety of the inner future applies: dropping the guard drops it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::{pending, ready};
+    /// use phaseloop::node::{AbortController, run};
+    ///
+    /// run(async {
+    ///     let controller = AbortController::new();
+    ///     let signal = controller.signal();
+    ///     assert_eq!(signal.guard(ready(1)).await.unwrap(), 1);
+    ///     let never = signal.guard(pending::<()>());
+    ///     controller.abort();
+    ///     assert_eq!(never.await.unwrap_err().code(), Some("ABORT_ERR"));
+    /// })
+    /// .into_output()
+    /// .unwrap();
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Guard<F> {

@@ -118,6 +118,29 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
 
 /// The argument of [`all`] and [`all_settled`]: promises of one type, whose values `V` are a
 /// vector, or a tuple of up to eight promises of any types, whose values are a tuple.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Promise, Promises, all, run};
+///
+/// /// Waits for any promises, and logs when all of them are fulfilled.
+/// fn all_logged<V: Clone + 'static>(promises: impl Promises<V>) -> Promise<V> {
+///     all(promises).then(|values| {
+///         println!("all there");
+///         values
+///     })
+/// }
+///
+/// run(async {
+///     let numbers = [1, 2].map(Promise::resolved);
+///     assert_eq!(all_logged(numbers).await.unwrap(), [1, 2]);
+///     let mixed = (Promise::resolved(1), Promise::resolved("two"));
+///     assert_eq!(all_logged(mixed).await.unwrap(), (1, "two"));
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 pub trait Promises<V> {
     /// The collected results of all promises.
     type Results: Clone + 'static;

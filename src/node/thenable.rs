@@ -38,6 +38,28 @@ mod sealed {
 }
 
 /// A [`Promise`] or a [`Thenable`]: a value whose result another promise can adopt.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Promise, PromiseLike, run, thenable};
+///
+/// /// Starts with 1 and continues with what `next` returns, whatever kind of promise it is.
+/// fn after_one<P>(next: impl FnOnce(i32) -> P + 'static) -> Promise<P::Output>
+/// where
+///     P: PromiseLike + 'static,
+/// {
+///     Promise::resolved(1).and_then(next)
+/// }
+///
+/// run(async {
+///     let promise = after_one(|n| Promise::resolved(n + 1));
+///     let thenable = after_one(|n| thenable(move |deferred| deferred.resolve(n + 2)));
+///     assert_eq!((promise.await.unwrap(), thenable.await.unwrap()), (2, 3));
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 pub trait PromiseLike: sealed::Sealed<Self::Output> {
     /// The type of the value.
     type Output: Clone + 'static;

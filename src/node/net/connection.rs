@@ -51,6 +51,25 @@ pub(super) trait Listener {
 
 pub(super) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
 
+/// Implements `unref` and `ref_` of a type by its `set_referenced`.
+macro_rules! impl_ref {
+    ($Type:ident, $name:literal) => {
+        impl $Type {
+            #[doc = concat!("Lets the loop end while the ", $name, " is open.")]
+            #[doc = concat!("JavaScript: `", $name, ".unref()`.")]
+            pub fn unref(&self) {
+                self.set_referenced(false);
+            }
+
+            #[doc = concat!("Makes the ", $name, " keep the loop alive, which is the default.")]
+            #[doc = concat!("JavaScript: `", $name, ".ref()`.")]
+            pub fn ref_(&self) {
+                self.set_referenced(true);
+            }
+        }
+    };
+}
+
 /// Implements the methods of [`Connection`] that all streams of [`crate::net`] share: all but the
 /// addresses.
 macro_rules! connection_of_stream {

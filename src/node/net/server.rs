@@ -287,17 +287,6 @@ impl Server {
         next_tick(move || callback(Ok(count)));
     }
 
-    /// Lets the loop end while the server listens. JavaScript: `server.unref()`.
-    pub fn unref(&self) {
-        self.set_referenced(false);
-    }
-
-    /// Makes a listening server keep the loop alive, which is the default. JavaScript:
-    /// `server.ref()`.
-    pub fn ref_(&self) {
-        self.set_referenced(true);
-    }
-
     fn set_referenced(&self, is_referenced: bool) {
         self.inner.is_unreferenced.set(!is_referenced);
         let listener = self.inner.listener.borrow().clone();
@@ -312,6 +301,8 @@ impl Server {
         self.inner.connections.get()
     }
 }
+
+impl_ref!(Server, "server");
 
 /// Returns whether an error of `accept` concerns the server itself, and is emitted while the
 /// listener rests. A connection that was reset before it was accepted, or refused for lack of a

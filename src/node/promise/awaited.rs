@@ -37,6 +37,29 @@ impl<T: Clone + 'static> IntoFuture for &Promise<T> {
 /// # Cancel safety
 ///
 /// Dropping the future loses nothing; the promise is not affected.
+///
+/// # Examples
+///
+/// A type that is awaited by way of a promise names the future in its `IntoFuture`:
+///
+/// ```
+/// use phaseloop::node::{Awaited, Promise, Reason, run};
+///
+/// struct Answer(Promise<u32>);
+///
+/// impl IntoFuture for Answer {
+///     type Output = Result<u32, Reason>;
+///     type IntoFuture = Awaited<u32>;
+///
+///     fn into_future(self) -> Awaited<u32> {
+///         self.0.into_future()
+///     }
+/// }
+///
+/// run(async { assert_eq!(Answer(Promise::resolved(42)).await.unwrap(), 42) })
+///     .into_output()
+///     .unwrap();
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Awaited<T> {
     promise: Promise<T>,

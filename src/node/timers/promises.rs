@@ -258,6 +258,24 @@ pub fn set_interval_with<T: Clone>(
 /// # Cancel safety
 ///
 /// Dropping the stream stops the timer. A dropped `next` loses no firing: the next poll yields it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{AbortSignal, run};
+/// use phaseloop::node::timers::promises::{Interval, Options, set_interval_with};
+/// use phaseloop::stream::StreamExt as _;
+///
+/// run(async {
+///     let options = Options::new().signal(&AbortSignal::timeout(10));
+///     let mut beats: Interval<&str> = set_interval_with(2, "beat", &options);
+///     while let Some(Ok(beat)) = beats.next().await {
+///         println!("{beat}");
+///     }
+/// })
+/// .into_output()
+/// .unwrap();
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Interval<T> {
     delay: Delay,

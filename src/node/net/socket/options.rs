@@ -45,16 +45,6 @@ impl SocketOptions {
 }
 
 impl Socket {
-    /// Lets the loop end while the socket is open. JavaScript: `socket.unref()`.
-    pub fn unref(&self) {
-        self.set_referenced(false);
-    }
-
-    /// Makes the socket keep the loop alive, which is the default. JavaScript: `socket.ref()`.
-    pub fn ref_(&self) {
-        self.set_referenced(true);
-    }
-
     fn set_referenced(&self, is_referenced: bool) {
         self.inner.is_unreferenced.set(!is_referenced);
         if let Some(connection) = &*self.inner.slot.borrow() {
@@ -133,3 +123,5 @@ impl Socket {
         self.inner.addresses.get().1
     }
 }
+
+impl_ref!(Socket, "socket");
