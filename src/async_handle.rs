@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::error::Error;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::asyncs::{AsyncState, Sent};
+use crate::event_loop::io::asyncs::{AsyncState, Sent};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::site::Site;

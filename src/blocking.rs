@@ -25,7 +25,7 @@ pub use self::queued::QueuedWork;
 use crate::error::Error;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::remote::Remote;
-use crate::event_loop::phases::jobs::{JobKey, Purpose};
+use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::executor::join::JoinHandle;
 use crate::executor::message::Arrival;
 use crate::pool::Class;
@@ -134,7 +134,7 @@ impl LoopHandle {
                 Err(error) => resume_unwind(Box::new(error.to_string())),
             }
         };
-        let task = self.core().spawn(task, site, None);
+        let task = self.core().executor().spawn(task, site, None);
         if let (Some(key), Some(id)) = (key, task.id()) {
             self.core().hand_job_to(key, id);
         }

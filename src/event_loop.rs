@@ -10,11 +10,12 @@
 //! a run in mode `Default` makes one pass over the timers before its first turn, so that the order
 //! a program sees has not changed. A phase runs in the file of its structure: `run_timers` in
 //! `phases/timers.rs`, `run_closing` in `phases/closing.rs`, idle, prepare and check (`run_hooks`)
-//! in `phases/hooks.rs`, `run_poll` in `poll.rs`. It hands each callback to `dispatch.rs`, which
-//! runs it and then drains the lanes. `api/` holds what users see of a loop.
+//! in `phases/hooks.rs`, `run_poll` in `io/poll_phase.rs`. It hands each callback to `dispatch.rs`,
+//! which runs it and then asks the executor to drain the lanes. `api/` holds what users see of a
+//! loop. The state of a loop has four parts; `core.rs` lists them.
 //!
-//! A new phase needs a variant of [`Phase`] (`turn.rs`), a structure in `phases/`, fields in
-//! [`Core`] (`core.rs`) and a line in [`Core::turn`].
+//! A new phase needs a variant of [`Phase`] (`phase_order.rs`), a structure in `phases/`, a field
+//! in `Phases` (`phases.rs`) and a line in [`Core::turn`].
 //!
 //! # The words of the loop
 //!
@@ -43,11 +44,11 @@
 //!   *active* while it is started, or waited for, and *referenced* unless it was unref'd.
 //! - **Keeper**: what keeps the loop alive: a handle that is active and referenced, a sleep, a
 //!   queued entry, a job, a close. The loop is alive while it has a keeper or work in the lanes or
-//!   the inbox ([`Core::is_alive`], `liveness.rs`).
+//!   the inbox ([`Core::is_alive`], `ledger.rs`).
 //! - **Closing**: the state of a handle after `close`. It is stopped at once; the closing phase
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
-//!   ready until the next poll phase (`budget.rs`).
+//!   ready until the next poll phase (`io/deferred.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
@@ -56,20 +57,18 @@
 //! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
 
 pub(crate) mod api;
-pub(crate) mod budget;
 pub(crate) mod clock;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
 pub(crate) mod extension;
 mod fork;
-pub(crate) mod liveness;
+pub(crate) mod io;
+pub(crate) mod ledger;
 pub(crate) mod phases;
-mod poll;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
 
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -78,17 +77,12 @@ use self::api::loop_handle::LoopHandle;
 use self::api::remote::Remote;
 use self::clock::nanoseconds;
 use self::core::Core;
-use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::sys::poller::BackendFd;
-use crate::turn::Phase;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.
 const PENDING_PASSES: usize = 8;
-
-/// The longest wait in one system call, in nanoseconds. A longer wait takes several calls.
-// Rule R34.
-const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 
 /// Sets when [`EventLoop::run`] returns.
 ///
@@ -97,7 +91,7 @@ const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
 /// ```
 /// use phaseloop::{EventLoop, RunMode};
 ///
-/// # fn main() -> std::io::Result<()> {
+/// # fn main() -> std::std::io::Result<()> {
 /// let mut event_loop = EventLoop::new()?;
 /// let handle = event_loop.handle();
 /// handle.set_immediate({
@@ -170,7 +164,7 @@ impl EventLoop {
     ///
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left.
-    pub fn new() -> io::Result<Self> {
+    pub fn new() -> std::io::Result<Self> {
         Builder::new().build()
     }
 
@@ -187,7 +181,7 @@ impl EventLoop {
     /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote::new(self.core.shared.clone())
+        Remote::new(self.core.shared().clone())
     }
 
     /// Calls `f` with this loop as the current loop of the thread, so that [`spawn`](crate::spawn),
@@ -212,7 +206,7 @@ impl EventLoop {
     /// If a loop already runs on this thread. A panic of a callback propagates from here; the rest
     /// of its phase runs with the next call.
     #[track_caller]
-    pub fn run(&mut self, mode: RunMode) -> io::Result<bool> {
+    pub fn run(&mut self, mode: RunMode) -> std::io::Result<bool> {
         self.core.run(mode)
     }
 
@@ -231,28 +225,28 @@ impl EventLoop {
     ///
     /// The conditions of [`run`](Self::run) apply.
     #[track_caller]
-    pub fn turn(&mut self, max_wait: Option<Duration>) -> io::Result<bool> {
+    pub fn turn(&mut self, max_wait: Option<Duration>) -> std::io::Result<bool> {
         self.core.run_turn(max_wait)
     }
 
     /// Returns the descriptor that becomes readable when the poll phase has something to do.
     #[must_use]
     pub fn backend_fd(&self) -> BackendFd<'_> {
-        self.core.poller.backend_fd()
+        self.core.io.backend_fd()
     }
 }
 
 impl Core {
     /// Runs one turn, phase by phase.
     // Rule R21.
-    fn turn(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
+    fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
         self.run_lanes();
         // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
         // idle callbacks does not wait.
-        let can_sleep = !self.has_pending() && self.idle.is_empty();
+        let can_sleep = !self.phases.has_pending() && !self.phases.has_idle();
         self.run_pending();
-        self.run_hooks(Phase::Idle, &self.idle);
-        self.run_hooks(Phase::Prepare, &self.prepare);
+        self.run_hooks(Phase::Idle);
+        self.run_hooks(Phase::Prepare);
         let wait = match mode {
             RunMode::Default => Wait::Until(until),
             RunMode::Once if can_sleep => Wait::Until(until),
@@ -264,13 +258,13 @@ impl Core {
         // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
         // starving the other phases.
         for _ in 0..PENDING_PASSES {
-            if !self.has_pending() {
+            if !self.phases.has_pending() {
                 break;
             }
             self.run_pending();
         }
         self.run_interrupted_lanes();
-        self.run_hooks(Phase::Check, &self.check);
+        self.run_hooks(Phase::Check);
         self.run_closing();
         // The callbacks since the poll phase have taken time.
         self.clock.update();
@@ -279,7 +273,7 @@ impl Core {
     }
 
     #[track_caller]
-    pub(crate) fn run(self: &Rc<Self>, mode: RunMode) -> io::Result<bool> {
+    pub(crate) fn run(self: &Rc<Self>, mode: RunMode) -> std::io::Result<bool> {
         self.running(|| {
             if self.begin_run() {
                 if mode == RunMode::Default {
@@ -299,7 +293,7 @@ impl Core {
     }
 
     #[track_caller]
-    fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> io::Result<bool> {
+    fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> std::io::Result<bool> {
         self.running(|| {
             if self.begin_run() {
                 let until =
@@ -330,40 +324,9 @@ impl Core {
         runs
     }
 
-    /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
-    /// until the earliest timer. `None` means without a limit.
-    // Rule R32.
-    #[inline]
-    pub(crate) fn next_timeout(&self) -> Option<u64> {
-        if self.has_work_now() {
-            return Some(0);
-        }
-        let next = self.timers.next()?;
-        let now = if next.by_real_clock {
-            self.clock.read()
-        } else {
-            self.clock.now()
-        };
-        Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
-    }
-
-    fn has_work_now(&self) -> bool {
-        self.stop.get()
-            || !self.liveness.has_keepers()
-            || self.liveness.count(Keeper::Queued) > 0
-            || self.liveness.count(Keeper::Closing) > 0
-            || !self.idle.hooks.is_empty()
-            || !self.lane.is_empty()
-            || self.shared.inbox.is_pending()
-    }
-
-    fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
     fn run_pending(&self) {
         let _span = self.probe.phase(Phase::Pending);
-        self.run_queue(Phase::Pending, &self.pending);
+        self.run_queue(Phase::Pending);
     }
 }
 
@@ -371,8 +334,8 @@ impl std::fmt::Debug for EventLoop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventLoop")
             .field("alive", &self.core.is_alive())
-            .field("tasks", &self.core.tasks.len())
-            .field("handles", &self.core.handles.len())
+            .field("tasks", &self.core.executor.task_count())
+            .field("handles", &self.core.ledger.handle_count())
             .finish_non_exhaustive()
     }
 }

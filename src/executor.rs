@@ -1,5 +1,4 @@
-//! The executor of the loop: tasks, the lanes that queue them, and the inbox for wakes from other
-//! threads.
+//! The executor of the loop: it spawns tasks, keeps the two lanes, and polls what is in them.
 //!
 //! ```text
 //!            wake (owner thread)           ┌──────> returned / panicked ──> JoinHandle
@@ -11,13 +10,428 @@
 //! ```
 //!
 //! A woken task is in the microtask lane once, however often it is woken, and is polled once.
+//!
+//! The functions here take entries out of the lanes and run them. They do not decide when: the
+//! loop drains the lanes after each callback (`event_loop/dispatch.rs`).
 
+pub(crate) mod budget;
 pub(crate) mod inbox;
 pub(crate) mod join;
-pub(crate) mod lane;
+mod lane;
+mod main_future;
 pub(crate) mod message;
 pub(crate) mod registry;
 pub(crate) mod shared;
 pub(crate) mod yield_now;
 
-pub(crate) use registry::Info;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use self::join::JoinHandle;
+use self::lane::{Lane, Microtask};
+use self::main_future::MainInfo;
+use self::registry::{Registry, TaskState};
+use self::shared::{Local, Runnable, Shared};
+use crate::probe::Probe;
+use crate::raw::call::Call;
+use crate::raw::scoped::ScopedCall;
+use crate::raw::task;
+use crate::site::Site;
+use crate::task_info::{Id, Info};
+
+/// Not a slot of the registry: there are never so many tasks.
+const NO_TASK: u32 = u32::MAX;
+
+/// The value of [`Executor::polled`] while the main future is polled.
+const MAIN_FUTURE: u32 = u32::MAX - 1;
+
+pub(crate) struct Executor {
+    /// What a task on another thread needs of its loop.
+    shared: Arc<Shared>,
+    lane: Lane<Runnable>,
+    tasks: Rc<Registry>,
+    main_future: ScopedCall,
+    /// The site and the waker of the main future, while there is one.
+    main_info: Cell<Option<MainInfo>>,
+    /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN_FUTURE`].
+    polled: Cell<u32>,
+    /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
+    /// their spawner.
+    spawners: RefCell<Vec<u32>>,
+    /// The number of lane entries that one drain may run.
+    lane_budget: u64,
+    /// The number of drains that used their budget up.
+    budget_hits: Cell<u64>,
+    /// The loop was dropped: no task starts any more.
+    is_closed: Cell<bool>,
+    probe: Probe,
+}
+
+/// The progress of a drain. A drain begins with the ticks.
+#[derive(Default)]
+pub(crate) struct Drain {
+    /// The ticks of this round are done: all microtasks run before the next tick.
+    in_microtasks: bool,
+}
+
+impl Drain {
+    /// Returns whether the last entry that was taken is a microtask.
+    pub(crate) fn is_in_microtasks(&self) -> bool {
+        self.in_microtasks
+    }
+}
+
+impl Executor {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        tasks: Rc<Registry>,
+        lane_budget: u64,
+        probe: Probe,
+    ) -> Self {
+        Self {
+            shared,
+            lane: Lane::new(),
+            tasks,
+            main_future: ScopedCall::new(),
+            main_info: Cell::new(None),
+            polled: Cell::new(NO_TASK),
+            spawners: RefCell::default(),
+            lane_budget,
+            budget_hits: Cell::new(0),
+            is_closed: Cell::new(false),
+            probe,
+        }
+    }
+}
+
+/// Spawning.
+impl Executor {
+    /// Spawns a task. Its first poll is queued in the microtask lane.
+    pub(crate) fn spawn<F>(
+        &self,
+        future: F,
+        site: Site,
+        name: Option<Rc<str>>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, name, |runnable| self.lane.push_task(runnable))
+    }
+
+    /// Spawns a task and polls it at once, inside this call.
+    // Rule N19.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, None, |runnable| self.run_nested(runnable))
+    }
+
+    #[inline(always)]
+    fn start<F>(
+        &self,
+        future: F,
+        site: Site,
+        name: Option<Rc<str>>,
+        begin: impl FnOnce(Runnable),
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        if self.is_closed.get() {
+            return JoinHandle::never_started();
+        }
+        let (runnable, output) = self.tasks.insert(name, |id, slot| {
+            let local = Local {
+                shared: self.shared.clone(),
+                id,
+                site,
+            };
+            let (runnable, entry, output) = task::spawn_local(local, slot, future);
+            (entry, (runnable, output))
+        });
+        begin(runnable);
+        JoinHandle::new(output)
+    }
+
+    /// Polls a task that was just spawned, inside its spawner.
+    fn run_nested(&self, runnable: Runnable) {
+        let (spawner, left) = (self.polled.get(), budget::left());
+        self.spawners.borrow_mut().push(spawner);
+        self.run_task(runnable);
+        self.spawners.borrow_mut().pop();
+        self.polled.set(spawner);
+        budget::restore(left);
+    }
+}
+
+/// The lanes.
+impl Executor {
+    #[inline(always)]
+    pub(crate) fn are_lanes_empty(&self) -> bool {
+        self.lane.is_empty()
+    }
+
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn has_microtasks(&self) -> bool {
+        self.lane.has_microtasks()
+    }
+
+    #[inline]
+    pub(crate) fn push_tick(&self, tick: Call) {
+        self.lane.push_tick(tick);
+    }
+
+    /// Queues a closure as a microtask.
+    #[inline]
+    pub(crate) fn push_microtask(&self, call: Call) {
+        self.lane.push_call(call);
+    }
+
+    /// Queues a woken task as a microtask.
+    #[inline]
+    pub(crate) fn push_task(&self, runnable: Runnable) {
+        self.lane.push_task(runnable);
+    }
+
+    /// Queues a woken task, or returns it if the lane must grow first.
+    #[inline(always)]
+    pub(crate) fn try_push_task(&self, runnable: Runnable) -> Result<(), Runnable> {
+        self.lane.try_push_task(runnable)
+    }
+
+    /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
+    /// budget is used up. `drain` keeps the progress, so that the caller can go on after a panic.
+    // Rule N1.
+    #[inline]
+    pub(crate) fn drain_lanes(&self, drain: &mut Drain) {
+        self.drain_within(drain, self.lane_budget);
+    }
+
+    /// Runs the only entry of the lanes if it is a microtask, then what it queued. Returns `false`
+    /// if the lanes have another content, and then runs nothing.
+    // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
+    // calls, so that no call lies between the wake and the poll.
+    #[inline(always)]
+    pub(crate) fn drain_only_microtask(&self) -> bool {
+        let Some(microtask) = self.lane.pop_only_microtask() else {
+            return false;
+        };
+        self.run_microtask(microtask);
+        self.polled.set(NO_TASK);
+        if !self.lane.is_empty() {
+            self.drain_rest();
+        }
+        true
+    }
+
+    /// Continues a drain whose first entry, a microtask, has run.
+    #[inline(never)]
+    fn drain_rest(&self) {
+        let mut drain = Drain {
+            in_microtasks: true,
+        };
+        self.drain_within(&mut drain, self.lane_budget - 1);
+    }
+
+    /// Runs the entries of the lanes until both are empty or `budget` entries have run.
+    #[inline]
+    fn drain_within(&self, drain: &mut Drain, mut budget: u64) {
+        while budget > 0 {
+            if drain.in_microtasks {
+                budget = self.run_microtasks(budget);
+                if budget == 0 {
+                    break;
+                }
+                drain.in_microtasks = false;
+                // Ticks that the microtasks queued begin another round.
+                if !self.lane.has_ticks() {
+                    return;
+                }
+            }
+            budget = self.run_ticks(budget);
+            drain.in_microtasks = true;
+        }
+        if !self.lane.is_empty() {
+            self.budget_hits.set(self.budget_hits.get() + 1);
+        }
+    }
+
+    /// Runs ticks and returns the rest of the budget; zero only if it was used up.
+    #[inline(always)]
+    fn run_ticks(&self, mut budget: u64) -> u64 {
+        let before = budget;
+        while budget > 0 {
+            let Some(tick) = self.lane.pop_tick() else {
+                break;
+            };
+            tick.call();
+            budget -= 1;
+        }
+        // Most drains have no tick to run; they skip the call.
+        if budget != before {
+            self.lane.shrink_ticks();
+        }
+        budget
+    }
+
+    /// Runs microtasks and returns the rest of the budget; zero only if it was used up.
+    #[inline(always)]
+    fn run_microtasks(&self, mut budget: u64) -> u64 {
+        while let Some(microtask) = self.lane.pop_microtask() {
+            self.run_microtask(microtask);
+            budget -= 1;
+            if budget == 0 {
+                break;
+            }
+        }
+        self.polled.set(NO_TASK);
+        if budget > 0 {
+            self.lane.shrink();
+        }
+        budget
+    }
+
+    /// Takes the next microtask. The returned closure runs it.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn next_microtask(&self) -> Option<impl FnOnce()> {
+        let microtask = self.lane.pop_microtask()?;
+        Some(|| {
+            self.run_microtask(microtask);
+            self.polled.set(NO_TASK);
+        })
+    }
+
+    #[inline(always)]
+    fn run_microtask(&self, microtask: Microtask<Runnable>) {
+        match microtask {
+            Microtask::Task(runnable) => self.run_task(runnable),
+            Microtask::Call(call) => {
+                self.polled.set(NO_TASK);
+                call.call();
+            }
+        }
+    }
+
+    /// Polls a task, or drops it if it was aborted. The caller resets [`polled`](Self::polled),
+    /// once for a batch of tasks.
+    #[inline(always)]
+    fn run_task(&self, runnable: Runnable) {
+        let slot = runnable.slot();
+        self.polled.set(slot);
+        // Each poll has a budget of its own; a task that used its up waits for the poll phase.
+        budget::begin_poll();
+        let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
+        let _span = self.probe.poll(info);
+        // Checked after the observer ran, since the observer may abort the task.
+        if runnable.is_aborted() {
+            drop(runnable);
+        } else {
+            runnable.run();
+        }
+    }
+
+    /// Returns how often a drain has used up its budget.
+    pub(crate) fn budget_hits(&self) -> u64 {
+        self.budget_hits.get()
+    }
+}
+
+/// The tasks.
+impl Executor {
+    /// Returns the part of the loop that other threads reach.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Returns all tasks, oldest first.
+    pub(crate) fn list(&self) -> Vec<Info> {
+        self.tasks.list()
+    }
+
+    /// Returns all tasks with their wakers, oldest first.
+    pub(crate) fn states(&self) -> Vec<TaskState> {
+        self.tasks.states()
+    }
+
+    /// Calls `f` with each woken task, in the order of the lane. `f` runs no user code.
+    pub(crate) fn each_woken(&self, f: impl FnMut(&Runnable)) {
+        self.lane.each_task(f);
+    }
+
+    /// Removes a completed task from the registry.
+    #[inline]
+    pub(crate) fn forget(&self, slot: u32) {
+        self.tasks.remove(slot);
+    }
+
+    /// Returns the task that is being polled.
+    pub(crate) fn polled_task(&self) -> Option<Info> {
+        self.tasks.info(self.polled.get())
+    }
+
+    /// Returns the number of the task that is being polled.
+    pub(crate) fn polled_id(&self) -> Option<Id> {
+        self.tasks.id(self.polled.get())
+    }
+
+    /// Returns whether a task or the main future is being polled.
+    pub(crate) fn is_polling(&self) -> bool {
+        self.polled.get() != NO_TASK
+    }
+
+    /// Returns whether the main future is being polled.
+    pub(crate) fn polls_main_future(&self) -> bool {
+        self.polled.get() == MAIN_FUTURE
+    }
+
+    /// Returns whether the task in `slot` is being polled, here or further up the stack.
+    pub(crate) fn is_polled(&self, slot: u32) -> bool {
+        self.polled.get() == slot || self.spawners.borrow().contains(&slot)
+    }
+}
+
+/// The end of the loop.
+impl Executor {
+    /// Refuses new tasks from now on.
+    pub(crate) fn close(&self) {
+        self.is_closed.set(true);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.get()
+    }
+
+    /// Returns whether there are tasks that are not being polled. A task that is being polled
+    /// cannot be dropped.
+    pub(crate) fn has_idle_tasks(&self) -> bool {
+        self.tasks.any(|slot| !self.is_polled(slot))
+    }
+
+    /// Schedules every task that is not scheduled. It runs no user code.
+    pub(crate) fn wake_all(&self) {
+        self.tasks.wake_all();
+    }
+
+    /// Takes the woken tasks out of the lane, in order.
+    pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
+        self.lane.take_tasks()
+    }
+
+    /// Takes the ticks and closures out of the lanes.
+    pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
+        self.lane.take_calls()
+    }
+}

@@ -116,18 +116,19 @@
 // `tests/house/layers.rs` checks this.
 mod error;
 mod keeper;
+mod phase_order;
 mod raw;
 mod site;
-mod turn;
+mod task_info;
 
-mod sys;
-
-mod executor;
-pub mod pool;
 #[cfg(not(feature = "probe"))]
 mod probe;
 #[cfg(feature = "probe")]
 pub mod probe;
+mod sys;
+
+mod executor;
+pub mod pool;
 
 mod event_loop;
 

@@ -24,7 +24,7 @@ pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 use crate::event_loop::api::loop_handle::LoopHandle;
 
 pub use crate::event_loop::api::phase_call::PhaseCall;
-pub use crate::turn::Phase;
+pub use crate::phase_order::Phase;
 
 /// Calls `callback` once, in the next pass of a phase of the running loop; see
 /// [`LoopHandle::call_in`].

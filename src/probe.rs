@@ -24,8 +24,8 @@ pub(crate) use on::{Probe, Span};
 /// Uses each item of the two variants, `on.rs` and `off.rs`, so that a difference between their
 /// signatures does not compile.
 const _: () = {
-    use crate::executor::Info;
-    use crate::turn::Phase;
+    use crate::phase_order::Phase;
+    use crate::task_info::Info;
     fn _parity(probe: &Probe) {
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);

@@ -13,10 +13,10 @@ pub use self::join_set::JoinSet;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::phase_call::Immediate;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
-pub use crate::executor::registry::{Id, Info};
 pub use crate::executor::yield_now::{YieldNow, yield_now};
 pub use crate::phase::yield_now_immediate;
-use crate::turn::Phase;
+use crate::phase_order::Phase;
+pub use crate::task_info::{Id, Info};
 
 /// Spawns a task on the running loop.
 ///
@@ -91,7 +91,7 @@ pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
 /// `block_on`, and outside a loop.
 #[must_use]
 pub fn current() -> Option<Info> {
-    LoopHandle::try_current().and_then(|handle| handle.core().polled_task())
+    LoopHandle::try_current().and_then(|handle| handle.core().executor().polled_task())
 }
 
 /// Spawns a task with a name, which appears in reports and traces.
@@ -148,6 +148,9 @@ impl<'a> Builder<'a> {
         F::Output: 'static,
     {
         let name = self.name.map(Rc::from);
-        handle.core().spawn(future, Location::caller(), name)
+        handle
+            .core()
+            .executor()
+            .spawn(future, Location::caller(), name)
     }
 }

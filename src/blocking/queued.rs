@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::job::{Awaited, Cancelled, TakeBack};
 use super::submit;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::jobs::Purpose;
+use crate::event_loop::ledger::jobs::Purpose;
 use crate::executor::join::JoinError;
 use crate::pool::Class;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::remote::Remote;
-use crate::event_loop::phases::jobs::{JobKey, Purpose};
+use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::executor::message::Arrival;
 use crate::pool::{Class, Pool, Run};
 use crate::raw::unwind::quietly;

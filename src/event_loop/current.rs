@@ -57,7 +57,7 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 
 /// Makes `core` the current loop of the thread while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
-    current::enter(&CURRENT, core, tag(&core.shared), body)
+    current::enter(&CURRENT, core, tag(core.shared()), body)
 }
 
 /// Returns the address that identifies a loop on any thread.
@@ -92,7 +92,7 @@ impl task::Local for Local {
     fn schedule(runnable: Runnable) {
         let tag = tag(&runnable.local().shared);
         let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
-            Some(core) => core.lane.try_push_task(runnable),
+            Some(core) => core.executor.try_push_task(runnable),
             None => Err(runnable),
         });
         if let Err(runnable) = pushed {
@@ -128,7 +128,7 @@ impl task::Local for Local {
                 self.shared.with_registry(|tasks| tasks.remove(slot));
                 return;
             };
-            core.tasks.remove(slot);
+            core.executor.forget(slot);
             if core.panic_policy.program_has_exited() {
                 core.end_lanes();
             }
@@ -138,7 +138,7 @@ impl task::Local for Local {
     fn later(work: Box<dyn FnOnce()>) {
         let work = Call::new(work);
         with(|core| match core {
-            Some(core) => core.lane.push_call(work),
+            Some(core) => core.executor.push_microtask(work),
             // Dropping the closure here would run user code in the middle of the caller.
             None => std::mem::forget(work),
         });
@@ -153,7 +153,7 @@ fn schedule_rarely(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {
-            core.lane.push_task(runnable);
+            core.executor.push_task(runnable);
             Ok(())
         }
         None => shared.inbox.push(Message::Wake(runnable)),

@@ -1,33 +1,18 @@
 //! Runs callbacks and drains the lanes.
 //!
 //! Each callback of a phase runs through `dispatch` or one of its variants, which drain the lanes
-//! after it. Only the functions here take entries out of the lanes and poll tasks. Two callers
-//! order callback and drain themselves, by calling `drain`: contained panics (`uncaught.rs`), and
-//! the layer for Node, whose shared timer runs many user timers in one callback of the loop and
-//! drains between them.
+//! after it. The executor takes the entries out of the lanes and polls the tasks
+//! (`executor.rs`); only the functions here ask it to. Two callers order callback and drain
+//! themselves, by calling `drain`: contained panics (`uncaught.rs`), and the layer for Node, whose
+//! shared timer runs many user timers in one callback of the loop and drains between them.
 
 use std::task::Waker;
 
-use super::budget;
-use super::core::{Core, NO_TASK};
+use super::core::Core;
 use super::phases::queue::Entry;
-use crate::executor::lane::Microtask;
+use crate::executor::Drain;
 use crate::executor::shared::Runnable;
-use crate::turn::Phase;
-
-/// The progress of a drain. A drain begins with the ticks.
-#[derive(Default)]
-pub(super) struct Drain {
-    /// The ticks of this round are done: all microtasks run before the next tick.
-    in_microtasks: bool,
-}
-
-impl Drain {
-    /// Returns whether the last entry that was taken is a microtask.
-    pub(super) fn is_in_microtasks(&self) -> bool {
-        self.in_microtasks
-    }
-}
+use crate::phase_order::Phase;
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes.
@@ -71,7 +56,7 @@ impl Core {
     /// Polls a task that another thread woke, as a callback of a phase, then drains the lanes.
     pub(super) fn dispatch_woken(&self, phase: Phase, runnable: Runnable) {
         let _span = self.probe.callback(phase);
-        self.run_wake(|| self.lane.push_task(runnable));
+        self.run_wake(|| self.executor.push_task(runnable));
     }
 
     /// Runs a callback that only wakes a task, then drains the lanes.
@@ -81,24 +66,9 @@ impl Core {
             return self.dispatch_contained(wake);
         }
         wake();
-        self.drain_woken();
-    }
-
-    /// Drains after a wake. Usually one task is in the lanes; it is polled without the loops over
-    /// the lanes.
-    // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
-    // calls, so that no call lies between the wake and the poll.
-    #[inline(always)]
-    fn drain_woken(&self) {
-        match self.lane.pop_only_microtask() {
-            Some(microtask) => {
-                self.run_microtask(microtask);
-                self.polled.set(NO_TASK);
-                if !self.lane.is_empty() {
-                    self.drain_rest();
-                }
-            }
-            None => self.drain(),
+        // Usually one task is in the lanes; it is polled without the loops over the lanes.
+        if !self.executor.drain_only_microtask() {
+            self.drain();
         }
     }
 
@@ -114,7 +84,7 @@ impl Core {
     /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
     #[inline(always)]
     pub(super) fn run_lanes(&self) {
-        if !self.lane.is_empty() {
+        if !self.executor.are_lanes_empty() {
             self.run_filled_lanes();
         }
     }
@@ -135,14 +105,14 @@ impl Core {
         }
     }
 
-    /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
-    /// budget is used up.
+    /// Drains the lanes: all ticks, then all microtasks, until both are empty or the lane budget is
+    /// used up.
     ///
     /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
     // Rule N1.
     #[inline(always)]
-    pub(crate) fn drain(&self) {
-        if !self.lane.is_empty() {
+    pub(super) fn drain(&self) {
+        if !self.executor.are_lanes_empty() {
             self.drain_some();
         }
     }
@@ -153,103 +123,7 @@ impl Core {
         if self.panic_policy.is_contained() {
             self.drain_contained();
         } else {
-            self.drain_lanes(&mut Drain::default(), self.options.lane_budget);
-        }
-    }
-
-    /// Continues a drain whose first entry, a microtask, has run.
-    #[inline(never)]
-    fn drain_rest(&self) {
-        let mut drain = Drain {
-            in_microtasks: true,
-        };
-        self.drain_lanes(&mut drain, self.options.lane_budget - 1);
-    }
-
-    /// Runs the entries of the lanes until both are empty or `budget` entries have run.
-    #[inline]
-    pub(super) fn drain_lanes(&self, drain: &mut Drain, mut budget: u64) {
-        while budget > 0 {
-            if drain.in_microtasks {
-                budget = self.run_microtasks(budget);
-                if budget == 0 {
-                    break;
-                }
-                drain.in_microtasks = false;
-                // Ticks that the microtasks queued begin another round.
-                if !self.lane.has_ticks() {
-                    return;
-                }
-            }
-            budget = self.run_ticks(budget);
-            drain.in_microtasks = true;
-        }
-        if !self.lane.is_empty() {
-            self.budget_hits.set(self.budget_hits.get() + 1);
-        }
-    }
-
-    /// Runs ticks and returns the rest of the budget; zero only if it was used up.
-    #[inline(always)]
-    fn run_ticks(&self, mut budget: u64) -> u64 {
-        let before = budget;
-        while budget > 0 {
-            let Some(tick) = self.lane.pop_tick() else {
-                break;
-            };
-            tick.call();
-            budget -= 1;
-        }
-        // Most drains have no tick to run; they skip the call.
-        if budget != before {
-            self.lane.shrink_ticks();
-        }
-        budget
-    }
-
-    /// Runs microtasks and returns the rest of the budget; zero only if it was used up.
-    #[inline(always)]
-    fn run_microtasks(&self, mut budget: u64) -> u64 {
-        while let Some(microtask) = self.lane.pop_microtask() {
-            self.run_microtask(microtask);
-            budget -= 1;
-            if budget == 0 {
-                break;
-            }
-        }
-        self.polled.set(NO_TASK);
-        if budget > 0 {
-            self.lane.shrink();
-        }
-        budget
-    }
-
-    #[inline(always)]
-    pub(super) fn run_microtask(&self, microtask: Microtask<Runnable>) {
-        match microtask {
-            Microtask::Task(runnable) => self.run_task(runnable),
-            Microtask::Call(call) => {
-                self.polled.set(NO_TASK);
-                call.call();
-            }
-        }
-    }
-
-    /// Polls a task, or drops it if it was aborted. The caller resets [`polled`](Core::polled),
-    /// once for a batch of tasks.
-    #[inline(always)]
-    pub(super) fn run_task(&self, runnable: Runnable) {
-        let slot = runnable.slot();
-        self.polled.set(slot);
-        // Each poll has a budget of its own; a task that used its up waits for the poll phase.
-        budget::begin_poll();
-        let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
-        let _span = self.probe.poll(info);
-        // Checked after the observer ran, since the observer may abort the task.
-        if runnable.is_aborted() {
-            drop(runnable);
-        } else {
-            runnable.run();
+            self.executor.drain_lanes(&mut Drain::default());
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use super::api::loop_handle::LoopHandle;
-use super::core::Core;
 
 impl LoopHandle {
     /// Makes the loop usable in a child process after `fork` without `exec`, on Linux only. It is
@@ -36,22 +35,5 @@ impl LoopHandle {
     /// only be dropped.
     pub fn reinit_after_fork(&self) -> io::Result<()> {
         self.core().reinit_after_fork()
-    }
-}
-
-impl Core {
-    fn reinit_after_fork(&self) -> io::Result<()> {
-        if !self.poller.is_inherited() {
-            return Ok(());
-        }
-        self.poller.reinit()?;
-        self.asyncs.forget_sent();
-        self.lose_jobs();
-        let sources = self.sources.list();
-        let mut result = sources
-            .iter()
-            .try_for_each(|source| source.register_again(&self.poller));
-        result = result.and(self.register_polls_again());
-        result.and(self.reinit_after_io())
     }
 }

@@ -1,30 +1,191 @@
-//! What waits for the phases, one structure in each file, and the passes over them (`run_timers`,
-//! `run_closing`, `run_hooks`, `run_queue`). A structure returns one entry at a time and runs no
-//! user code; the pass hands the entry to `dispatch.rs`.
+//! What waits for the phases: queues, hooks, timers and closes, one structure in each file, and the
+//! passes over them (`run_timers`, `run_closing`, `run_hooks`, `run_queue`). A structure returns
+//! one entry at a time and runs no user code; the pass hands the entry to `dispatch.rs`.
+//!
+//! What waits for events of the kernel is in `io.rs`.
 
-pub(crate) mod after_io;
-pub(crate) mod asyncs;
 pub(crate) mod callback;
-#[cfg(all(unix, feature = "process"))]
-pub(crate) mod children;
-#[cfg(not(all(unix, feature = "process")))]
-#[path = "phases/no_children.rs"]
-mod children;
-pub(crate) mod closing;
+mod closing;
 pub(crate) mod hooks;
-pub(crate) mod jobs;
-pub(crate) mod polls;
 pub(crate) mod queue;
-#[cfg(all(unix, feature = "signal"))]
-pub(crate) mod signals;
-#[cfg(not(all(unix, feature = "signal")))]
-#[path = "phases/no_signals.rs"]
-mod signals;
-pub(crate) mod sources;
 pub(crate) mod timers;
-pub(crate) mod wait_list;
-#[cfg(feature = "fs")]
-pub(crate) mod watches;
-#[cfg(not(feature = "fs"))]
-#[path = "phases/no_watches.rs"]
-mod watches;
+
+use std::task::Waker;
+
+use self::closing::Closing;
+use self::hooks::Hooks;
+use self::queue::{Entry, PhaseQueue, QueueKey};
+use self::timers::{Payload, Timers};
+use super::core::Core;
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+
+pub(crate) struct Phases {
+    pending: PhaseQueue,
+    idle: HookedPhase,
+    prepare: HookedPhase,
+    /// Entries that run in the poll phase without an event of the kernel.
+    poll: PhaseQueue,
+    check: HookedPhase,
+    closing: Closing,
+    closing_queue: PhaseQueue,
+    timers: Timers,
+    timers_queue: PhaseQueue,
+}
+
+/// Idle, prepare or check: the hooks, which run in every turn, and the queue of entries that run
+/// once (for check, the immediates).
+struct HookedPhase {
+    hooks: Hooks,
+    queue: PhaseQueue,
+}
+
+impl HookedPhase {
+    fn new() -> Self {
+        Self {
+            hooks: Hooks::new(),
+            queue: PhaseQueue::new(),
+        }
+    }
+}
+
+impl Phases {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: PhaseQueue::new(),
+            idle: HookedPhase::new(),
+            prepare: HookedPhase::new(),
+            poll: PhaseQueue::new(),
+            check: HookedPhase::new(),
+            closing: Closing::default(),
+            closing_queue: PhaseQueue::new(),
+            timers: Timers::new(),
+            timers_queue: PhaseQueue::new(),
+        }
+    }
+
+    /// Returns the queue of a phase.
+    // Inlined, so that a constant phase costs nothing.
+    #[inline(always)]
+    pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
+        match phase {
+            Phase::Pending => &self.pending,
+            Phase::Idle => &self.idle.queue,
+            Phase::Prepare => &self.prepare.queue,
+            Phase::Poll => &self.poll,
+            Phase::Check => &self.check.queue,
+            Phase::Closing => &self.closing_queue,
+            Phase::Timers => &self.timers_queue,
+        }
+    }
+
+    /// Returns idle, prepare or check.
+    #[inline(always)]
+    fn hooked(&self, phase: Phase) -> &HookedPhase {
+        match phase {
+            Phase::Idle => &self.idle,
+            Phase::Prepare => &self.prepare,
+            _ => &self.check,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Returns whether idle has a hook or an entry.
+    #[inline(always)]
+    pub(super) fn has_idle(&self) -> bool {
+        self.has_idle_hooks() || !self.idle.queue.is_empty()
+    }
+
+    #[inline(always)]
+    pub(super) fn has_idle_hooks(&self) -> bool {
+        !self.idle.hooks.is_empty()
+    }
+
+    /// Returns whether a panic left closes that were not delivered.
+    pub(super) fn was_closing_interrupted(&self) -> bool {
+        self.closing.was_interrupted()
+    }
+
+    /// Stops all timers when the loop is dropped. The wakers of sleeps go to `waiting`.
+    pub(super) fn stop_timers(&self, waiting: &mut Vec<Waker>) {
+        for payload in self.timers.drain() {
+            match payload {
+                Payload::Timer(timer) => timer.armed.set(None),
+                Payload::Sleep { waker, .. } => waiting.push(waker),
+            }
+        }
+    }
+
+    /// Stops all hooks when the loop is dropped.
+    pub(super) fn stop_hooks(&self) {
+        for phase in [&self.idle, &self.prepare, &self.check] {
+            drop(phase.hooks.drain());
+        }
+    }
+
+    /// Empties the queues when the loop is dropped. The wakers in them go to `waiting`.
+    pub(super) fn clear_queues(&self, waiting: &mut Vec<Waker>) {
+        for queue in [
+            &self.pending,
+            &self.idle.queue,
+            &self.prepare.queue,
+            &self.check.queue,
+            &self.closing_queue,
+            &self.poll,
+            &self.timers_queue,
+        ] {
+            waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
+        }
+    }
+}
+
+/// Entries that wait for a phase.
+impl Core {
+    /// Returns the hooks of idle, prepare or check.
+    pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
+        &self.phases.hooked(phase).hooks
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry) -> QueueKey {
+        self.ledger.add(Keeper::Queued);
+        self.phases.queue(phase).push(entry)
+    }
+
+    pub(crate) fn dequeue(&self, phase: Phase, key: QueueKey) -> bool {
+        let entry = self.phases.queue(phase).remove(key);
+        if let Some(entry) = &entry {
+            self.uncount_entry(entry);
+        }
+        // Dropping a waker or a closure may run user code; nothing is borrowed here.
+        entry.is_some()
+    }
+
+    /// Updates liveness for an entry that has left its queue.
+    #[inline]
+    pub(super) fn uncount_entry(&self, entry: &Entry) {
+        if entry.is_referenced() {
+            self.ledger.remove(Keeper::Queued);
+        }
+    }
+
+    /// Returns whether an entry keeps the loop alive, or `None` if it has run.
+    pub(crate) fn is_entry_referenced(&self, phase: Phase, key: QueueKey) -> Option<bool> {
+        self.phases.queue(phase).is_referenced(key)
+    }
+
+    /// Sets whether an entry keeps the loop alive. It has no effect once the entry has run.
+    pub(crate) fn set_entry_referenced(&self, phase: Phase, key: QueueKey, referenced: bool) {
+        if self.phases.queue(phase).set_referenced(key, referenced) {
+            self.ledger.change(Keeper::Queued, referenced);
+        }
+    }
+
+    pub(crate) fn set_entry_waker(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
+        self.phases.queue(phase).set_waker(key, waker)
+    }
+}

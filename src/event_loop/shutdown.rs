@@ -5,11 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use super::EventLoop;
-use super::api::handle::OnClose;
 use super::core::Core;
 use super::current;
-use super::phases::queue::Entry;
-use super::phases::timers::Payload;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::raw::unwind::quietly;
@@ -23,7 +20,7 @@ impl Core {
     #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
-            self.shared.inbox.resume();
+            self.shared().inbox.resume();
             let _running = Running { core: self };
             body()
         })
@@ -32,16 +29,16 @@ impl Core {
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
     /// it.
     pub(super) fn end_run(&self) {
-        if let Some(payload) = self.shared.take_unhandled() {
+        if let Some(payload) = self.shared().take_unhandled() {
             std::panic::resume_unwind(payload);
         }
     }
 
     /// Drops everything that is left on the loop, on its owner thread.
     fn shut_down(&self) {
-        self.closed.set(true);
+        self.executor.close();
         let messages = self.drop_tasks();
-        for message in messages.into_iter().chain(self.shared.inbox.close()) {
+        for message in messages.into_iter().chain(self.shared().inbox.close()) {
             // The job may be awaited on another loop.
             if let Message::Arrival(arrival) = message {
                 quietly(|| arrival.abandon());
@@ -53,48 +50,18 @@ impl Core {
         }
         // Waiters may be tasks of other loops of this thread. They are woken at the end, to find
         // this loop dropped.
-        let mut waiting = self.handles.take_wakers();
-        for payload in self.timers.drain() {
-            match payload {
-                Payload::Timer(timer) => timer.armed.set(None),
-                Payload::Sleep { waker, .. } => waiting.push(waker),
-            }
-        }
-        for phase in [&self.idle, &self.prepare, &self.check] {
-            drop(phase.hooks.drain());
-        }
-        drop(self.asyncs.drain());
-        self.after_io.shut_down();
-        self.handles.shut_down();
-        self.polls.drain();
-        for source in self.sources.drain() {
-            source.end_waits(self);
-        }
-        let _ = self.closing.begin_pass();
-        while let Some(header) = self.closing.next() {
-            self.handles.remove(&header);
-            while let Some(unheard) = header.next_to_tell() {
-                if let OnClose::Wake(waker) = unheard {
-                    waiting.push(waker);
-                }
-            }
-        }
-        for queue in [
-            &self.pending,
-            &self.idle.queue,
-            &self.prepare.queue,
-            &self.check.queue,
-            &self.closing_queue,
-            &self.poll_queue,
-            &self.timers_queue,
-        ] {
-            waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
-        }
-        self.deferred.clear();
-        drop(self.lane.take_calls());
+        let mut waiting = self.ledger.take_wakers();
+        self.phases.stop_timers(&mut waiting);
+        self.phases.stop_hooks();
+        self.io.stop_subscribers();
+        self.ledger.shut_down_handles();
+        self.io.stop_sources(self);
+        self.end_closes(&mut waiting);
+        self.phases.clear_queues(&mut waiting);
+        self.io.forget_deferred();
+        drop(self.executor.take_calls());
         // The drops above may have counted something again; a dropped loop has nothing alive.
-        self.liveness.clear();
-        self.jobs.clear();
+        self.ledger.clear();
         for waker in waiting {
             quietly(|| waker.wake());
         }
@@ -111,14 +78,12 @@ impl Core {
     /// that thread.
     fn drop_tasks(&self) -> Vec<Message> {
         let mut others = Vec::new();
-        while self.has_idle_tasks() {
-            self.tasks.wake_all();
-            let mut messages = self.messages.take();
-            messages.reverse();
+        while self.executor.has_idle_tasks() {
+            self.executor.wake_all();
             let mut sent = Vec::new();
-            self.shared.inbox.take(&mut sent);
-            let mut woken = self.lane.take_tasks();
-            for message in messages.into_iter().chain(sent) {
+            self.shared().inbox.take(&mut sent);
+            let mut woken = self.executor.take_tasks();
+            for message in self.io.take_messages().into_iter().chain(sent) {
                 match message {
                     Message::Wake(runnable) => woken.push(runnable),
                     other => others.push(other),
@@ -132,22 +97,16 @@ impl Core {
                 drop(runnable);
             }
         }
-        self.shared.forget_registry();
-        others.extend(self.messages.take());
+        self.shared().forget_registry();
+        others.extend(self.io.take_messages());
         others
-    }
-
-    /// Returns whether there are tasks that are not being polled. A task that is being polled
-    /// cannot be dropped.
-    fn has_idle_tasks(&self) -> bool {
-        self.tasks.any(|slot| !self.is_polled(slot))
     }
 
     /// Drops the contents of the lanes, because the program has exited.
     pub(super) fn end_lanes(&self) {
         // This is called at the end of a task, which must not unwind.
-        let tasks = self.lane.take_tasks();
-        let calls = self.lane.take_calls();
+        let tasks = self.executor.take_tasks();
+        let calls = self.executor.take_calls();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
         std::mem::forget(dropped);
     }
@@ -165,20 +124,14 @@ impl Drop for Running<'_> {
             core.panic_policy.resume();
             // The rest of an interrupted phase runs with the next run. The queues keep their own
             // rest.
-            core.timers
-                .put_back_ready(|payload, referenced| core.count_timer(payload, referenced, true));
-            let was_interrupted = !core.events.borrow().is_empty()
-                || !core.messages.borrow().is_empty()
-                || core.asyncs.any_sent()
-                || core.after_io.was_interrupted()
-                || core.closing.was_interrupted();
-            if was_interrupted {
+            core.put_back_timers();
+            if core.io.was_interrupted() || core.phases.was_closing_interrupted() {
                 core.was_interrupted.set(true);
-                core.shared.inbox.signal();
+                core.shared().inbox.signal();
             }
         }
         core.was_stopped.set(core.stop.replace(false));
-        core.shared.inbox.leave_parked();
+        core.shared().inbox.leave_parked();
     }
 }
 
@@ -209,7 +162,8 @@ impl EventLoop {
     /// ```
     pub fn close(self) -> Result<(), Busy> {
         let core = &self.core;
-        let is_free = core.handles.len() == 0 && core.tasks.len() == 0 && !core.is_alive();
+        let is_free =
+            core.ledger.handle_count() == 0 && core.executor.task_count() == 0 && !core.is_alive();
         if is_free {
             Ok(())
         } else {

@@ -21,11 +21,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use super::core::Core;
-use super::dispatch::Drain;
 use super::extension;
 use super::phases::queue::PhaseQueue;
+use crate::executor::Drain;
+use crate::phase_order::Phase;
 use crate::raw::task::Payload;
-use crate::turn::Phase;
 
 /// Receives an uncaught panic. It may resume unwinding.
 pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
@@ -108,7 +108,7 @@ impl Core {
         let mut drain = Drain::default();
         loop {
             let drained = catch_unwind(AssertUnwindSafe(|| {
-                self.drain_lanes(&mut drain, self.options.lane_budget)
+                self.executor.drain_lanes(&mut drain);
             }));
             match drained {
                 Ok(()) => return,
@@ -141,7 +141,7 @@ impl Core {
                     let _span = self.probe.callback(phase);
                     panic_goes_on.set(true);
                     entry.run();
-                    if !self.lane.is_empty() {
+                    if !self.executor.are_lanes_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic
                         // causes no other pass.
                         panic_goes_on.set(!queue.is_pass_over());

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use super::registry::Id;
 use super::shared::{Output, Shared};
 use crate::raw::task::Payload;
+use crate::task_info::Id;
 
 /// A future of the output of a spawned task.
 ///

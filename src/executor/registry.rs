@@ -2,76 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::fmt;
-use std::panic::Location;
 use std::rc::Rc;
 
 use slab::Slab;
 
 use super::shared::Entry;
-
-/// The number of a task, unique among all tasks of its loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(u64);
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// The number and the name of a task, and the line that spawned it.
-///
-/// Prints as `task 3 "reader" (src/main.rs:12:5)`.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::{LoopHandle, task};
-///
-/// phaseloop::block_on(async {
-///     task::Builder::new().name("reader").spawn(async {}).detach();
-///     let tasks = LoopHandle::current().tasks();
-///     assert_eq!(tasks[0].name(), Some("reader"));
-///     assert!(tasks[0].to_string().starts_with("task 1 \"reader\" ("));
-/// });
-/// ```
-#[derive(Clone, Debug)]
-pub struct Info {
-    id: Id,
-    site: &'static Location<'static>,
-    name: Option<Rc<str>>,
-}
-
-impl Info {
-    /// Returns the task's number.
-    #[must_use]
-    pub fn id(&self) -> Id {
-        self.id
-    }
-
-    /// Returns the name given by [`Builder::name`](crate::task::Builder::name), if any.
-    #[must_use]
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// Returns the line that spawned the task.
-    #[must_use]
-    pub fn spawned_at(&self) -> &'static Location<'static> {
-        self.site
-    }
-}
-
-impl fmt::Display for Info {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task {}", self.id)?;
-        if let Some(name) = &self.name {
-            write!(f, " {name:?}")?;
-        }
-        write!(f, " ({})", self.site)
-    }
-}
+use crate::task_info::{Id, Info};
 
 /// The live tasks. Names are stored here, since few tasks have one; the rest of [`Info`] is stored
 /// in the task itself.

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::inbox::{Inbox, Notify};
 use super::join::panic_message;
 use super::message::Message;
-use super::registry::{Id, Registry};
+use super::registry::Registry;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
 use crate::sys::poller::Notifier;
+use crate::task_info::Id;
 
 /// A woken task; see [`crate::raw::task`].
 pub(crate) type Runnable = task::Runnable<Local>;

@@ -9,7 +9,7 @@ use crate::blocking::step_job::{self, Steps};
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::jobs::Purpose;
+use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
 
 /// Hands an operation to the pool.

@@ -20,7 +20,7 @@ use futures::Stream;
 use crate::error::{Error as Refusal, OsError};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::watches::Watch;
+use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
 use crate::sys::watch::Notice;
 pub use crate::sys::watch::WatchKind;

@@ -25,7 +25,7 @@ use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
-use crate::event_loop::phases::jobs::Purpose;
+use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;
 use crate::pool::Class;
 use crate::site::Site;

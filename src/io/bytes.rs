@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use super::source::Source;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::sources::Direction;
+use crate::event_loop::io::sources::Direction;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Ready};
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::phases::polls::PollState;
+use crate::event_loop::io::poll_handles::PollState;
 use crate::keeper::Keeper;
 use crate::sys::poller::{AsSource, PollEvents};
 

@@ -9,7 +9,7 @@ use super::idna;
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::jobs::Purpose;
+use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
 use crate::site::Site;
 use crate::sys;

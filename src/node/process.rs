@@ -31,9 +31,9 @@ use super::reason::Reason;
 use super::report;
 use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Entry;
+use crate::phase_order::Phase;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
-use crate::turn::Phase;
 
 /// The listeners of the program, and the state of its exit.
 #[derive(Default)]

@@ -156,7 +156,7 @@ fn live(core: &Rc<Core>, node: &Node) {
     core.running(|| {
         core.contain(|| core.poll_main_future());
         // The drain also runs if the main program has panicked (N77).
-        core.contain(|| core.drain());
+        core.contain(|| core.drain_nested());
     });
     while !core.program_has_exited() {
         if let Err(error) = core.run(RunMode::Default) {
@@ -167,7 +167,7 @@ fn live(core: &Rc<Core>, node: &Node) {
         }
         core.running(|| {
             if core.contain(|| node.emit_before_exit()).is_some() {
-                core.contain(|| core.drain());
+                core.contain(|| core.drain_nested());
             }
         });
         if !core.is_alive() {

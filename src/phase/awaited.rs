@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::phase_order::Phase;
 use crate::site::Site;
-use crate::turn::Phase;
 
 /// Waits for the next check phase. A turn of the loop passes meanwhile, so that timers and I/O can
 /// run.

@@ -16,7 +16,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::hooks::{HookState, Hooks};
 use crate::keeper::Keeper;
-use crate::turn::Phase;
+use crate::phase_order::Phase;
 
 /// Runs once a turn before the prepare hooks. The loop does not wait in the poll phase while an
 /// idle hook is started.
@@ -35,7 +35,7 @@ pub trait HookPhase: private::Marker {}
 
 mod private {
     use crate::keeper::Keeper;
-    use crate::turn::Phase;
+    use crate::phase_order::Phase;
 
     #[expect(
         unnameable_types,

@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use crate::executor::Info;
-use crate::turn::Phase;
+use crate::phase_order::Phase;
+use crate::task_info::Info;
 
 /// A probe that does nothing.
+#[derive(Clone)]
 pub(crate) struct Probe;
 
 /// The span between a start and its end; here it is empty.

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::executor::Info;
-use crate::turn::Phase;
+use crate::phase_order::Phase;
+use crate::task_info::Info;
 
 /// An event in the life of a loop.
 ///
@@ -64,6 +64,7 @@ impl<F: Fn(&Fact)> Observer for F {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Probe {
     observer: Option<Rc<dyn Observer>>,
 }

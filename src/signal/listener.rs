@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::SignalKind;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::phases::signals::Listener;
+use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
 
 /// Runs a callback for each caught signal; [the module](super) describes the order.

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::event_loop::api::handle::{Handle, HandleCore, Owner, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::phases::signals::Listener;
+use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
 use crate::site::Site;
 

@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "keeper", "raw", "site", "turn"],
-    &["sys"],
+    &["error", "keeper", "phase_order", "raw", "site", "task_info"],
+    &["probe", "sys"],
     &["executor", "pool"],
-    &["probe"],
     &["event_loop"],
     &["async_handle", "blocking", "phase", "stream", "time"],
     &["io"],
@@ -64,22 +63,46 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "pop_tick(",
-        &["event_loop/dispatch.rs", "executor/lane.rs"],
-        "only `dispatch` drains the lanes",
+        &["executor.rs", "executor/lane.rs"],
+        "only the executor takes entries out of the lanes",
     ),
     (
         "pop_microtask(",
+        &["executor.rs", "executor/lane.rs"],
+        "only the executor takes entries out of the lanes",
+    ),
+    (
+        "next_microtask(",
+        &["executor.rs", "event_loop/extension/"],
+        "only the extension runs microtasks alone, at the end of its program",
+    ),
+    (
+        "drain_lanes(",
         &[
+            "executor.rs",
             "event_loop/dispatch.rs",
-            "event_loop/extension/",
-            "executor/lane.rs",
+            "event_loop/uncaught.rs",
         ],
-        "only `dispatch` drains the lanes, and the extension at the end of its program",
+        "only `dispatch` asks the executor to drain the lanes",
+    ),
+    (
+        "drain_only_microtask(",
+        &["executor.rs", "event_loop/dispatch.rs"],
+        "only `dispatch` asks the executor to drain the lanes",
+    ),
+    (
+        "drain_nested(",
+        &[
+            "event_loop/extension/",
+            "node/run.rs",
+            "node/timers/pass.rs",
+        ],
+        "only the engine drains; Node's timers do so through the seam",
     ),
     (
         "thread_local!",
         &[
-            "event_loop/budget.rs",
+            "executor/budget.rs",
             "event_loop/current.rs",
             "node/report.rs",
             "raw/",
@@ -198,15 +221,38 @@ fn gates_of_node(text: &str) -> Vec<usize> {
 /// With fields that no other module sees, the compiler keeps the rest of the crate to the methods.
 #[test]
 fn the_fields_of_the_core_are_private_to_the_loop() {
-    let sources = sources();
-    let text = &sources["event_loop/core.rs"];
-    let (_, rest) = text
-        .split_once("pub(crate) struct Core {")
-        .expect("named so");
-    let (fields, _) = rest.split_once("\n}").expect("it ends");
-    assert!(fields.contains("pub(super) lane:"), "{fields}");
+    let fields = fields_of("event_loop/core.rs", "Core");
+    assert!(fields.contains("pub(super) executor:"), "{fields}");
     let open = fields.lines().find(|line| line.contains("pub(crate)"));
     assert_eq!(open, None, "give `Core` a method instead");
+}
+
+/// The parts of `Core`: the file and the name of each.
+const PARTS: &[(&str, &str)] = &[
+    ("executor.rs", "Executor"),
+    ("event_loop/phases.rs", "Phases"),
+    ("event_loop/io.rs", "Io"),
+    ("event_loop/ledger.rs", "Ledger"),
+];
+
+#[test]
+fn the_fields_of_the_parts_of_the_core_are_private_to_their_files() {
+    for (path, name) in PARTS {
+        let fields = fields_of(path, name);
+        let open = fields.lines().find(|line| line.contains("pub"));
+        assert_eq!(open, None, "{path}: give `{name}` a method instead");
+    }
+}
+
+/// The text of a struct's fields, without comments.
+fn fields_of(path: &str, name: &str) -> String {
+    let sources = sources();
+    let start = format!("struct {name} {{\n");
+    let (_, rest) = sources[path].split_once(&start).expect("named so");
+    let (fields, _) = rest.split_once("\n}").expect("it ends");
+    code_lines(fields)
+        .map(|(_, line)| format!("{line}\n"))
+        .collect()
 }
 
 #[test]

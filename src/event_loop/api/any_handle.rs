@@ -117,7 +117,7 @@ impl LoopHandle {
     /// # }
     /// ```
     pub fn walk(&self, mut visit: impl FnMut(&AnyHandle)) {
-        for header in self.core().handles.headers() {
+        for header in self.core().ledger.headers() {
             if header.stage.get() != Stage::Closed {
                 visit(&AnyHandle::new(self.clone(), header));
             }

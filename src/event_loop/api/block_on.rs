@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::error::Error;
-use crate::event_loop::core::{Core, MAIN_FUTURE};
-use crate::event_loop::{EventLoop, RunMode, budget, current};
-use crate::executor::registry::Info;
+use crate::event_loop::core::Core;
+use crate::event_loop::{EventLoop, RunMode, current};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::call::Call;
 use crate::site::Site;
+use crate::task_info::Info;
 
 /// Wakes the main future.
 struct MainWaker {
@@ -93,7 +93,7 @@ impl EventLoop {
             }
         });
         output.ok_or_else(|| {
-            let pending = describe_pending(site, &core.tasks.list());
+            let pending = describe_pending(site, &core.executor.list());
             if core.was_stopped.get() {
                 Error::stopped(pending)
             } else {
@@ -112,7 +112,7 @@ pub(crate) fn with_main_future<F: Future, R>(
 ) -> (Option<F::Output>, R) {
     let mut future = pin!(future);
     let main = Arc::new(MainWaker {
-        shared: core.shared.clone(),
+        shared: core.shared().clone(),
         queued: AtomicBool::new(true),
     });
     let waker = Waker::from(main.clone());
@@ -125,74 +125,24 @@ pub(crate) fn with_main_future<F: Future, R>(
         }
         // Set before the poll: a future that panicked must not be polled again.
         is_done.set(true);
-        let polled = Polled::new(core);
-        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
-        drop(polled);
-        match poll {
+        let executor = &core.executor;
+        let polled =
+            executor.polling_main_future(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
+        match polled {
             Poll::Pending => is_done.set(false),
             Poll::Ready(value) => {
                 output = Some(value);
-                if core.liveness.count(Keeper::MainFuture) > 0 {
+                if core.ledger.count(Keeper::MainFuture) > 0 {
                     core.stop.set(true);
                 }
             }
         }
     };
-    let known = Known::new(core, site, &waker);
+    let run = || run(&|| is_done.get());
     let result = core
-        .main_future
-        .with(&mut poll_main, || run(&|| is_done.get()));
-    drop(known);
+        .executor
+        .with_main_future(site, &waker, &mut poll_main, run);
     (output, result)
-}
-
-/// The site and the waker of the main future.
-#[derive(Clone, Copy)]
-pub(crate) struct MainInfo {
-    /// The line that called `block_on` or `run`.
-    pub(crate) site: Site,
-    /// The data pointer of its wakers.
-    pub(crate) waker: *const (),
-}
-
-/// Marks a future as the main future; the drop restores the previous one.
-struct Known<'a> {
-    core: &'a Core,
-    before: Option<MainInfo>,
-}
-
-impl<'a> Known<'a> {
-    fn new(core: &'a Core, site: Site, waker: &Waker) -> Self {
-        let waker = waker.data();
-        let before = core.main_info.replace(Some(MainInfo { site, waker }));
-        Self { core, before }
-    }
-}
-
-impl Drop for Known<'_> {
-    fn drop(&mut self) {
-        self.core.main_info.set(self.before);
-    }
-}
-
-/// Marks the main future as being polled; the drop restores the previous mark.
-struct Polled<'a> {
-    core: &'a Core,
-    before: u32,
-}
-
-impl<'a> Polled<'a> {
-    fn new(core: &'a Core) -> Self {
-        let before = core.polled.replace(MAIN_FUTURE);
-        budget::begin_poll();
-        Self { core, before }
-    }
-}
-
-impl Drop for Polled<'_> {
-    fn drop(&mut self) {
-        self.core.polled.set(self.before);
-    }
 }
 
 /// Describes what was pending when a run ended: the main future with its line, and the oldest
@@ -215,11 +165,11 @@ impl Core {
         fn poll_main() {
             current::with(|core| {
                 if let Some(core) = core {
-                    core.main_future.call();
+                    core.executor.poll_main_future();
                 }
             });
         }
-        self.lane.push_call(Call::new(poll_main));
+        self.executor.push_microtask(Call::new(poll_main));
     }
 }
 
@@ -228,14 +178,14 @@ struct MainCounted<'a>(&'a Core);
 
 impl<'a> MainCounted<'a> {
     fn new(core: &'a Core) -> Self {
-        core.liveness.add(Keeper::MainFuture);
+        core.ledger.add(Keeper::MainFuture);
         Self(core)
     }
 }
 
 impl Drop for MainCounted<'_> {
     fn drop(&mut self) {
-        self.0.liveness.remove(Keeper::MainFuture);
+        self.0.ledger.remove(Keeper::MainFuture);
     }
 }
 

@@ -9,11 +9,11 @@ use super::handle::{HandleCore, HandleInfo};
 use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::executor::Info;
 use crate::executor::join::JoinHandle;
 use crate::keeper::Keeper;
 use crate::raw::call::Call;
 use crate::site::Site;
+use crate::task_info::Info;
 
 /// A handle to a loop for its owner thread; cheap to clone.
 ///
@@ -98,7 +98,7 @@ impl LoopHandle {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.core.spawn(future, Location::caller(), None)
+        self.core.executor.spawn(future, Location::caller(), None)
     }
 
     /// Spawns a task on the current loop. It borrows the loop, which saves a clone of its `Rc`.
@@ -115,7 +115,7 @@ impl LoopHandle {
         let mut future = Some(future);
         let task = current::with(|core| {
             let core = core?;
-            Some(core.spawn(future.take()?, site, None))
+            Some(core.executor.spawn(future.take()?, site, None))
         });
         match task {
             Some(task) => task,
@@ -126,7 +126,7 @@ impl LoopHandle {
     /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
     pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
         if !self.core.is_closed() {
-            self.core.lane.push_tick(Call::new(tick));
+            self.core.executor.push_tick(Call::new(tick));
         }
     }
 
@@ -140,7 +140,7 @@ impl LoopHandle {
     #[track_caller]
     pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
         let tick = Call::new(tick);
-        let is_queued = current::with(|core| core.map(|core| core.lane.push_tick(tick)));
+        let is_queued = current::with(|core| core.map(|core| core.executor.push_tick(tick)));
         if is_queued.is_none() {
             no_loop();
         }
@@ -149,7 +149,7 @@ impl LoopHandle {
     /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         if !self.core.is_closed() {
-            self.core.lane.push_call(Call::new(microtask));
+            self.core.executor.push_microtask(Call::new(microtask));
         }
     }
 
@@ -163,7 +163,7 @@ impl LoopHandle {
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
         let call = Call::new(microtask);
-        let is_queued = current::with(|core| core.map(|core| core.lane.push_call(call)));
+        let is_queued = current::with(|core| core.map(|core| core.executor.push_microtask(call)));
         if is_queued.is_none() {
             no_loop();
         }
@@ -221,13 +221,13 @@ impl LoopHandle {
     /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
     #[must_use]
     pub fn budget_hits(&self) -> u64 {
-        self.core.budget_hits.get()
+        self.core.executor.budget_hits()
     }
 
     /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote::new(self.core.shared.clone())
+        Remote::new(self.core.shared().clone())
     }
 
     // Why is it alive?
@@ -238,7 +238,7 @@ impl LoopHandle {
     pub fn keepers(&self) -> Vec<(Keeper, usize)> {
         Keeper::ALL
             .into_iter()
-            .map(|kind| (kind, self.core.liveness.count(kind)))
+            .map(|kind| (kind, self.core.ledger.count(kind)))
             .filter(|&(_, count)| count > 0)
             .collect()
     }
@@ -246,17 +246,17 @@ impl LoopHandle {
     /// Returns the loop's open handles, started or not, in the order of their creation.
     #[must_use]
     pub fn handles(&self) -> Vec<HandleInfo> {
-        self.core.handles.list()
+        self.core.ledger.handles()
     }
 
     /// Returns the tasks that have not ended, oldest first.
     #[must_use]
     pub fn tasks(&self) -> Vec<Info> {
-        self.core.tasks.list()
+        self.core.executor.list()
     }
 
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> HandleCore {
-        HandleCore::owner(self.clone(), self.core.handles.open(kind, site))
+        HandleCore::owner(self.clone(), self.core.ledger.open(kind, site))
     }
 }
 

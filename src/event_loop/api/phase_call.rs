@@ -2,8 +2,8 @@
 
 use super::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::phase_order::Phase;
 use crate::raw::call::Call;
-use crate::turn::Phase;
 
 /// A closure queued for a phase, by [`LoopHandle::call_in`] or
 /// [`set_immediate`](crate::set_immediate). Dropping this value does not remove the closure.

@@ -69,9 +69,9 @@ impl Remote {
         };
         self.call(move || {
             let core = LoopHandle::current().core().clone();
-            let task = core.spawn(async move { make().await }, site, None);
+            let task = core.executor.spawn(async move { make().await }, site, None);
             let forward = Forward { task, sender };
-            drop(core.spawn(forward, site, None));
+            drop(core.executor.spawn(forward, site, None));
         })?;
         Ok(RemoteJoinHandle { state })
     }

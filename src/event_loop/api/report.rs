@@ -8,15 +8,16 @@ use std::time::Duration;
 use super::handle::{Header, Stage};
 use super::loop_handle::LoopHandle;
 use crate::event_loop::clock::NEVER;
-use crate::event_loop::core::{Core, MAIN_FUTURE};
-use crate::event_loop::phases::jobs::Asker;
-use crate::event_loop::phases::sources::Direction;
+use crate::event_loop::core::Core;
+use crate::event_loop::io::sources::Direction;
+use crate::event_loop::ledger::jobs::Asker;
 use crate::event_loop::phases::timers::Payload;
-use crate::executor::message::Message;
-use crate::executor::registry::{Info, TaskState};
+use crate::executor::registry::TaskState;
+use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::site::Site;
-use crate::turn::Phase;
+use crate::task_info::Info;
 
 /// The phases whose queues a report lists.
 const PHASES: [Phase; 6] = [
@@ -112,12 +113,15 @@ impl LoopHandle {
 
 impl Core {
     fn report(&self) -> Report {
-        let tasks = self.tasks.states();
+        let tasks = self.executor.states();
         let found = self.all_that_waits(&tasks);
         let who = self.names(&tasks);
         let mut waits = Waits::new(&found, &tasks);
         for phase in PHASES {
-            waits.add(&self.queue(phase).wakers(), &format!("the {phase} phase"));
+            waits.add(
+                &self.phases.queue(phase).wakers(),
+                &format!("the {phase} phase"),
+            );
         }
         let mut lines = Lines::default();
 
@@ -133,15 +137,15 @@ impl Core {
         }
         let others = lines.take();
 
-        if let Some(main) = self.main_info.get() {
-            let is_polled = self.polled.get() == MAIN_FUTURE;
+        if let Some(main) = self.executor.main_info() {
+            let is_polled = self.executor.polls_main_future();
             let state = waits.of(main.waker, is_polled, false);
             lines.add(format!("the main future ({}): {state}", main.site));
         }
         let scheduled = self.scheduled_tasks();
         for task in &tasks {
             let is_scheduled = scheduled.contains(&task.slot);
-            let state = waits.of(task.waker, self.is_polled(task.slot), is_scheduled);
+            let state = waits.of(task.waker, self.executor.is_polled(task.slot), is_scheduled);
             lines.add_task(&task.info, state);
         }
         Report {
@@ -158,7 +162,7 @@ impl Core {
         let now = self.clock.read();
         let mut due_timers = HashMap::new();
         let mut sleeps = Vec::new();
-        self.timers.each(|deadline, payload, referenced| {
+        self.each_timer(|deadline, payload, referenced| {
             let due = Due::from(deadline, now);
             match payload {
                 Payload::Timer(timer) => {
@@ -174,11 +178,11 @@ impl Core {
         });
         sleeps.sort_by_key(|sleep| sleep.due);
         let mut waits: HashMap<*const Header, _> = HashMap::new();
-        for source in self.sources.list() {
+        for source in self.io.sources() {
             let header = Rc::as_ptr(&source.header);
             waits.insert(header, (source.waits(), source.has_request()));
         }
-        for header in self.handles.headers() {
+        for header in self.ledger.headers() {
             let waits = waits.remove(&Rc::as_ptr(&header));
             let (directions, has_request) = waits.unwrap_or_default();
             found.push(Waiting::of_handle(
@@ -193,12 +197,12 @@ impl Core {
             .iter()
             .map(|task| (task.info.id(), task.waker))
             .collect();
-        found.extend(self.jobs.list().iter().map(|job| Waiting {
+        found.extend(self.ledger.jobs().iter().map(|job| Waiting {
             state: format!("{} (class {:?})", job.purpose.operation, job.purpose.class),
             keeps_alive: true,
             wakers: Vec::from_iter(match job.asked_by {
                 Asker::Task(id) => wakers.get(&id).copied(),
-                Asker::MainFuture => self.main_info.get().map(|main| main.waker),
+                Asker::MainFuture => self.executor.main_info().map(|main| main.waker),
                 Asker::Callback => None,
             }),
             ..Waiting::new(Keeper::Work, job.purpose.site)
@@ -212,8 +216,8 @@ impl Core {
     /// Adds the main future of `block_on`, which keeps the loop alive.
     fn add_main_future(&self, lines: &mut Lines) {
         if let (1.., Some(main)) = (
-            self.liveness.count(Keeper::MainFuture),
-            self.main_info.get(),
+            self.ledger.count(Keeper::MainFuture),
+            self.executor.main_info(),
         ) {
             lines.add(format!("{} ({})", Keeper::MainFuture, main.site));
         }
@@ -222,7 +226,7 @@ impl Core {
     /// Adds the keepers that are counted and not listed.
     fn add_counted(&self, lines: &mut Lines) {
         for phase in PHASES {
-            for _ in 0..self.queue(phase).referenced() {
+            for _ in 0..self.phases.queue(phase).referenced() {
                 lines.add(format!("queued for the {phase} phase"));
             }
         }
@@ -234,17 +238,9 @@ impl Core {
     /// Returns the slots of the tasks that were woken and are not polled yet.
     fn scheduled_tasks(&self) -> HashSet<u32> {
         let mut slots = HashSet::new();
-        let mut add = |messages: &[Message]| {
-            slots.extend(messages.iter().filter_map(|message| match message {
-                Message::Wake(runnable) => Some(runnable.slot()),
-                _ => None,
-            }));
-        };
-        add(&self.messages.borrow());
-        self.shared.inbox.look(add);
-        self.lane.each_task(|runnable| {
-            slots.insert(runnable.slot());
-        });
+        let mut add = |runnable: &Runnable| _ = slots.insert(runnable.slot());
+        self.io.each_woken(&mut add);
+        self.executor.each_woken(add);
         slots
     }
 
@@ -254,7 +250,7 @@ impl Core {
             .iter()
             .map(|task| (task.waker, short_name(&task.info)))
             .collect();
-        if let Some(main) = self.main_info.get() {
+        if let Some(main) = self.executor.main_info() {
             names.insert(main.waker, "the main future".to_owned());
         }
         names

@@ -1,18 +1,13 @@
 //! What the extension reaches of a loop, beyond the public API.
 
-use std::panic::Location;
 use std::rc::Rc;
 
 use super::{Extension, ExtensionSlot, Kept};
-use crate::event_loop::budget::LEFT;
-use crate::event_loop::core::{MAIN_FUTURE, NO_TASK};
-use crate::executor::join::JoinHandle;
-use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::probe::Span;
 use crate::raw::call::Call;
 use crate::site::Site;
-use crate::turn::Phase;
 
 pub(crate) use crate::event_loop::api::block_on::with_main_future;
 pub(crate) use crate::event_loop::api::handle::Header;
@@ -90,7 +85,7 @@ impl Core {
 
     /// Polls the main future.
     pub(crate) fn poll_main_future(&self) {
-        self.main_future.call();
+        self.executor.poll_main_future();
     }
 
     /// Returns whether the last run was stopped.
@@ -100,7 +95,7 @@ impl Core {
 
     /// Names the main future and the tasks that are pending.
     pub(crate) fn describe_pending(&self, main: Site) -> Box<str> {
-        crate::event_loop::api::block_on::describe_pending(main, &self.tasks.list())
+        crate::event_loop::api::block_on::describe_pending(main, &self.executor.list())
     }
 }
 
@@ -108,39 +103,38 @@ impl Core {
 impl Core {
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call) {
-        self.lane.push_tick(tick);
+        self.executor.push_tick(tick);
     }
 
     #[inline]
     pub(crate) fn push_microtask(&self, microtask: Call) {
-        self.lane.push_call(microtask);
+        self.executor.push_microtask(microtask);
     }
 
     pub(crate) fn has_microtasks(&self) -> bool {
-        self.lane.has_microtasks()
+        self.executor.has_microtasks()
     }
 
     pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.lane.is_empty()
+        self.executor.are_lanes_empty()
     }
 
     /// Drops the ticks and the microtasks that are no tasks.
     pub(crate) fn drop_queued_calls(&self) {
-        drop(self.lane.take_calls());
+        drop(self.executor.take_calls());
     }
 
     /// Drops the contents of both lanes.
     pub(crate) fn drop_lanes(&self) {
-        drop((self.lane.take_tasks(), self.lane.take_calls()));
+        drop((self.executor.take_tasks(), self.executor.take_calls()));
     }
 
     /// Runs the microtasks, and those that they queue, at the end of the program. Ticks stay
     /// queued: Node runs none after `exit`.
     pub(crate) fn drain_microtasks(&self) {
-        while let Some(microtask) = self.lane.pop_microtask() {
-            self.contain(|| self.run_microtask(microtask));
+        while let Some(run) = self.executor.next_microtask() {
+            self.contain(run);
         }
-        self.polled.set(NO_TASK);
     }
 }
 
@@ -152,43 +146,20 @@ impl Core {
         self.probe.callback(phase)
     }
 
+    /// Drains the lanes between two user callbacks that one callback of the loop runs.
+    #[inline(always)]
+    pub(crate) fn drain_nested(&self) {
+        self.drain();
+    }
+
     /// Runs one more callback inside a callback that is running, then drains the lanes.
     pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
         self.run_callback(callback);
     }
 
-    /// Spawns a task and polls it at once, inside this call.
-    pub(crate) fn spawn_eager<F>(
-        &self,
-        future: F,
-        site: &'static Location<'static>,
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        if self.is_closed() {
-            return JoinHandle::never_started();
-        }
-        let (runnable, output) = self.new_task(future, site, None);
-        self.run_nested(runnable);
-        JoinHandle::new(output)
-    }
-
-    /// Polls a task that was just spawned, inside its spawner.
-    // Rule N19.
-    fn run_nested(&self, runnable: Runnable) {
-        let (spawner, left) = (self.polled.get(), LEFT.get());
-        self.spawners.borrow_mut().push(spawner);
-        self.run_task(runnable);
-        self.spawners.borrow_mut().pop();
-        self.polled.set(spawner);
-        LEFT.set(left);
-    }
-
     /// Returns whether a task is being polled. The main future is not a task.
     pub(crate) fn polls_task(&self) -> bool {
-        !matches!(self.polled.get(), NO_TASK | MAIN_FUTURE)
+        self.executor.is_polling() && !self.executor.polls_main_future()
     }
 }
 

@@ -4,14 +4,15 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::task::Waker;
 
 use crate::event_loop::api::handle::{Header, OnClose, Stage};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
-use crate::turn::Phase;
+use crate::phase_order::Phase;
 
 #[derive(Default)]
-pub(crate) struct Closing {
+pub(super) struct Closing {
     stacks: RefCell<Stacks>,
 }
 
@@ -63,32 +64,58 @@ impl Closing {
 }
 
 impl Core {
+    /// Queues a handle, which its owner has stopped, for the closing phase.
+    pub(crate) fn begin_close(&self, header: &Rc<Header>) {
+        if self.is_closed() {
+            self.ledger.close(header);
+            return;
+        }
+        header.stage.set(Stage::Closing);
+        self.ledger.add(Keeper::Closing);
+        self.phases.closing.push(header.clone());
+    }
+
+    /// Completes all closes when the loop is dropped, without their callbacks. The wakers that wait
+    /// for them go to `waiting`.
+    pub(in crate::event_loop) fn end_closes(&self, waiting: &mut Vec<Waker>) {
+        let closing = &self.phases.closing;
+        let _ = closing.begin_pass();
+        while let Some(header) = closing.next() {
+            self.ledger.close(&header);
+            while let Some(unheard) = header.next_to_tell() {
+                if let OnClose::Wake(waker) = unheard {
+                    waiting.push(waker);
+                }
+            }
+        }
+    }
+
     /// Completes closes, the latest first as libuv does, then runs the entries queued for the
     /// phase.
     pub(in crate::event_loop) fn run_closing(&self) {
         let _span = self.probe.phase(Phase::Closing);
-        if !self.closing.is_empty() {
+        if !self.phases.closing.is_empty() {
             self.run_closing_pass();
         }
-        self.run_queue(Phase::Closing, &self.closing_queue);
+        self.run_queue(Phase::Closing);
     }
 
     #[inline(never)]
     fn run_closing_pass(&self) {
-        for _ in 0..self.closing.begin_pass() {
-            self.liveness.remove(Keeper::Closing);
+        for _ in 0..self.phases.closing.begin_pass() {
+            self.ledger.remove(Keeper::Closing);
         }
-        while let Some(header) = self.closing.next() {
+        while let Some(header) = self.phases.closing.next() {
             if header.is_still_due() {
                 // Caught signals of this handle are still to pass through the poll phase; the close
                 // completes after them (R115).
-                self.liveness.add(Keeper::Closing);
-                self.closing.push(header);
+                self.ledger.add(Keeper::Closing);
+                self.phases.closing.push(header);
                 continue;
             }
             if header.stage.get() == Stage::Closing {
                 self.set_referenced(&header, false);
-                self.handles.remove(&header);
+                self.ledger.close(&header);
             }
             loop {
                 match header.next_to_tell() {

@@ -14,8 +14,8 @@ use slab::Slab;
 
 use super::callback::CallbackSlot;
 use crate::event_loop::api::handle::{Header, Owner};
-use crate::event_loop::core::{Core, HookedPhase};
-use crate::turn::Phase;
+use crate::event_loop::core::Core;
+use crate::phase_order::Phase;
 
 /// A hook: its flags and its callback.
 pub(crate) struct HookState {
@@ -209,12 +209,13 @@ impl Core {
     // Inlined down to the checks for emptiness, which are all that most turns need of a phase; the
     // passes are separate functions.
     #[inline(always)]
-    pub(in crate::event_loop) fn run_hooks(&self, phase: Phase, hooked: &HookedPhase) {
+    pub(in crate::event_loop) fn run_hooks(&self, phase: Phase) {
         let _span = self.probe.phase(phase);
+        let hooked = self.phases.hooked(phase);
         if !hooked.hooks.is_empty() {
             self.run_hook_pass(phase, &hooked.hooks);
         }
-        self.run_queue(phase, &hooked.queue);
+        self.run_queue(phase);
     }
 
     #[inline(never)]

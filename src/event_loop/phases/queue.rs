@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::event_loop::core::Core;
+use crate::phase_order::Phase;
 use crate::raw::call::Call;
-use crate::turn::Phase;
 
 /// An entry, and what it does in its phase.
 pub(crate) enum Entry {
@@ -206,7 +206,8 @@ impl Queue {
 
 impl Core {
     #[inline(always)]
-    pub(in crate::event_loop) fn run_queue(&self, phase: Phase, queue: &PhaseQueue) {
+    pub(in crate::event_loop) fn run_queue(&self, phase: Phase) {
+        let queue = self.phases.queue(phase);
         if !queue.is_empty() {
             self.run_queue_pass(phase, queue);
         }

@@ -12,8 +12,8 @@ use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::site::Site;
-use crate::turn::Phase;
 
 /// The state that a timer handle shares with the loop.
 pub(crate) struct TimerState {
@@ -150,7 +150,7 @@ impl Timers {
 
     /// Calls `f` with the deadline, payload and mark of each armed entry. `f` must not call back
     /// into the heap, which is borrowed.
-    pub(in crate::event_loop) fn each(&self, mut f: impl FnMut(u64, &Payload, bool)) {
+    fn each(&self, mut f: impl FnMut(u64, &Payload, bool)) {
         for (deadline, payload, referenced) in self.heap.borrow().iter() {
             f(deadline, payload, referenced);
         }
@@ -182,9 +182,9 @@ impl Core {
     /// Arms a sleep. `referenced` is whether it keeps the loop alive.
     #[inline]
     pub(crate) fn arm_sleep(&self, deadline: u64, sleep: Payload, referenced: bool) -> TimerKey {
-        let key = self.timers.insert(deadline, sleep, referenced);
+        let key = self.phases.timers.insert(deadline, sleep, referenced);
         if referenced {
-            self.liveness.add(Keeper::Sleep);
+            self.ledger.add(Keeper::Sleep);
         }
         key
     }
@@ -192,9 +192,9 @@ impl Core {
     /// Removes a sleep from the heap or the ready list. Without effect once it has fired.
     #[inline]
     pub(crate) fn disarm_sleep(&self, key: TimerKey, referenced: bool) {
-        if let Some(removed) = self.timers.remove(key) {
+        if let Some(removed) = self.phases.timers.remove(key) {
             if referenced && removed.was_in_heap {
-                self.liveness.remove(Keeper::Sleep);
+                self.ledger.remove(Keeper::Sleep);
             }
             // The waker is dropped last, since its drop may run user code.
             drop(removed.payload);
@@ -204,39 +204,46 @@ impl Core {
     /// Sets the waker of a sleep. Returns `false` if the sleep has fired.
     #[inline]
     pub(crate) fn set_sleep_waker(&self, key: TimerKey, waker: &Waker) -> bool {
-        self.timers.set_waker(key, waker)
+        self.phases.timers.set_waker(key, waker)
     }
 
     /// Stops a sleep from keeping the loop alive.
     pub(crate) fn unref_sleep(&self, key: TimerKey) {
-        if self.timers.set_referenced(key, false) {
-            self.liveness.remove(Keeper::Sleep);
+        if self.phases.timers.set_referenced(key, false) {
+            self.ledger.remove(Keeper::Sleep);
         }
     }
 
     /// Returns whether the sleep has neither fired nor been disarmed.
     pub(crate) fn is_sleep_armed(&self, key: TimerKey) -> bool {
-        self.timers.is_armed(key)
+        self.phases.timers.is_armed(key)
     }
 }
 
 /// Timer handles.
 impl Core {
     /// Updates liveness for a timer or sleep that enters or leaves the heap.
-    pub(in crate::event_loop) fn count_timer(
-        &self,
-        payload: &Payload,
-        referenced: bool,
-        armed: bool,
-    ) {
+    fn count_timer(&self, payload: &Payload, referenced: bool, armed: bool) {
         match payload {
             Payload::Sleep { .. } => {
                 if referenced {
-                    self.count(Keeper::Sleep, armed);
+                    self.ledger.change(Keeper::Sleep, armed);
                 }
             }
             Payload::Timer(timer) => self.set_active(&timer.header, armed),
         }
+    }
+
+    /// Returns the earliest deadline that can be reached.
+    #[inline(always)]
+    pub(in crate::event_loop) fn next_timer(&self) -> Option<Next> {
+        self.phases.timers.next()
+    }
+
+    /// Calls `f` with the deadline, payload and mark of each armed entry. `f` must not change the
+    /// timers, which are borrowed.
+    pub(in crate::event_loop) fn each_timer(&self, f: impl FnMut(u64, &Payload, bool)) {
+        self.phases.timers.each(f);
     }
 
     /// Arms a timer handle for the cached time plus `timeout`.
@@ -247,7 +254,10 @@ impl Core {
 
     pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
         timer.due.set(due);
-        let key = self.timers.insert(due, Payload::Timer(timer.clone()), true);
+        let key = self
+            .phases
+            .timers
+            .insert(due, Payload::Timer(timer.clone()), true);
         timer.armed.set(Some(key));
         self.set_active(&timer.header, true);
     }
@@ -255,20 +265,27 @@ impl Core {
     /// Removes a timer handle from the heap or the ready list.
     pub(crate) fn disarm_timer(&self, timer: &TimerState) {
         if let Some(key) = timer.armed.take() {
-            drop(self.timers.remove(key));
+            drop(self.phases.timers.remove(key));
             self.set_active(&timer.header, false);
         }
     }
 }
 
 impl Core {
+    /// Ends a pass that a panic interrupted: ready entries that have not fired are armed again.
+    pub(in crate::event_loop) fn put_back_timers(&self) {
+        self.phases
+            .timers
+            .put_back_ready(|payload, referenced| self.count_timer(payload, referenced, true));
+    }
+
     #[inline(always)]
     pub(in crate::event_loop) fn run_timers(&self) {
         let _span = self.probe.phase(Phase::Timers);
-        if !self.timers.is_empty() {
+        if !self.phases.timers.is_empty() {
             self.run_timer_pass();
         }
-        self.run_queue(Phase::Timers, &self.timers_queue);
+        self.run_queue(Phase::Timers);
     }
 
     /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
@@ -276,11 +293,12 @@ impl Core {
     // Rule R53.
     #[inline(never)]
     fn run_timer_pass(&self) {
-        self.timers
+        self.phases
+            .timers
             .begin_pass(self.clock.now(), |payload, referenced| {
                 self.count_timer(payload, referenced, false);
             });
-        while let Some(payload) = self.timers.pop_ready() {
+        while let Some(payload) = self.phases.timers.pop_ready() {
             match payload {
                 Payload::Sleep { waker, .. } => self.dispatch_waker(Phase::Timers, waker),
                 Payload::Timer(timer) => {

@@ -149,7 +149,7 @@ where
             let result = Catching(Box::pin(future)).await;
             end(&deferred, result.and_then(convert));
         };
-        drop(core.spawn_eager(function, Location::caller()));
+        drop(core.executor().spawn_eager(function, Location::caller()));
         if core.program_has_exited() {
             // The function has called `process::exit`. Its task has swallowed the unwinding, so it
             // starts again here.

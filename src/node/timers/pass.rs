@@ -9,8 +9,8 @@ use super::timeout::{Callback, Kind, Life, Repeated, Timeout, TimeoutId, Timeout
 use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
 use crate::keeper::Keeper;
 use crate::node::context::Node;
+use crate::phase_order::Phase;
 use crate::site::Site;
-use crate::turn::Phase;
 
 /// Nanoseconds in a millisecond, the unit of these timers.
 const MILLISECOND: u64 = 1_000_000;
@@ -199,7 +199,7 @@ impl TimerLists {
                 }
             };
             self.end_pass(&core, next);
-            core.contain(|| core.drain());
+            core.contain(|| core.drain_nested());
             if !self.is_due(&core) {
                 return;
             }
@@ -243,7 +243,7 @@ impl TimerLists {
                 return Some(expiry);
             }
             if !is_first {
-                core.drain();
+                core.drain_nested();
             }
             is_first = false;
             self.run_list(core, list, now);
@@ -268,7 +268,7 @@ impl TimerLists {
                 break self.lists.borrow_mut().postpone(list, due);
             }
             if !is_first {
-                core.drain();
+                core.drain_nested();
             }
             is_first = false;
             self.lists.borrow_mut().unlink(timeout.0.item.get());

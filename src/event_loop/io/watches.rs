@@ -10,19 +10,22 @@
 //! delivery is skipped.
 // Rules of tests/LIBUV.md: R308.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::WATCHES_KEY;
+use super::subscribers::Subscribers;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::phase_order::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::watch::{Notice, Notices, WatchId, WatchKind};
-use crate::turn::Phase;
 
 /// The number of notices that one poll phase takes from the kernel. The last read may exceed it.
 const NOTICES_PER_POLL: usize = 1024;
@@ -48,7 +51,7 @@ impl Owner for Watch {
     }
 
     fn stop_for_good(&self, core: &Core) {
-        core.after_io.parts().watches.stop(self);
+        core.watches().stop(self);
     }
 
     fn take_waiters(&self) -> Vec<Waker> {
@@ -116,26 +119,18 @@ const OVERFLOW: Notice = Notice {
 };
 
 #[derive(Default)]
-pub(crate) struct Watches {
+pub(super) struct Watches {
     /// The descriptor, while there are watches.
     notices: RefCell<Option<Rc<Notices>>>,
-    /// The watches, by number, then by place.
-    watches: RefCell<BTreeMap<(WatchId, u64), Rc<Watch>>>,
-    next_place: Cell<u64>,
+    /// The watches by number, with the notices that are due to them.
+    watches: Subscribers<WatchId, Watch, Notice>,
     /// Whether the kernel may have notices.
     readable: Cell<bool>,
-    /// The notices to deliver, each with its watch.
-    due: RefCell<VecDeque<(Rc<Watch>, Notice)>>,
 }
 
 impl Watches {
     /// Starts a watch behind all others.
-    pub(crate) fn start(
-        &self,
-        poller: &Rc<Poller>,
-        watch: &Rc<Watch>,
-        path: &Path,
-    ) -> io::Result<()> {
+    fn start(&self, poller: &Rc<Poller>, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         let known = self.notices.borrow().clone();
         let notices = match known {
             Some(notices) => notices,
@@ -143,16 +138,13 @@ impl Watches {
         };
         let id = notices.add(path)?;
         watch.path.get_or_init(|| path.to_owned());
-        let place = self.next_place.get();
-        self.next_place.set(place + 1);
-        watch.key.set(Some((id, place)));
-        self.watches.borrow_mut().insert((id, place), watch.clone());
+        watch.key.set(Some(self.watches.insert(id, watch.clone())));
         self.notices.replace(Some(notices));
         Ok(())
     }
 
     /// Stops a watch and drops its notices.
-    pub(crate) fn stop(&self, watch: &Watch) {
+    fn stop(&self, watch: &Watch) {
         drop(watch.received.take());
         self.forget(watch);
     }
@@ -161,38 +153,20 @@ impl Watches {
         let Some(key) = watch.key.take() else {
             return;
         };
-        let mut watches = self.watches.borrow_mut();
-        watches.remove(&key);
-        let is_last = watches.range(all_of(key.0)).next().is_none();
-        if watches.is_empty() {
+        drop(self.watches.remove(key));
+        if self.watches.is_empty() {
             self.notices.replace(None);
             self.readable.set(false);
-        } else if is_last {
+        } else if !self.watches.has(key.0) {
             if let Some(notices) = &*self.notices.borrow() {
                 notices.remove(key.0);
             }
         }
     }
 
-    /// Notes an event that belongs to no source: that of the descriptor, or of a closed source.
-    pub(in crate::event_loop) fn note_event(&self, key: usize) {
-        if key == WATCHES_KEY && self.notices.borrow().is_some() {
-            self.readable.set(true);
-        }
-    }
-
-    /// Returns whether there is something to collect, or left from a pass that a panic interrupted.
-    pub(in crate::event_loop) fn has_pending(&self) -> bool {
-        self.readable.get() || self.has_due()
-    }
-
-    pub(in crate::event_loop) fn has_due(&self) -> bool {
-        !self.due.borrow().is_empty()
-    }
-
     /// Creates an entry for each watch of each notice: notices in the kernel's order, watches in
     /// the order of start. Returns `true` if the kernel has more notices.
-    fn collect(&self) -> bool {
+    fn read_notices(&self) -> bool {
         let notices = self.notices.borrow().clone();
         let Some(notices) = notices.filter(|_| self.readable.get()) else {
             return false;
@@ -209,69 +183,83 @@ impl Watches {
     }
 
     fn assign(&self, notice: &Notice) {
-        let watches = self.watches.borrow();
-        let mut due = self.due.borrow_mut();
-        if let Some(id) = notice.id {
-            let range = watches.range(all_of(id));
-            due.extend(range.map(|(_, watch)| (watch.clone(), notice.clone())));
-        } else {
-            let mut all: Vec<_> = watches.iter().collect();
-            all.sort_unstable_by_key(|((_, place), _)| *place);
-            due.extend(
-                all.into_iter()
-                    .map(|(_, watch)| (watch.clone(), notice.clone())),
-            );
+        let push = |watch: &Rc<Watch>| self.watches.push_due(watch.clone(), notice.clone());
+        match notice.id {
+            Some(id) => self.watches.each(id, |_, watch| push(watch)),
+            None => self.watches.list().iter().for_each(push),
         }
     }
 
     /// Returns the next watch and its notice.
     fn next(&self) -> Option<(Rc<Watch>, Notice)> {
         loop {
-            let (watch, notice) = self.due.borrow_mut().pop_front()?;
+            let (watch, notice) = self.watches.pop_due()?;
             if watch.key.get().is_some() {
                 return Some((watch, notice));
             }
         }
     }
+}
 
-    /// Stops all watches when the loop is dropped.
-    pub(in crate::event_loop) fn drain(&self) {
-        for watch in self.watches.take().into_values() {
-            watch.key.set(None);
+impl Subscriber for Watches {
+    const PLACE: Place = Place::Watches;
+}
+
+impl AfterIo for Watches {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    /// Notes the event of the descriptor.
+    fn note_event(&self, key: usize) {
+        if key == WATCHES_KEY && self.notices.borrow().is_some() {
+            self.readable.set(true);
         }
-        drop(self.due.take());
+    }
+
+    fn has_pending(&self) -> bool {
+        self.readable.get() || self.has_due()
+    }
+
+    fn has_due(&self) -> bool {
+        self.watches.has_due()
+    }
+
+    /// Collects the notices and delivers them at once: signals and exits are collected after the
+    /// callbacks of the watches.
+    fn collect(&self, core: &Core) -> usize {
+        if self.read_notices() {
+            // The rest is left to the next turn, which does not sleep.
+            core.shared().inbox.signal();
+        }
+        let mut dispatched = 0;
+        while let Some((watch, notice)) = self.next() {
+            if notice.kind.is_none() {
+                self.forget(&watch);
+                core.set_active(&watch.header, false);
+            }
+            core.dispatch(Phase::Poll, || watch.deliver(notice));
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    fn deliver(&self, _core: &Core) -> usize {
+        0
+    }
+
+    /// Starts the watches again. A watch of a file that cannot be watched any more ends.
+    fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
+        let watches = self.watches.take();
         drop(self.notices.take());
-    }
-}
-
-fn all_of(id: WatchId) -> std::ops::RangeInclusive<(WatchId, u64)> {
-    (id, 0)..=(id, u64::MAX)
-}
-
-impl Core {
-    /// Starts to watch a path.
-    pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
-        let watches = &self.after_io.parts().watches;
-        watches.start(&self.poller, watch, path)
-    }
-
-    /// Starts the watches in the child process after a fork. A watch of a file that cannot be
-    /// watched any more ends.
-    pub(in crate::event_loop) fn restart_watches(&self) -> io::Result<()> {
-        let watches = &self.after_io.parts().watches;
-        let before = watches.watches.take();
-        drop(watches.due.take());
-        drop(watches.notices.take());
-        watches.readable.set(false);
-        let mut started: Vec<_> = before.into_iter().collect();
-        started.sort_unstable_by_key(|&((_, place), _)| place);
-        for (_, watch) in started {
+        self.readable.set(false);
+        for watch in watches {
             watch.key.set(None);
             let path = watch.path.get().cloned().unwrap_or_default();
-            match watches.start(&self.poller, &watch, &path) {
+            match self.start(&core.io.poller, &watch, &path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.set_active(&watch.header, false);
+                    core.set_active(&watch.header, false);
                     watch.wake();
                 }
                 Err(error) => return Err(error),
@@ -280,22 +268,21 @@ impl Core {
         Ok(())
     }
 
-    /// Delivers notices to their watches and returns the number of callbacks.
-    pub(in crate::event_loop) fn run_watches(&self) -> usize {
-        let watches = &self.after_io.parts().watches;
-        if watches.collect() {
-            // The rest is left to the next turn, which does not sleep.
-            self.shared.inbox.signal();
+    fn shut_down(&self) {
+        for watch in self.watches.take() {
+            watch.key.set(None);
         }
-        let mut dispatched = 0;
-        while let Some((watch, notice)) = watches.next() {
-            if notice.kind.is_none() {
-                watches.forget(&watch);
-                self.set_active(&watch.header, false);
-            }
-            self.dispatch(Phase::Poll, || watch.deliver(notice));
-            dispatched += 1;
-        }
-        dispatched
+        drop(self.notices.take());
+    }
+}
+
+impl Core {
+    fn watches(&self) -> &Watches {
+        self.io.after_io.subscriber()
+    }
+
+    /// Starts to watch a path.
+    pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
+        self.watches().start(&self.io.poller, watch, path)
     }
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::keeper::Keeper;
 
 #[derive(Default)]
-pub(crate) struct Liveness {
+pub(super) struct Liveness {
     total: Cell<usize>,
     by_kind: [Cell<usize>; Keeper::COUNT],
 }

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-use super::callback::CallbackSlot;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::phases::callback::CallbackSlot;
+use crate::phase_order::Phase;
 use crate::sys::poller::{AsSource, Events, NEEDS_REARM, PollEvents, RawSource};
-use crate::turn::Phase;
 
 /// The bit that is set in the keys of poll handles and in no key of a source.
 const MARK: usize = 1 << (usize::BITS - 1);
@@ -73,12 +73,12 @@ impl Owner for PollState {
 }
 
 #[derive(Default)]
-pub(crate) struct Polls {
+pub(super) struct PollHandles {
     started: RefCell<BTreeMap<usize, Rc<PollState>>>,
     last: Cell<usize>,
 }
 
-impl Polls {
+impl PollHandles {
     fn next_key(&self) -> usize {
         let started = self.started.borrow();
         loop {
@@ -115,38 +115,45 @@ impl Core {
             self.stop_poll(poll);
             return Ok(());
         }
-        let (was_started, key) = (self.polls.forget(poll), self.polls.next_key());
+        let (was_started, key) = (
+            self.io.poll_handles.forget(poll),
+            self.io.poll_handles.next_key(),
+        );
         let watched = if was_started {
-            self.poller.change_level(poll.source, key, events)
+            self.io.poller.change_level(poll.source, key, events)
         } else {
-            self.poller.add_level(poll.source, key, events)
+            self.io.poller.add_level(poll.source, key, events)
         };
         if let Err(error) = watched {
             if was_started {
-                self.poller.remove(poll.source);
+                self.io.poller.remove(poll.source);
             }
             self.end_poll(poll);
             return Err(error);
         }
         poll.key.set(Some(key));
         poll.events.set(events);
-        self.polls.started.borrow_mut().insert(key, poll.clone());
+        self.io
+            .poll_handles
+            .started
+            .borrow_mut()
+            .insert(key, poll.clone());
         self.set_active(&poll.header, true);
         Ok(())
     }
 
     /// Registers the started handles with the poller of the child process after a fork.
-    pub(in crate::event_loop) fn register_polls_again(&self) -> io::Result<()> {
-        let started = self.polls.started.borrow();
+    pub(in crate::event_loop) fn register_poll_handles_again(&self) -> io::Result<()> {
+        let started = self.io.poll_handles.started.borrow();
         started.iter().try_for_each(|(&key, poll)| {
             let events = poll.events.get();
-            self.poller.add_level(poll.source, key, events)
+            self.io.poller.add_level(poll.source, key, events)
         })
     }
 
     pub(crate) fn stop_poll(&self, poll: &PollState) {
-        if self.polls.forget(poll) {
-            self.poller.remove(poll.source);
+        if self.io.poll_handles.forget(poll) {
+            self.io.poller.remove(poll.source);
         }
         self.end_poll(poll);
     }
@@ -159,7 +166,7 @@ impl Core {
     /// Dispatches the next event if it belongs to a poll handle, and returns the number of
     /// callbacks.
     pub(in crate::event_loop) fn run_poll_handle(&self, key: usize, events: &Events) -> usize {
-        let poll = self.polls.get(key);
+        let poll = self.io.poll_handles.get(key);
         let reported = poll.as_ref().map(|poll| events.reported(poll.events.get()));
         // The event is consumed before the call: after a panic the kernel reports it again if the
         // handle is still ready.
@@ -197,6 +204,7 @@ impl Drop for Rearm<'_> {
             // The error of a source that cannot be registered any more is dropped here; the next
             // start returns it.
             let _ = core
+                .io
                 .poller
                 .change_level(poll.source, key, poll.events.get());
         }

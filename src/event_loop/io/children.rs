@@ -8,23 +8,25 @@
 //! A process descriptor (`pidfd`) becomes readable when its child exits. A child without one,
 //! because the OS has none or no descriptor is left, is checked after each SIGCHLD.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::task::Waker;
 
+use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::SourceState;
+use super::subscribers::Subscribers;
 use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
-use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::sys::poller::Registration;
 use crate::sys::process::{self, Process};
 use crate::sys::signal::SIGCHLD;
-use crate::turn::Phase;
 
 /// The state that the handle of a child shares with the loop.
 pub(crate) struct ChildState {
@@ -84,13 +86,7 @@ impl ChildState {
             return;
         }
         // A loop that is being dropped hands its children to that thread itself.
-        let is_ours = !core
-            .after_io
-            .parts()
-            .children
-            .list
-            .borrow()
-            .contains_key(&self.place);
+        let is_ours = core.children().get(self.place).is_none();
         if core.is_closed() && is_ours && self.end.get().is_none() {
             process::reap_in_background(vec![self.process]);
         }
@@ -166,103 +162,135 @@ impl Owner for ChildState {
 }
 
 #[derive(Default)]
-pub(crate) struct Children {
-    /// The children that are not reaped, in the order of start.
-    list: RefCell<BTreeMap<u64, Rc<ChildState>>>,
+struct Children {
+    /// The children that are not reaped, and those whose waiters are to be woken.
+    list: Subscribers<(), ChildState, ()>,
     /// The places of the children with a process descriptor, by the key of its source.
     by_source: RefCell<BTreeMap<usize, u64>>,
     /// The places of the children without a process descriptor.
     by_signal: RefCell<BTreeSet<u64>>,
-    next_place: Cell<u64>,
     /// The places of the children whose descriptor has become readable.
     reported: RefCell<BTreeSet<u64>>,
     /// Whether the children without a descriptor are to be checked.
     ask: Cell<bool>,
-    /// The children whose waiters are to be woken.
-    due: RefCell<VecDeque<Rc<ChildState>>>,
 }
 
 impl Children {
-    /// Returns whether there is something to collect or to deliver.
-    pub(in crate::event_loop) fn has_pending(&self) -> bool {
-        self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
-    }
-
-    pub(in crate::event_loop) fn has_due(&self) -> bool {
-        !self.due.borrow().is_empty()
-    }
-
-    /// Requests a check of the children without a descriptor, after SIGCHLD.
-    pub(in crate::event_loop) fn ask(&self) {
-        self.ask.set(!self.by_signal.borrow().is_empty());
-    }
-
-    /// Notes that a source has become ready. Returns `true` if it is the descriptor of a child,
-    /// which has exited.
-    #[inline]
-    pub(in crate::event_loop) fn report(&self, source: &SourceState) -> bool {
-        let is_child = source.header.kind == Keeper::Child;
-        if is_child {
-            self.report_end(source);
-        }
-        is_child
-    }
-
-    fn report_end(&self, source: &SourceState) {
-        if let Some(&place) = self.by_source.borrow().get(&source.key) {
-            self.reported.borrow_mut().insert(place);
-        }
-    }
-
-    /// Requests a check of all children after a fork: they are not children of this process, and
-    /// the check finds that out. Returns whether there are any.
-    pub(in crate::event_loop) fn ask_all(&self) -> bool {
-        let list = self.list.borrow();
-        self.reported.borrow_mut().extend(list.keys());
-        !list.is_empty()
+    fn get(&self, place: u64) -> Option<Rc<ChildState>> {
+        self.list.get(((), place))
     }
 
     /// Returns the next waker of a waiter for an exit.
     fn next(&self) -> Option<Waker> {
         loop {
-            let child = self.due.borrow().front()?.clone();
+            let child = self.list.first_due()?;
             let waiter = child.waiters.borrow_mut().pop_before(u64::MAX);
             match waiter {
                 Some(waker) => return Some(waker),
-                None => drop(self.due.borrow_mut().pop_front()),
+                None => drop(self.list.pop_due()),
             }
         }
     }
+}
 
-    /// Hands running children without a handle to a thread when the loop is dropped.
-    pub(in crate::event_loop) fn drain(&self) {
+impl Subscriber for Children {
+    const PLACE: Place = Place::Children;
+}
+
+impl AfterIo for Children {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    /// Notes that the descriptor of a child has become readable: the child has exited.
+    fn note_event(&self, key: usize) {
+        if let Some(&place) = self.by_source.borrow().get(&key) {
+            self.reported.borrow_mut().insert(place);
+        }
+    }
+
+    fn has_pending(&self) -> bool {
+        self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
+    }
+
+    fn has_due(&self) -> bool {
+        self.list.has_due()
+    }
+
+    /// Reaps all children that have exited, in the order of start, before a waiter is woken.
+    // Rule R255.
+    fn collect(&self, core: &Core) -> usize {
+        if core.signals().passes_child() {
+            self.ask.set(!self.by_signal.borrow().is_empty());
+        }
+        let mut places = self.reported.take();
+        if self.ask.replace(false) {
+            places.extend(self.by_signal.borrow().iter());
+        }
+        let mut ended = 0;
+        for child in places.into_iter().filter_map(|place| self.get(place)) {
+            if child.look().is_some() {
+                core.end_child(child);
+                ended += 1;
+            } else if core.unwatch(&child) {
+                // The child has not exited although its descriptor was readable. The descriptor
+                // reports once, so SIGCHLD triggers the next check.
+                core.watch_by_signal(&child);
+            }
+        }
+        ended
+    }
+
+    /// Wakes the waiters for exits.
+    fn deliver(&self, core: &Core) -> usize {
+        let mut dispatched = 0;
+        while let Some(waker) = self.next() {
+            core.dispatch(Phase::Poll, || waker.wake());
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    /// Requests a check of all children: they are not children of this process, and the check finds
+    /// that out.
+    fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
+        let places = self.list.list().into_iter().map(|child| child.place);
+        self.reported.borrow_mut().extend(places);
+        if self.has_pending() {
+            core.shared().inbox.signal();
+        }
+        Ok(())
+    }
+
+    /// Hands running children without a handle to a thread.
+    fn shut_down(&self) {
         self.by_source.take();
         self.by_signal.take();
         self.reported.take();
-        let due = self.due.take();
         let list = self.list.take();
         let orphans = list
-            .values()
+            .iter()
             .filter(|child| child.is_orphan.get() && child.end.get().is_none());
         process::reap_in_background(orphans.map(|child| child.process).collect());
-        for child in list.into_values() {
+        for child in list {
             drop(child.watched.take());
             drop(child.waiters.take());
         }
-        drop(due);
     }
 }
 
 impl Core {
+    fn children(&self) -> &Children {
+        self.io.after_io.subscriber()
+    }
+
     /// Adds a child that was just started.
     pub(crate) fn add_child(&self, header: Rc<Header>, process: Process) -> Rc<ChildState> {
-        let children = &self.after_io.parts().children;
-        let place = children.next_place.get();
-        children.next_place.set(place + 1);
+        let children = self.children();
         let child = Rc::new(ChildState {
             header,
             process,
-            place,
+            place: children.list.next_place(),
             end: Cell::new(None),
             is_announced: Cell::new(false),
             is_orphan: Cell::new(false),
@@ -272,7 +300,7 @@ impl Core {
         });
         let owner = Rc::downgrade(&child);
         child.header.belongs_to(owner);
-        children.list.borrow_mut().insert(place, child.clone());
+        children.list.insert((), child.clone());
         self.set_active(&child.header, true);
         if !self.watch_by_descriptor(&child) {
             self.watch_by_signal(&child);
@@ -284,15 +312,15 @@ impl Core {
         let Some(descriptor) = child.process.open() else {
             return false;
         };
-        let source = self.sources.insert(child.header.clone());
-        let registration = Registration::new(self.poller.clone(), descriptor, source.key)
+        let source = self.io.sources.insert(child.header.clone());
+        let registration = Registration::new(self.io.poller.clone(), descriptor, source.key)
             .map_err(|(_, error)| error)
             .and_then(|registration| registration.rearm(true, false).map(|()| registration));
         let Ok(registration) = registration else {
-            self.sources.remove(&source);
+            self.io.sources.remove(&source);
             return false;
         };
-        let by_source = &self.after_io.parts().children.by_source;
+        let by_source = &self.children().by_source;
         by_source.borrow_mut().insert(source.key, child.place);
         child.watched.replace(Some(Watched {
             registration,
@@ -302,71 +330,29 @@ impl Core {
     }
 
     fn watch_by_signal(&self, child: &ChildState) {
-        let (children, signals) = (
-            &self.after_io.parts().children,
-            &self.after_io.parts().signals,
-        );
+        let children = self.children();
         if children.by_signal.borrow().is_empty() {
             // A handler for SIGCHLD can always be installed.
-            let held = signals.hold(&self.poller, SIGCHLD);
+            let held = self.signals().hold(&self.io.poller, SIGCHLD);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
         children.by_signal.borrow_mut().insert(child.place);
         // The child may have exited before the handler was installed.
         children.ask.set(true);
-        self.poller.notifier().notify();
-    }
-
-    /// Reaps all children that have exited, in the order of start, before a waiter is woken.
-    /// Returns their number.
-    // Rule R255.
-    pub(in crate::event_loop) fn collect_children(&self) -> usize {
-        let children = &self.after_io.parts().children;
-        let mut places = children.reported.take();
-        if children.ask.replace(false) {
-            places.extend(children.by_signal.borrow().iter());
-        }
-        let mut ended = 0;
-        for place in places {
-            let Some(child) = children.list.borrow().get(&place).cloned() else {
-                continue;
-            };
-            if child.look().is_some() {
-                self.end_child(child);
-                ended += 1;
-            } else if self.unwatch(&child) {
-                // The child has not exited although its descriptor was readable. The descriptor
-                // reports once, so SIGCHLD triggers the next check.
-                self.watch_by_signal(&child);
-            }
-        }
-        ended
-    }
-
-    /// Wakes the waiters for exits and returns their number.
-    pub(in crate::event_loop) fn run_exits(&self) -> usize {
-        let mut dispatched = 0;
-        while let Some(waker) = self.after_io.parts().children.next() {
-            self.dispatch(Phase::Poll, || waker.wake());
-            dispatched += 1;
-        }
-        dispatched
+        self.io.poller.notifier().notify();
     }
 
     fn end_child(&self, child: Rc<ChildState>) {
-        let (children, signals) = (
-            &self.after_io.parts().children,
-            &self.after_io.parts().signals,
-        );
+        let children = self.children();
         self.unwatch(&child);
         let was_by_signal = children.by_signal.borrow_mut().remove(&child.place);
         if was_by_signal && children.by_signal.borrow().is_empty() {
-            signals.release(SIGCHLD);
+            self.signals().release(SIGCHLD);
         }
-        children.list.borrow_mut().remove(&child.place);
+        children.list.remove(((), child.place));
         self.set_active(&child.header, false);
         child.is_announced.set(true);
-        children.due.borrow_mut().push_back(child);
+        children.list.push_due(child, ());
     }
 
     /// Drops the process descriptor of a child. Returns `false` if it had none.
@@ -374,9 +360,9 @@ impl Core {
         let Some(watched) = child.watched.take() else {
             return false;
         };
-        let by_source = &self.after_io.parts().children.by_source;
+        let by_source = &self.children().by_source;
         by_source.borrow_mut().remove(&watched.source.key);
-        self.sources.remove(&watched.source);
+        self.io.sources.remove(&watched.source);
         true
     }
 }

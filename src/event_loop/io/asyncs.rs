@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::callback::CallbackSlot;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::phases::callback::CallbackSlot;
 
 /// The state that an async handle shares with the loop.
 pub(crate) struct AsyncState {
@@ -35,12 +35,12 @@ impl Owner for AsyncState {
     }
 
     fn stop_for_good(&self, core: &Core) {
-        core.asyncs.remove(self);
+        core.io.asyncs.remove(self);
         self.callback.clear();
     }
 }
 
-pub(crate) struct Asyncs {
+pub(super) struct Asyncs {
     /// By number, in the order of creation.
     // Rule R120.
     list: RefCell<BTreeMap<u64, Rc<AsyncState>>>,
@@ -126,17 +126,17 @@ impl Asyncs {
     }
 }
 
-pub(crate) struct Walk {
+pub(super) struct Walk {
     next: u64,
     end: u64,
 }
 
 impl Core {
     pub(crate) fn make_async(&self, header: Rc<Header>, callback: Box<dyn FnMut()>) -> AsyncState {
-        self.asyncs.make(header, callback)
+        self.io.asyncs.make(header, callback)
     }
 
     pub(crate) fn add_async(&self, state: &Rc<AsyncState>) {
-        self.asyncs.insert(state);
+        self.io.asyncs.insert(state);
     }
 }

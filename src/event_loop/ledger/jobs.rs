@@ -5,11 +5,11 @@ use std::cell::RefCell;
 
 use slab::Slab;
 
-use crate::event_loop::core::{Core, MAIN_FUTURE};
-use crate::executor::registry::Id;
+use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::pool::Class;
 use crate::site::Site;
+use crate::task_info::Id;
 
 /// The purpose of a job.
 #[derive(Clone, Copy)]
@@ -88,10 +88,12 @@ impl Jobs {
 impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
-        self.liveness.add(Keeper::Work);
-        let asked_by = match self.polled.get() {
-            MAIN_FUTURE => Asker::MainFuture,
-            polled => self.tasks.id(polled).map_or(Asker::Callback, Asker::Task),
+        self.ledger.add(Keeper::Work);
+        let asked_by = if self.executor.polls_main_future() {
+            Asker::MainFuture
+        } else {
+            let task = self.executor.polled_id();
+            task.map_or(Asker::Callback, Asker::Task)
         };
         let info = JobInfo { purpose, asked_by };
         let job = Job {
@@ -99,19 +101,19 @@ impl Core {
             after: None,
             is_lost: false,
         };
-        JobKey(self.jobs.list.borrow_mut().insert(job))
+        JobKey(self.ledger.jobs.list.borrow_mut().insert(job))
     }
 
     /// Notes that another task than the one that started the job awaits it.
     pub(crate) fn hand_job_to(&self, key: JobKey, task: Id) {
-        if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
+        if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {
             job.info.asked_by = Asker::Task(task);
         }
     }
 
     /// Sets the callback that runs when the job has completed.
     pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
-        if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
+        if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {
             job.after = Some(after);
         }
     }
@@ -119,9 +121,9 @@ impl Core {
     /// Stops counting a job that has completed or was cancelled. Returns the callback to run on
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
-        let job = self.jobs.list.borrow_mut().remove(key.0);
+        let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
         if !job.is_lost {
-            self.liveness.remove(Keeper::Work);
+            self.ledger.remove(Keeper::Work);
         }
         job.after
     }
@@ -130,9 +132,9 @@ impl Core {
     /// in progress complete only there.
     // Rule R329.
     pub(in crate::event_loop) fn lose_jobs(&self) {
-        for (_, job) in self.jobs.list.borrow_mut().iter_mut() {
+        for (_, job) in self.ledger.jobs.list.borrow_mut().iter_mut() {
             if !std::mem::replace(&mut job.is_lost, true) {
-                self.liveness.remove(Keeper::Work);
+                self.ledger.remove(Keeper::Work);
             }
         }
     }

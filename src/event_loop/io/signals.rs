@@ -2,8 +2,8 @@
 //! them.
 //!
 //! ```text
-//!   handler: note ──> Caught ── collect ──> waiting, an entry for each listener
-//!                                            └── begin_pass ──> due ── next ──> called
+//!   handler: note ──> Caught ── assign ──> waiting, an entry for each listener
+//!                                           └── begin_pass ──> due ── next ──> called
 //! ```
 //!
 //! The signal handler and the loop share [`Caught`] alone. It is emptied before a listener starts
@@ -12,18 +12,21 @@
 //! its close completes only after that.
 // Rules of tests/LIBUV.md: R245, R115.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::callback::CallbackSlot;
+use super::after_io::{AfterIo, Place, Subscriber};
+use super::subscribers::Subscribers;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::phases::callback::CallbackSlot;
+use crate::phase_order::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::signal::{Caught, SIGCHLD, Watch, watch};
-use crate::turn::Phase;
 
 /// The state that a listener shares with the loop.
 pub(crate) struct Listener {
@@ -55,6 +58,12 @@ impl Listener {
     pub(crate) fn number(&self) -> Option<i32> {
         self.started.get().map(|(number, _)| number)
     }
+
+    /// Returns whether the listener was neither stopped nor started for another signal since it had
+    /// this place.
+    fn is_still_at(&self, place: u64) -> bool {
+        self.started.get().is_some_and(|(_, now)| now == place)
+    }
 }
 
 impl Owner for Listener {
@@ -67,47 +76,35 @@ impl Owner for Listener {
     }
 
     fn stop_for_good(&self, core: &Core) {
-        core.after_io.parts().signals.stop(self);
+        core.signals().stop(self);
         self.callback.clear();
     }
 }
 
-/// A listener, with its place when the signal was caught.
-struct Entry {
-    listener: Rc<Listener>,
-    place: u64,
-}
-
-impl Entry {
-    /// Returns whether the listener was neither stopped nor started for another signal since.
-    fn is_wanted(&self) -> bool {
-        let started = self.listener.started.get();
-        started.is_some_and(|(_, place)| place == self.place)
-    }
-}
-
 #[derive(Default)]
-pub(crate) struct Signals {
+pub(super) struct Signals {
     /// Created with the first listener.
     caught: OnceCell<Arc<Caught>>,
-    /// The listeners, by signal, then by place.
-    listeners: RefCell<BTreeMap<(i32, u64), Rc<Listener>>>,
+    /// The listeners by signal. An entry that is due has the listener's place when the signal was
+    /// caught.
+    listeners: Subscribers<i32, Listener, u64>,
     /// The signals that the process catches for this loop, each with the number of its users.
     watches: RefCell<BTreeMap<i32, (Watch, usize)>>,
-    next_place: Cell<u64>,
-    /// Whether SIGCHLD was caught since the last check.
+    /// The entries of caught signals, with the listener's place. The next pass makes them due.
+    waiting: RefCell<Vec<(Rc<Listener>, u64)>>,
+    /// Whether a signal had been caught when the last wait ended.
+    was_caught: Cell<bool>,
+    /// Whether SIGCHLD was caught since the last pass.
     saw_child: Cell<bool>,
-    /// The entries of caught signals.
-    waiting: RefCell<VecDeque<Entry>>,
-    /// The entries of the running pass.
-    due: RefCell<VecDeque<Entry>>,
+    /// Whether the running pass has SIGCHLD.
+    passes_child: Cell<bool>,
 }
 
 impl Signals {
     /// Starts a listener behind all others. A listener that is already started for this signal
     /// keeps its place.
     // Rule R246.
-    pub(crate) fn start(
+    fn start(
         &self,
         poller: &Poller,
         listener: &Rc<Listener>,
@@ -116,30 +113,27 @@ impl Signals {
     ) -> io::Result<()> {
         if listener.number() != Some(number) {
             self.hold(poller, number)?;
-            self.collect();
+            self.assign_caught();
             self.stop(listener);
             listener.is_waiting.set(false);
-            let place = self.next_place.get();
-            self.next_place.set(place + 1);
-            listener.started.set(Some((number, place)));
-            let mut listeners = self.listeners.borrow_mut();
-            listeners.insert((number, place), listener.clone());
+            let started = self.listeners.insert(number, listener.clone());
+            listener.started.set(Some(started));
         }
         listener.once.set(once);
         Ok(())
     }
 
-    pub(crate) fn stop(&self, listener: &Listener) {
-        self.collect();
+    fn stop(&self, listener: &Listener) {
+        self.assign_caught();
         if let Some(key) = listener.started.take() {
-            let removed = self.listeners.borrow_mut().remove(&key);
+            let removed = self.listeners.remove(key);
             self.release(key.0);
             drop(removed);
         }
     }
 
     /// Installs the handler of a signal for this loop.
-    pub(in crate::event_loop) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
+    pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
         if let Some((watch, count)) = self.watches.borrow_mut().get_mut(&number) {
             // Another handler may have replaced ours since the first listener started.
             watch.install()?;
@@ -154,7 +148,7 @@ impl Signals {
         Ok(())
     }
 
-    pub(in crate::event_loop) fn release(&self, number: i32) {
+    pub(super) fn release(&self, number: i32) {
         let mut watches = self.watches.borrow_mut();
         if let Some((_, count)) = watches.get_mut(&number) {
             *count -= 1;
@@ -164,22 +158,10 @@ impl Signals {
         }
     }
 
-    /// Returns whether a signal was caught, or is left from a pass that a panic interrupted.
-    pub(crate) fn has_pending(&self) -> bool {
-        self.marked().is_some()
-            || !self.waiting.borrow().is_empty()
-            || self.saw_child.get()
-            || self.has_due()
-    }
-
-    pub(crate) fn has_due(&self) -> bool {
-        !self.due.borrow().is_empty()
-    }
-
     /// Assigns the caught signals to their listeners, before a listener starts or stops. The mark
     /// of the first catch stays until the pass, so that a later catch leaves no wake-up behind for
     /// what the pass delivers.
-    fn collect(&self) {
+    fn assign_caught(&self) {
         if let Some(caught) = self.marked() {
             self.assign(caught);
         }
@@ -193,82 +175,131 @@ impl Signals {
     /// Creates an entry for each listener of each caught signal: signals in the order of the catch,
     /// listeners in the order of start.
     fn assign(&self, caught: &Caught) {
-        let listeners = self.listeners.borrow();
         let mut waiting = self.waiting.borrow_mut();
         for number in caught.take() {
             if number == SIGCHLD {
                 self.saw_child.set(true);
             }
-            for (&(_, place), listener) in listeners.range((number, 0)..=(number, u64::MAX)) {
+            self.listeners.each(number, |place, listener| {
                 // The signal was caught again before its delivery: one call serves all catches
                 // (R241).
                 if !listener.is_waiting.replace(true) {
                     listener.entries.set(listener.entries.get() + 1);
-                    let listener = listener.clone();
-                    waiting.push_back(Entry { listener, place });
+                    waiting.push((listener.clone(), place));
                 }
-            }
+            });
         }
     }
 
     /// Begins a pass over the rest of an interrupted pass and all signals that were caught until
     /// now.
-    pub(crate) fn begin_pass(&self) {
+    fn begin_pass(&self) {
         if let Some(caught) = self.marked() {
             caught.unmark();
             self.assign(caught);
         }
-        let mut waiting = self.waiting.borrow_mut();
-        for entry in waiting.iter().filter(|entry| entry.is_wanted()) {
-            entry.listener.is_waiting.set(false);
+        for (listener, place) in self.waiting.take() {
+            if listener.is_still_at(place) {
+                listener.is_waiting.set(false);
+            }
+            self.listeners.push_due(listener, place);
         }
-        self.due.borrow_mut().append(&mut waiting);
     }
 
-    /// Returns whether SIGCHLD was caught since the last call.
-    pub(in crate::event_loop) fn saw_child(&self) -> bool {
-        self.saw_child.replace(false)
+    /// Returns whether the running pass has SIGCHLD, once in a pass.
+    #[allow(dead_code, reason = "called for children only")]
+    pub(super) fn passes_child(&self) -> bool {
+        self.passes_child.replace(false)
     }
 
     /// Returns the next listener to call, and whether it was a one-shot listener, which is now
     /// stopped.
-    pub(crate) fn next(&self) -> Option<(Rc<Listener>, bool)> {
+    fn next(&self) -> Option<(Rc<Listener>, bool)> {
         loop {
-            let entry = self.due.borrow_mut().pop_front()?;
-            let listener = &entry.listener;
+            let (listener, place) = self.listeners.pop_due()?;
             listener.entries.set(listener.entries.get() - 1);
-            if entry.is_wanted() {
+            if listener.is_still_at(place) {
                 let once = listener.once.get();
                 if once {
-                    self.stop(listener);
+                    self.stop(&listener);
                 }
-                return Some((entry.listener, once));
+                return Some((listener, once));
             }
         }
+    }
+}
+
+impl Subscriber for Signals {
+    const PLACE: Place = Place::Signals;
+}
+
+impl AfterIo for Signals {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn end_wait(&self) {
+        self.was_caught.set(self.has_pending());
+    }
+
+    fn has_pending(&self) -> bool {
+        self.marked().is_some()
+            || !self.waiting.borrow().is_empty()
+            || self.saw_child.get()
+            || self.has_due()
+    }
+
+    fn has_due(&self) -> bool {
+        self.listeners.has_due()
+    }
+
+    /// Begins a pass if a signal had been caught when the wait ended. All signals caught by now
+    /// belong to the pass. It counts as one event even if every listener is skipped.
+    fn collect(&self, _core: &Core) -> usize {
+        let caught = self.was_caught.replace(false);
+        if caught {
+            self.begin_pass();
+            self.passes_child.set(self.saw_child.replace(false));
+        }
+        usize::from(caught)
+    }
+
+    /// Calls the listeners of the pass. They count as one event, in `collect`.
+    fn deliver(&self, core: &Core) -> usize {
+        while let Some((listener, once)) = self.next() {
+            if once {
+                core.set_active(&listener.header, false);
+            }
+            core.dispatch(Phase::Poll, || listener.callback.call());
+        }
+        0
     }
 
     /// Drops the signals caught before a fork, which belong to the parent.
     // Rule R328.
-    pub(in crate::event_loop) fn forget_caught(&self) {
+    fn reinit_after_fork(&self, _core: &Core) -> io::Result<()> {
         self.begin_pass();
         self.saw_child.set(false);
-        for entry in self.due.take() {
-            let listener = entry.listener;
+        while let Some((listener, _)) = self.listeners.pop_due() {
             listener.entries.set(listener.entries.get() - 1);
         }
+        Ok(())
     }
 
-    pub(crate) fn drain(&self) {
-        for listener in self.listeners.take().into_values() {
+    fn shut_down(&self) {
+        for listener in self.listeners.take() {
             listener.started.set(None);
         }
         drop(self.waiting.take());
-        drop(self.due.take());
         drop(self.watches.take());
     }
 }
 
 impl Core {
+    pub(super) fn signals(&self) -> &Signals {
+        self.io.after_io.subscriber()
+    }
+
     /// Starts a listener for a signal. `once`: the first signal stops it.
     pub(crate) fn start_signal(
         &self,
@@ -276,21 +307,11 @@ impl Core {
         number: i32,
         once: bool,
     ) -> io::Result<()> {
-        let signals = &self.after_io.parts().signals;
-        signals.start(&self.poller, listener, number, once)
+        self.signals()
+            .start(&self.io.poller, listener, number, once)
     }
 
     pub(crate) fn stop_signal(&self, listener: &Listener) {
-        self.after_io.parts().signals.stop(listener);
-    }
-
-    /// Calls the listeners of the pass.
-    pub(in crate::event_loop) fn run_signals(&self) {
-        while let Some((listener, once)) = self.after_io.parts().signals.next() {
-            if once {
-                self.set_active(&listener.header, false);
-            }
-            self.dispatch(Phase::Poll, || listener.callback.call());
-        }
+        self.signals().stop(listener);
     }
 }

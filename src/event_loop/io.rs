@@ -1,0 +1,137 @@
+//! The poll phase, and what it delivers: events of the kernel, messages of other threads, and what
+//! comes after them (signals, exits of children, file changes).
+//!
+//! ```text
+//!   poll_phase.rs   waits, then runs
+//!     messages.rs     what other threads have sent, then async handles (asyncs.rs)
+//!     events.rs       the events: sources (sources.rs, waiters.rs) and poll handles
+//!     deferred.rs     sources whose task had used up its budget
+//!     after_io.rs     file changes, signals, exits
+//! ```
+
+mod after_io;
+pub(crate) mod asyncs;
+#[cfg(all(unix, feature = "process"))]
+pub(crate) mod children;
+mod deferred;
+mod events;
+mod messages;
+pub(crate) mod poll_handles;
+mod poll_phase;
+#[cfg(all(unix, feature = "signal"))]
+pub(crate) mod signals;
+pub(crate) mod sources;
+#[cfg(any(feature = "fs", all(unix, feature = "signal")))]
+mod subscribers;
+pub(crate) mod wait_list;
+mod waiters;
+#[cfg(feature = "fs")]
+pub(crate) mod watches;
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use self::after_io::AfterIoList;
+use self::asyncs::Asyncs;
+use self::deferred::DeferredSources;
+use self::poll_handles::PollHandles;
+use self::sources::{SourceState, Sources};
+use super::core::Core;
+use crate::executor::message::Message;
+use crate::executor::shared::Shared;
+use crate::sys::poller::{BackendFd, Events, Poller};
+
+pub(crate) struct Io {
+    poller: Rc<Poller>,
+    /// The events of the last wait.
+    events: RefCell<Events>,
+    sources: Sources,
+    poll_handles: PollHandles,
+    deferred: DeferredSources,
+    /// What other threads share, with their inbox.
+    shared: Arc<Shared>,
+    /// The messages taken from the inbox, the next one last.
+    messages: RefCell<Vec<Message>>,
+    asyncs: Asyncs,
+    /// Signals, exits of children and file changes, which come last in the poll phase.
+    after_io: AfterIoList,
+}
+
+impl Io {
+    pub(super) fn new(poller: Poller, shared: Arc<Shared>) -> Self {
+        Self {
+            poller: Rc::new(poller),
+            events: RefCell::new(Events::new()),
+            sources: Sources::new(),
+            poll_handles: PollHandles::default(),
+            deferred: DeferredSources::default(),
+            shared,
+            messages: RefCell::default(),
+            asyncs: Asyncs::new(),
+            after_io: AfterIoList::default(),
+        }
+    }
+
+    /// Returns the registered sources.
+    pub(super) fn sources(&self) -> Vec<Rc<SourceState>> {
+        self.sources.list()
+    }
+
+    pub(super) fn backend_fd(&self) -> BackendFd<'_> {
+        self.poller.backend_fd()
+    }
+
+    /// Returns whether a panic left events or messages that were not delivered.
+    pub(super) fn was_interrupted(&self) -> bool {
+        !self.events.borrow().is_empty()
+            || !self.messages.borrow().is_empty()
+            || self.asyncs.any_sent()
+            || self.after_io.was_interrupted()
+    }
+
+    /// Stops async handles, watches, signal listeners and children when the loop is dropped.
+    pub(super) fn stop_subscribers(&self) {
+        drop(self.asyncs.drain());
+        self.after_io.shut_down();
+    }
+
+    /// Ends all waits for sources when the loop is dropped.
+    pub(super) fn stop_sources(&self, core: &Core) {
+        self.poll_handles.drain();
+        for source in self.sources.drain() {
+            source.end_waits(core);
+        }
+    }
+
+    /// Forgets the deferred sources when the loop is dropped.
+    pub(super) fn forget_deferred(&self) {
+        self.deferred.clear();
+    }
+}
+
+impl Core {
+    #[inline(always)]
+    pub(crate) fn poller(&self) -> &Rc<Poller> {
+        &self.io.poller
+    }
+
+    /// Makes the poller usable in the child process after a fork, and registers everything with it
+    /// again. Without a fork it does nothing.
+    pub(super) fn reinit_after_fork(&self) -> io::Result<()> {
+        let io = &self.io;
+        if !io.poller.is_inherited() {
+            return Ok(());
+        }
+        io.poller.reinit()?;
+        io.asyncs.forget_sent();
+        self.lose_jobs();
+        let sources = io.sources.list();
+        sources
+            .iter()
+            .try_for_each(|source| source.register_again(&io.poller))
+            .and(self.register_poll_handles_again())
+            .and(io.after_io.reinit_after_fork(self))
+    }
+}

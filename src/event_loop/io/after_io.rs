@@ -1,0 +1,132 @@
+//! What the poll phase delivers after the rest of its batch: file changes, then signals, then exits
+//! of children.
+//!
+//! Each of them subscribes when it is first used on the loop. A program that uses none of them does
+//! not contain their code, and its loop pays for one check.
+// Rules of tests/LIBUV.md: R95.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell};
+use std::io;
+
+use crate::event_loop::core::Core;
+
+/// A kind of event that comes last in the poll phase.
+pub(super) trait AfterIo: Any {
+    fn as_any(&self) -> &dyn Any;
+
+    /// Notes what had happened when a wait ended: what comes later is left to the next wait.
+    fn end_wait(&self) {}
+
+    /// Notes an event of the kernel that belongs to no source, or to a source of a subscriber.
+    fn note_event(&self, _key: usize) {}
+
+    /// Returns whether there is something to collect or to deliver.
+    fn has_pending(&self) -> bool;
+
+    /// Returns whether a panic left events that were not delivered.
+    fn has_due(&self) -> bool;
+
+    /// Takes what has happened from the kernel and returns the number of events. All subscribers
+    /// collect before the first delivers, so that user code cannot change what is collected.
+    fn collect(&self, core: &Core) -> usize;
+
+    /// Runs the callbacks of the collected events and returns their number.
+    fn deliver(&self, core: &Core) -> usize;
+
+    /// Sets the subscriber up in the child process after a fork.
+    fn reinit_after_fork(&self, core: &Core) -> io::Result<()>;
+
+    /// Stops everything when the loop is dropped.
+    fn shut_down(&self);
+}
+
+/// The place of a subscriber in the order of delivery.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "not every feature has a subscriber")]
+pub(super) enum Place {
+    Watches,
+    Signals,
+    Children,
+}
+
+/// A type that can subscribe.
+pub(super) trait Subscriber: AfterIo + Default {
+    const PLACE: Place;
+}
+
+/// The subscribers, in the order of delivery. Each is created by its first user.
+#[derive(Default)]
+pub(super) struct AfterIoList {
+    list: [OnceCell<Box<dyn AfterIo>>; 3],
+    is_used: Cell<bool>,
+}
+
+impl AfterIoList {
+    /// Returns a subscriber. It is created on first use.
+    #[allow(dead_code, reason = "not every feature has a subscriber")]
+    pub(super) fn subscriber<S: Subscriber>(&self) -> &S {
+        let subscriber = self.list[S::PLACE as usize].get_or_init(|| {
+            self.is_used.set(true);
+            Box::new(S::default())
+        });
+        let typed = (**subscriber).as_any().downcast_ref();
+        typed.expect("a place belongs to one type")
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn AfterIo> {
+        self.list
+            .iter()
+            .filter_map(|one| one.get().map(|one| &**one))
+    }
+
+    /// Returns whether the loop has subscribers.
+    #[inline(always)]
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used.get()
+    }
+
+    #[inline(never)]
+    pub(super) fn end_wait(&self) {
+        self.iter().for_each(AfterIo::end_wait);
+    }
+
+    /// Notes an event that belongs to no source, or to a source of a subscriber.
+    #[cold]
+    pub(super) fn note_event(&self, key: usize) {
+        self.iter().for_each(|one| one.note_event(key));
+    }
+
+    /// Returns whether there is something to deliver.
+    pub(super) fn has_pending(&self) -> bool {
+        self.iter().any(AfterIo::has_pending)
+    }
+
+    /// Returns whether a panic left events that were not delivered.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.iter().any(AfterIo::has_due)
+    }
+
+    pub(super) fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
+        // The signals and the children first: they cannot fail.
+        self.iter()
+            .rev()
+            .try_for_each(|one| one.reinit_after_fork(core))
+    }
+
+    pub(super) fn shut_down(&self) {
+        self.iter().for_each(AfterIo::shut_down);
+    }
+}
+
+impl Core {
+    /// Delivers file changes, signals and exits, and returns the number of events.
+    // Rule R115.
+    #[inline(never)]
+    pub(super) fn run_after_io(&self) -> usize {
+        let after_io = &self.io.after_io;
+        let collected: usize = after_io.iter().map(|one| one.collect(self)).sum();
+        let delivered: usize = after_io.iter().map(|one| one.deliver(self)).sum();
+        collected + delivered
+    }
+}

@@ -1,0 +1,63 @@
+//! The sources that are deferred to the next poll phase, because the task that reads or writes them
+//! has used up the budget of its poll (`executor/budget.rs`).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::sources::{Direction, SourceState};
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::event_loop::phases::queue::Entry;
+use crate::executor::budget;
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+use crate::raw::call::Call;
+
+#[derive(Default)]
+pub(super) struct DeferredSources {
+    sources: RefCell<Vec<(Rc<SourceState>, Direction)>>,
+}
+
+impl DeferredSources {
+    pub(super) fn clear(&self) {
+        drop(self.sources.take());
+    }
+}
+
+impl Core {
+    /// Defers `source` because the budget is used up: it counts as not ready until the next poll
+    /// phase. Returns `true` if no limit applies, and then defers nothing.
+    #[cold]
+    pub(crate) fn defer(&self, source: &Rc<SourceState>, direction: Direction) -> bool {
+        if !self.executor.is_polling() || source.is_gone() {
+            budget::begin_poll();
+            return true;
+        }
+        budget::restore(0);
+        source.defer(direction);
+        let mut deferred = self.io.deferred.sources.borrow_mut();
+        if deferred.is_empty() {
+            // The entry keeps the loop from sleeping, not from ending: a referenced wait for the
+            // source keeps it alive.
+            self.ledger.add_unref(Keeper::Queued);
+            let resume = || current::with(|core| core.map_or((), Self::resume));
+            let queue = self.phases.queue(Phase::Poll);
+            queue.push(Entry::Unref(Call::new(resume)));
+        }
+        deferred.push((source.clone(), direction));
+        false
+    }
+
+    /// Marks the deferred sources as ready again. One callback serves all of them, so that a task
+    /// that waits for several is polled once.
+    fn resume(&self) {
+        self.ledger.remove_unref(Keeper::Queued);
+        for (source, direction) in self.io.deferred.sources.take() {
+            if !source.is_gone() {
+                source.add_ready(direction.ready());
+                source.waiters(direction).wake_all();
+                source.count_waits(self);
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The events of the kernel: each wakes the waiters of a source, or calls a poll handle.
+
+use super::sources::{Direction, SourceState};
+use super::waiters::Waiters;
+use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+use crate::sys::poller::{Event, Ready};
+
+impl Core {
+    /// Dispatches the events of the last wait and returns the number of callbacks.
+    pub(super) fn run_events(&self) -> usize {
+        let mut dispatched = 0;
+        // The only cell that is borrowed while user code runs. No other code borrows it mutably
+        // until the next wait, which comes after the last event.
+        let events = self.io.events.borrow();
+        while let Some(Event { key, ready }) = events.next() {
+            // The event of a closed source is dropped; a new source in its slot has another key
+            // (R94).
+            let Some(source) = self.io.sources.get(key) else {
+                self.io.after_io.note_event(key);
+                dispatched += self.run_poll_handle(key, &events);
+                continue;
+            };
+            source.add_ready(ready);
+            if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
+                dispatched += self.wake_waiters(source.waiters(Direction::Read));
+            }
+            if ready.intersects(Ready::WRITE) && source.is_awaited(Direction::Write) {
+                dispatched += self.wake_waiters(source.waiters(Direction::Write));
+            }
+            if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
+                dispatched += self.wake_rare(&source, ready);
+            }
+            // Only now: after a panic above, the event is dispatched again. The kernel reports an
+            // edge once, so the remaining waiters would otherwise never be woken.
+            events.advance();
+            // Only now: the woken task usually waits again already, and the count stays as it is.
+            if !source.reads_only() {
+                self.count_waits_after(&source);
+            }
+        }
+        dispatched
+    }
+
+    #[cold]
+    fn wake_rare(&self, source: &SourceState, ready: Ready) -> usize {
+        [Direction::Priority, Direction::HangUp]
+            .into_iter()
+            .filter(|direction| ready.intersects(direction.ready()))
+            .map(|direction| self.wake_waiters(source.waiters(direction)))
+            .sum()
+    }
+
+    /// Wakes the waiters of a direction that has become ready, one callback for each.
+    #[inline(always)]
+    fn wake_waiters(&self, waiters: &Waiters) -> usize {
+        if waiters.have_futures() {
+            self.wake_slot_and_futures(waiters)
+        } else {
+            self.wake_slot(waiters)
+        }
+    }
+
+    /// Wakes the waker in the slot, if it is waiting.
+    #[inline(always)]
+    fn wake_slot(&self, waiters: &Waiters) -> usize {
+        let Some(waker) = waiters.take_slot() else {
+            return 0;
+        };
+        self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back(waker));
+        1
+    }
+
+    /// Wakes the waker in the slot, then the futures that waited when the event was taken.
+    #[inline(never)]
+    fn wake_slot_and_futures(&self, waiters: &Waiters) -> usize {
+        let limit = waiters.limit();
+        let mut dispatched = self.wake_slot(waiters);
+        while let Some(waker) = waiters.next_before(limit) {
+            self.dispatch_waker(Phase::Poll, waker);
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    /// Updates liveness after an event, unless the source is the descriptor of a child, whose exit
+    /// is noted instead.
+    fn count_waits_after(&self, source: &SourceState) {
+        if source.header.kind == Keeper::Child {
+            self.io.after_io.note_event(source.key);
+        } else {
+            source.count_waits(self);
+        }
+    }
+}

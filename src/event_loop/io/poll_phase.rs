@@ -1,0 +1,189 @@
+//! The poll phase: waits for the kernel, then dispatches its events and the messages of other
+//! threads.
+
+use std::io;
+
+use crate::event_loop::Wait;
+use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+use crate::sys::poller::BATCH;
+
+/// The number of times that one poll phase asks the kernel again because the last batch was full.
+// Rule R89.
+const FULL_BATCHES: usize = 48;
+
+/// The longest wait in one system call, in nanoseconds. A longer wait takes several calls.
+// Rule R34.
+const LONGEST_WAIT: u64 = i32::MAX as u64 * 1_000_000;
+
+impl Core {
+    /// Waits for events and dispatches them. It waits again if the batch was full, or if no event
+    /// had a waiter.
+    ///
+    /// Messages and signals that arrive before the wait ends are delivered here. Those that arrive
+    /// while callbacks run are left to the next wait.
+    // Rules R115, R119.
+    pub(in crate::event_loop) fn run_poll(&self, wait: Wait) -> io::Result<()> {
+        let _span = self.probe.phase(Phase::Poll);
+        // Entries that are queued from now on wait for the next turn.
+        let queue = self.phases.queue(Phase::Poll);
+        if !queue.is_empty() {
+            queue.begin_pass();
+        }
+        let mut timeout = self.poll_timeout(wait);
+        let mut full_batches = 0;
+        loop {
+            self.wait(timeout)?;
+            self.clock.update();
+            let has_after_io = self.io.after_io.is_used();
+            if has_after_io {
+                self.io.after_io.end_wait();
+            }
+            let reported = self.io.events.borrow().len();
+            // A wake-up counts as progress even if it has no callback (R90).
+            let mut dispatched = usize::from(self.run_messages());
+            if reported > 0 {
+                dispatched += self.run_events();
+            }
+            if !queue.is_empty() {
+                dispatched += self.run_poll_queue();
+            }
+            let after_io = if has_after_io { self.run_after_io() } else { 0 };
+            dispatched += after_io;
+            if dispatched > 0 {
+                full_batches += 1;
+                // A batch with signals is the last one of the phase (R96).
+                if after_io > 0 || reported < BATCH || full_batches == FULL_BATCHES {
+                    return Ok(());
+                }
+                timeout = Some(0);
+            } else {
+                // Without a dispatch, the work that kept the phase from sleeping is still there.
+                if timeout == Some(0) && full_batches == 0 {
+                    return Ok(());
+                }
+                // There was no waiter for the events, or the wait timed out: wait for the rest of
+                // the time (R90, R91).
+                timeout = self.rest_of_wait(wait);
+                if timeout == Some(0) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Runs the entries that were queued for the phase when it began.
+    fn run_poll_queue(&self) -> usize {
+        let mut dispatched = 0;
+        while let Some(entry) = self.phases.queue(Phase::Poll).next() {
+            self.uncount_entry(&entry);
+            self.dispatch_entry(Phase::Poll, entry);
+            dispatched += 1;
+        }
+        dispatched
+    }
+
+    /// Returns how long the phase may sleep after a wait without a dispatch. It is a function of
+    /// its own, to keep the path of a turn with events short.
+    #[inline(never)]
+    fn rest_of_wait(&self, wait: Wait) -> Option<u64> {
+        self.poll_timeout(wait)
+    }
+
+    #[inline]
+    fn poll_timeout(&self, wait: Wait) -> Option<u64> {
+        let Wait::Until(until) = wait else {
+            return Some(0);
+        };
+        let next = self.next_timeout();
+        let Some(until) = until else {
+            return next;
+        };
+        let limit = until.saturating_sub(self.clock.read());
+        Some(next.map_or(limit, |next| next.min(limit)))
+    }
+
+    /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
+    /// until the earliest timer. `None` means without a limit.
+    // Rule R32.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Option<u64> {
+        if self.has_work_now() {
+            return Some(0);
+        }
+        let next = self.next_timer()?;
+        let now = if next.by_real_clock {
+            self.clock.read()
+        } else {
+            self.clock.now()
+        };
+        Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
+    }
+
+    fn has_work_now(&self) -> bool {
+        self.stop.get()
+            || !self.ledger.has_keepers()
+            || self.ledger.count(Keeper::Queued) > 0
+            || self.ledger.count(Keeper::Closing) > 0
+            || self.phases.has_idle_hooks()
+            || !self.executor.are_lanes_empty()
+            || self.io.shared.inbox.is_pending()
+    }
+
+    /// Waits for events. An interrupted wait is a wait without events.
+    fn wait(&self, mut timeout: Option<u64>) -> io::Result<()> {
+        if !self.io.events.borrow().is_empty() {
+            // A panic left events of the last batch; they come first.
+            return Ok(());
+        }
+        if self.clock.is_paused() && timeout != Some(0) {
+            if self.wait_paused(timeout)? {
+                return Ok(());
+            }
+            timeout = None;
+        }
+        if timeout != Some(0) && !self.io.shared.inbox.park() {
+            timeout = Some(0);
+        }
+        self.ask_kernel(timeout)
+    }
+
+    #[inline(always)]
+    fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
+        match self
+            .io
+            .poller
+            .wait(&mut self.io.events.borrow_mut(), timeout)
+        {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits on a paused clock. Events that are there already come first; without any, the clock
+    /// advances to the end of the wait. Returns `false` if the wait has no end or a job runs on
+    /// another thread: then the wait must be real.
+    #[cold]
+    fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
+        self.ask_kernel(Some(0))?;
+        // On platforms where the wake-up of a signal is not an event, the call above has consumed
+        // it.
+        let is_after_io_due = self.io.after_io.has_pending();
+        if is_after_io_due
+            || !self.io.events.borrow().is_empty()
+            || self.io.shared.inbox.is_pending()
+        {
+            return Ok(true);
+        }
+        let Some(timeout) = timeout else {
+            return Ok(false);
+        };
+        if self.ledger.count(Keeper::Work) > 0 {
+            return Ok(false);
+        }
+        self.clock
+            .advance_to(self.clock.read().saturating_add(timeout));
+        Ok(true)
+    }
+}

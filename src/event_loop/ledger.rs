@@ -1,0 +1,139 @@
+//! What keeps the loop alive: a counter for each kind of keeper, the open handles, and the jobs
+//! that other threads run for the loop.
+
+pub(crate) mod jobs;
+mod liveness;
+
+use std::rc::Rc;
+
+use self::jobs::{JobInfo, Jobs};
+use self::liveness::Liveness;
+use super::api::handle::{HandleInfo, Handles, Header, Stage};
+use super::core::Core;
+use crate::keeper::Keeper;
+use crate::site::Site;
+
+pub(crate) struct Ledger {
+    liveness: Liveness,
+    handles: Handles,
+    jobs: Jobs,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self {
+            liveness: Liveness::default(),
+            handles: Handles::new(),
+            jobs: Jobs::default(),
+        }
+    }
+
+    /// Counts one more keeper of a kind.
+    #[inline(always)]
+    pub(super) fn add(&self, kind: Keeper) {
+        self.liveness.add(kind);
+    }
+
+    /// Counts one keeper of a kind less.
+    #[inline(always)]
+    pub(super) fn remove(&self, kind: Keeper) {
+        self.liveness.remove(kind);
+    }
+
+    /// Counts one keeper of a kind more, or less.
+    pub(super) fn change(&self, kind: Keeper, up: bool) {
+        if up {
+            self.liveness.add(kind);
+        } else {
+            self.liveness.remove(kind);
+        }
+    }
+
+    /// Counts an unref'd item of a kind, which does not keep the loop alive.
+    pub(super) fn add_unref(&self, kind: Keeper) {
+        self.liveness.add_unref(kind);
+    }
+
+    pub(super) fn remove_unref(&self, kind: Keeper) {
+        self.liveness.remove_unref(kind);
+    }
+
+    #[inline(always)]
+    pub(super) fn has_keepers(&self) -> bool {
+        self.liveness.has_keepers()
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&self, kind: Keeper) -> usize {
+        self.liveness.count(kind)
+    }
+
+    /// Forgets all keepers and jobs when the loop is dropped.
+    pub(super) fn clear(&self) {
+        self.liveness.clear();
+        self.jobs.clear();
+    }
+
+    /// Returns the open handles, oldest first.
+    pub(super) fn headers(&self) -> Vec<Rc<Header>> {
+        self.handles.headers()
+    }
+
+    /// Describes the open handles, oldest first.
+    pub(super) fn handles(&self) -> Vec<HandleInfo> {
+        self.handles.list()
+    }
+
+    pub(super) fn handle_count(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// Adds a new handle.
+    pub(super) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
+        self.handles.open(kind, site)
+    }
+
+    /// Removes a handle that is closed.
+    pub(super) fn close(&self, header: &Header) {
+        self.handles.remove(header);
+    }
+
+    /// Takes the wakers that wait for handles, when the loop is dropped.
+    pub(super) fn take_wakers(&self) -> Vec<std::task::Waker> {
+        self.handles.take_wakers()
+    }
+
+    /// Stops all handles and drops their callbacks, when the loop is dropped.
+    pub(super) fn shut_down_handles(&self) {
+        self.handles.shut_down();
+    }
+
+    /// Returns the jobs in progress.
+    pub(super) fn jobs(&self) -> Vec<JobInfo> {
+        self.jobs.list()
+    }
+}
+
+/// The handles.
+impl Core {
+    pub(crate) fn set_active(&self, header: &Header, active: bool) {
+        if header.active.replace(active) != active && header.referenced.get() {
+            self.ledger.change(header.kind, active);
+        }
+    }
+
+    pub(crate) fn set_referenced(&self, header: &Header, referenced: bool) {
+        if header.referenced.replace(referenced) != referenced && header.active.get() {
+            self.ledger.change(header.kind, referenced);
+        }
+    }
+
+    /// Releases a dropped handle. It leaves the registry at once, unless it waits for the closing
+    /// phase.
+    pub(crate) fn release(&self, header: &Header) {
+        self.set_active(header, false);
+        if header.stage.get() == Stage::Open {
+            self.ledger.close(header);
+        }
+    }
+}

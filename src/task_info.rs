@@ -1,0 +1,68 @@
+//! What identifies a task: its number, its name, and the line that spawned it.
+
+use std::fmt;
+use std::panic::Location;
+use std::rc::Rc;
+
+/// The number of a task, unique among all tasks of its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub(crate) u64);
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number and the name of a task, and the line that spawned it.
+///
+/// Prints as `task 3 "reader" (src/main.rs:12:5)`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, task};
+///
+/// phaseloop::block_on(async {
+///     task::Builder::new().name("reader").spawn(async {}).detach();
+///     let tasks = LoopHandle::current().tasks();
+///     assert_eq!(tasks[0].name(), Some("reader"));
+///     assert!(tasks[0].to_string().starts_with("task 1 \"reader\" ("));
+/// });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Info {
+    pub(crate) id: Id,
+    pub(crate) site: &'static Location<'static>,
+    pub(crate) name: Option<Rc<str>>,
+}
+
+impl Info {
+    /// Returns the task's number.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Returns the name given by [`Builder::name`](crate::task::Builder::name), if any.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Returns the line that spawned the task.
+    #[must_use]
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.site
+    }
+}
+
+impl fmt::Display for Info {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {}", self.id)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " ({})", self.site)
+    }
+}
