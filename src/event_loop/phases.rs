@@ -10,12 +10,14 @@ pub(crate) mod hooks;
 pub(crate) mod queue;
 pub(crate) mod timers;
 
+use std::cell::RefCell;
 use std::task::Waker;
 
 use self::closing::Closing;
 use self::hooks::Hooks;
 use self::queue::{Entry, PhaseQueue, QueueKey};
-use self::timers::{Payload, Timers};
+use self::timers::Payload;
+use self::timers::heap::TimerHeap;
 use super::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
@@ -29,7 +31,7 @@ pub(crate) struct Phases {
     check: HookedPhase,
     closing: Closing,
     closing_queue: PhaseQueue,
-    timers: Timers,
+    timers: RefCell<TimerHeap<Payload>>,
     timers_queue: PhaseQueue,
 }
 
@@ -59,7 +61,7 @@ impl Phases {
             check: HookedPhase::new(),
             closing: Closing::default(),
             closing_queue: PhaseQueue::new(),
-            timers: Timers::new(),
+            timers: RefCell::new(TimerHeap::new()),
             timers_queue: PhaseQueue::new(),
         }
     }
@@ -112,7 +114,8 @@ impl Phases {
 
     /// Stops all timers when the loop is dropped. The wakers of sleeps go to `waiting`.
     pub(super) fn stop_timers(&self, waiting: &mut Vec<Waker>) {
-        for payload in self.timers.drain() {
+        let timers = self.timers.borrow_mut().drain();
+        for payload in timers {
             match payload {
                 Payload::Timer(timer) => timer.armed.set(None),
                 Payload::Sleep { waker, .. } => waiting.push(waker),

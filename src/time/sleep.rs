@@ -82,15 +82,10 @@ pub struct Sleep {
     handle: LoopHandle,
     deadline: u64,
     site: Site,
+    /// The entry in the heap, from the first poll until this future has seen that it fired.
+    key: Option<TimerKey>,
+    has_fired: bool,
     referenced: bool,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    New,
-    Armed(TimerKey),
-    Fired,
 }
 
 impl Sleep {
@@ -99,8 +94,9 @@ impl Sleep {
             handle,
             deadline,
             site,
+            key: None,
+            has_fired: false,
             referenced: true,
-            state: State::New,
         }
     }
 
@@ -113,23 +109,22 @@ impl Sleep {
     /// Whether the sleep has ended.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        match self.state {
-            State::New => false,
-            State::Armed(key) => !self.handle.core().is_sleep_armed(key),
-            State::Fired => true,
+        match self.key {
+            Some(key) => !self.handle.core().is_sleep_armed(key),
+            None => self.has_fired,
         }
     }
 
     /// Changes the deadline. A sleep that has ended starts again. The next poll arms it.
     pub fn reset(&mut self, deadline: Instant) {
         self.disarm();
-        self.state = State::New;
+        self.has_fired = false;
         self.deadline = self.handle.core().clock().time(deadline);
     }
 
     /// Stops this sleep from keeping the loop alive.
     pub fn unref(mut self) -> Self {
-        if let State::Armed(key) = self.state {
+        if let Some(key) = self.key {
             self.handle.core().unref_sleep(key);
         }
         self.referenced = false;
@@ -137,7 +132,7 @@ impl Sleep {
     }
 
     fn disarm(&mut self) {
-        if let State::Armed(key) = self.state {
+        if let Some(key) = self.key.take() {
             self.handle.core().disarm_sleep(key, self.referenced);
         }
     }
@@ -146,25 +141,25 @@ impl Sleep {
 impl Future for Sleep {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let core = self.handle.core();
-        match self.state {
-            State::New => {
-                let payload = Payload::Sleep {
-                    waker: cx.waker().clone(),
-                    site: self.site,
-                };
-                let key = core.arm_sleep(self.deadline, payload, self.referenced);
-                self.state = State::Armed(key);
-                Poll::Pending
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let core = this.handle.core();
+        if let Some(key) = this.key {
+            if core.poll_sleep(key, cx.waker()) {
+                return Poll::Pending;
             }
-            State::Armed(key) if core.set_sleep_waker(key, cx.waker()) => Poll::Pending,
-            State::Armed(_) => {
-                self.state = State::Fired;
-                Poll::Ready(())
-            }
-            State::Fired => Poll::Ready(()),
+            this.key = None;
+            this.has_fired = true;
         }
+        if this.has_fired {
+            return Poll::Ready(());
+        }
+        let payload = Payload::Sleep {
+            waker: cx.waker().clone(),
+            site: this.site,
+        };
+        this.key = Some(core.arm_sleep(this.deadline, payload, this.referenced));
+        Poll::Pending
     }
 }
 

@@ -1,41 +1,68 @@
 //! The timer heap, ordered by deadline, then by insertion. An entry is removed without a search.
 //!
-//! It is a four-ary heap of small entries and a slab with the position of each entry. Four children
-//! share a cache line or two, and the tree is half as deep as a binary one. A pass first moves the
-//! due entries to a *ready* list and then takes them from there, so an entry that is added
-//! during the pass waits for the next one.
+//! ```text
+//!              insert              collect_due            pop_ready          remove
+//!   free slot ────────> in the heap ─────────> ready list ────────> fired ────────> free slot
+//!                            └───────── remove ───┴───────────────────────────────────^
+//! ```
+//!
+//! It is a four-ary heap of small entries and a table of slots with the position of each entry.
+//! Four children share a cache line, and the tree is half as deep as a binary one. A pass first
+//! moves the due entries to a *ready* list and then takes them from there, so an entry that is
+//! added during the pass waits for the next one.
 // Rules of tests/LIBUV.md: R53.
 
-use std::collections::VecDeque;
-
-use slab::Slab;
+use std::mem;
+use std::num::NonZeroU32;
 
 const ARITY: usize = 4;
+
+/// Up to this number, due entries are taken from the top of the heap one by one. More of them are
+/// taken out together, which costs less than a walk through the levels of the heap for each.
+const FEW: usize = 8;
 
 /// The position of an entry that is in the ready list.
 const READY: u32 = u32::MAX;
 
+/// The position of an entry that has fired and was not removed yet.
+const FIRED: u32 = u32::MAX - 1;
+
+/// A ready list with room for more entries than this releases its memory after its pass.
+const LARGE: usize = 1 << 16;
+
+/// `P` is what an entry carries. Its default value, which must own nothing, stands in the slots
+/// that carry nothing.
 pub(crate) struct TimerHeap<P> {
     heap: Vec<Entry>,
-    ready: VecDeque<Entry>,
-    slots: Slab<Slot<P>>,
-    next_sequence: u64,
+    /// The entries of the current pass, in order. One that was removed from its slot stays here.
+    ready: Vec<Entry>,
+    /// The number of ready entries that the pass has taken.
+    taken: usize,
+    /// The first slot is never used, so that no key is zero.
+    slots: Vec<Slot<P>>,
+    /// The first free slot, or zero.
+    free: u32,
+    next_sequence: u32,
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    deadline: u64,
-    sequence: u64,
-    slot: u32,
-}
+/// Deadline, number of the insertion and slot, from the upper bits to the lower: one comparison of
+/// integers compares all.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
 
 struct Slot<P> {
-    sequence: u64,
+    /// The position in the heap, [`READY`] or [`FIRED`]; the next free slot or zero if this one is
+    /// free.
     position: u32,
     /// A flag of the owner of the heap. It shares a word with the position, so it takes no space.
     mark: bool,
     payload: P,
 }
+
+/// The key of an entry, from its insertion until its removal. Whoever inserts an entry removes it,
+/// also after it has fired: the slot is not used for another one until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimerKey(NonZeroU32);
 
 /// An entry that [`TimerHeap::remove`] has removed.
 pub(crate) struct Removed<P> {
@@ -44,44 +71,44 @@ pub(crate) struct Removed<P> {
     pub(crate) was_in_heap: bool,
 }
 
-/// The key of one insertion. The key of an entry that fired or was removed matches no other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimerKey {
-    sequence: u64,
-    slot: u32,
-}
-
 impl Entry {
-    /// Returns deadline and number as one integer: one comparison is cheaper than two.
-    #[inline]
-    fn rank(&self) -> u128 {
-        u128::from(self.deadline) << 64 | u128::from(self.sequence)
+    fn new(deadline: u64, sequence: u32, slot: u32) -> Self {
+        Self(u128::from(deadline) << 64 | u128::from(sequence) << 32 | u128::from(slot))
     }
 
-    #[inline]
-    fn is_before(&self, other: &Self) -> bool {
-        self.rank() < other.rank()
+    fn deadline(self) -> u64 {
+        (self.0 >> 64) as u64
     }
 
-    fn key(&self) -> TimerKey {
-        TimerKey {
-            sequence: self.sequence,
-            slot: self.slot,
-        }
+    fn slot(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Returns the entry with another number.
+    fn renumbered(self, sequence: u32) -> Self {
+        Self::new(self.deadline(), sequence, self.0 as u32)
     }
 }
 
-impl<P> TimerHeap<P> {
-    pub(crate) fn new() -> Self {
+impl TimerKey {
+    fn slot(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+impl<P: Default> TimerHeap<P> {
+    pub(crate) const fn new() -> Self {
         Self {
             heap: Vec::new(),
-            ready: VecDeque::new(),
-            slots: Slab::new(),
+            ready: Vec::new(),
+            taken: 0,
+            slots: Vec::new(),
+            free: 0,
             next_sequence: 0,
         }
     }
 
-    /// Returns whether both the heap and the ready list are empty.
+    /// Returns whether no entry is in the heap and no pass is under way.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty() && self.ready.is_empty()
@@ -89,33 +116,30 @@ impl<P> TimerHeap<P> {
 
     /// Adds an entry with a mark, behind the entries of equal deadline.
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        let slot = self.slots.insert(Slot {
-            sequence,
+        let key = self.occupy(Slot {
             position: READY,
             mark,
             payload,
         });
-        let slot = u32::try_from(slot).expect("fewer than 2^32 timers are armed at once");
-        let entry = Entry {
-            deadline,
-            sequence,
-            slot,
-        };
+        if self.next_sequence == u32::MAX {
+            self.renumber();
+        }
+        let entry = Entry::new(deadline, self.next_sequence, key.0.get());
+        self.next_sequence += 1;
         self.push(entry);
-        entry.key()
+        key
     }
 
-    /// Removes an entry from the heap or the ready list.
+    /// Removes an entry and frees its slot. Returns `None` if it has fired.
     pub(crate) fn remove(&mut self, key: TimerKey) -> Option<Removed<P>> {
-        let slot = self.slots.get(key.slot as usize)?;
-        if slot.sequence != key.sequence {
+        let slot = &mut self.slots[key.slot()];
+        let position = mem::replace(&mut slot.position, self.free);
+        self.free = key.0.get();
+        if position == FIRED {
             return None;
         }
-        let position = slot.position;
-        let payload = self.slots.remove(key.slot as usize).payload;
-        // The ready list keeps its item; `pop_ready` skips it, since its key matches no slot.
+        let payload = mem::take(&mut slot.payload);
+        // The ready list keeps its item. `pop_ready` skips it, since its slot is not ready.
         let was_in_heap = position != READY;
         if was_in_heap {
             self.remove_at(position as usize);
@@ -126,79 +150,184 @@ impl<P> TimerHeap<P> {
         })
     }
 
+    /// Returns the payload of an entry that has not fired.
     pub(crate) fn get_mut(&mut self, key: TimerKey) -> Option<&mut P> {
-        self.slot_mut(key).map(|slot| &mut slot.payload)
-    }
-
-    fn slot_mut(&mut self, key: TimerKey) -> Option<&mut Slot<P>> {
-        let slot = self.slots.get_mut(key.slot as usize)?;
-        (slot.sequence == key.sequence).then_some(slot)
+        let slot = &mut self.slots[key.slot()];
+        (slot.position != FIRED).then_some(&mut slot.payload)
     }
 
     /// Sets the mark of an entry. Returns `true` if that was a change and the entry is in the heap,
-    /// not in the ready list.
+    /// neither ready nor fired.
     pub(crate) fn set_mark(&mut self, key: TimerKey, mark: bool) -> bool {
-        self.slot_mut(key).is_some_and(|slot| {
-            std::mem::replace(&mut slot.mark, mark) != mark && slot.position != READY
-        })
+        let slot = &mut self.slots[key.slot()];
+        mem::replace(&mut slot.mark, mark) != mark && slot.position < FIRED
     }
 
     /// Returns the earliest deadline in the heap.
     pub(crate) fn first(&self) -> Option<(u64, &P)> {
         let first = self.heap.first()?;
-        Some((first.deadline, &self.slots[first.slot as usize].payload))
+        Some((first.deadline(), &self.slots[first.slot()].payload))
     }
 
-    /// Returns the deadline, payload and mark of every entry, in no order.
+    /// Returns the deadline, payload and mark of every entry that has not fired, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &P, bool)> {
-        let all = self.heap.iter().chain(&self.ready);
-        all.filter_map(|entry| {
-            let slot = self.slots.get(entry.slot as usize)?;
-            let is_there = slot.sequence == entry.sequence;
-            is_there.then_some((entry.deadline, &slot.payload, slot.mark))
+        self.waiting().map(|entry| {
+            let slot = &self.slots[entry.slot()];
+            (entry.deadline(), &slot.payload, slot.mark)
         })
     }
 
-    /// Moves the entries with a deadline up to `now` to the ready list, in order.
+    /// Returns the entries of the heap, and those of the ready list that were not removed.
+    fn waiting(&self) -> impl Iterator<Item = Entry> {
+        let is_ready = |entry: &&Entry| self.slots[entry.slot()].position == READY;
+        let ready = self.ready[self.taken..].iter().filter(is_ready);
+        self.heap.iter().chain(ready).copied()
+    }
+
+    /// Begins a pass: moves the entries with a deadline up to `now` to the ready list, in order.
+    /// The pass before has ended.
     pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P, bool)) {
-        while let Some(&entry) = self.heap.first() {
-            if entry.deadline > now {
-                break;
-            }
-            self.remove_at(0);
-            let slot = &mut self.slots[entry.slot as usize];
+        debug_assert!(self.ready.is_empty(), "the pass before has ended");
+        let is_due = |entry: &Entry| entry.deadline() <= now;
+        if !self.heap.first().is_some_and(is_due) {
+            return;
+        }
+        // The walk ends at the first entry that is not due, so it is no longer than what is due.
+        if self.heap.iter().rev().all(is_due) {
+            mem::swap(&mut self.heap, &mut self.ready);
+            self.ready.sort_unstable();
+        } else {
+            self.collect_top(now);
+        }
+        for entry in &self.ready {
+            let slot = &mut self.slots[entry.slot()];
             slot.position = READY;
             collected(&slot.payload, slot.mark);
-            self.ready.push_back(entry);
         }
     }
 
-    /// Returns the next entry of the ready list that was not removed.
+    /// Moves the due entries, which are not all, to the ready list, in order.
+    fn collect_top(&mut self, now: u64) {
+        while let Some(&first) = self.heap.first().filter(|first| first.deadline() <= now) {
+            if self.ready.len() == FEW {
+                return self.collect_subtree(now);
+            }
+            self.remove_at(0);
+            self.ready.push(first);
+        }
+    }
+
+    /// Moves the due entries together, as the top of the tree that they are: above a due entry all
+    /// are due.
+    #[inline(never)]
+    fn collect_subtree(&mut self, now: u64) {
+        let sorted = self.ready.len();
+        let mut due = vec![0];
+        let mut next = 0;
+        while let Some(&position) = due.get(next) {
+            self.ready.push(self.heap[position]);
+            let first = position * ARITY + 1;
+            let children = first..(first + ARITY).min(self.heap.len());
+            due.extend(children.filter(|&child| self.heap[child].deadline() <= now));
+            next += 1;
+        }
+        self.ready[sorted..].sort_unstable();
+        // From the last to the first: what is below a position is a heap then, and what is above it
+        // is due, so that no other entry rises above the position.
+        for &position in due.iter().rev() {
+            self.remove_at(position);
+        }
+    }
+
+    /// Returns the next entry of the ready list that was not removed. It has fired now; its key
+    /// stays valid. `None` ends the pass.
     pub(crate) fn pop_ready(&mut self) -> Option<P> {
-        while let Some(entry) = self.ready.pop_front() {
-            if self.get_mut(entry.key()).is_some() {
-                return Some(self.slots.remove(entry.slot as usize).payload);
+        while let Some(entry) = self.ready.get(self.taken) {
+            self.taken += 1;
+            let slot = &mut self.slots[entry.slot()];
+            if slot.position == READY {
+                slot.position = FIRED;
+                return Some(mem::take(&mut slot.payload));
             }
         }
+        self.end_pass();
         None
     }
 
-    /// Moves the rest of the ready list back to the heap. Each entry keeps its deadline and its
-    /// number.
+    /// Ends an interrupted pass: moves the rest of the ready list back to the heap. Each entry
+    /// keeps its deadline and its number.
     pub(crate) fn put_back_ready(&mut self, mut put_back: impl FnMut(&P, bool)) {
-        while let Some(entry) = self.ready.pop_front() {
-            if let Some(slot) = self.slot_mut(entry.key()) {
+        while let Some(&entry) = self.ready.get(self.taken) {
+            self.taken += 1;
+            let slot = &self.slots[entry.slot()];
+            if slot.position == READY {
                 put_back(&slot.payload, slot.mark);
                 self.push(entry);
             }
         }
+        self.end_pass();
     }
 
-    /// Removes all entries.
-    pub(crate) fn drain(&mut self) -> Vec<P> {
-        self.heap.clear();
+    fn end_pass(&mut self) {
+        self.taken = 0;
         self.ready.clear();
-        self.slots.drain().map(|slot| slot.payload).collect()
+        if self.ready.capacity() > LARGE {
+            self.ready = Vec::new();
+        }
+    }
+
+    /// Takes all payloads out. The entries have fired then; their keys stay valid.
+    pub(crate) fn drain(&mut self) -> Vec<P> {
+        let waiting: Vec<_> = self.waiting().collect();
+        self.heap.clear();
+        self.end_pass();
+        let taken = waiting.into_iter().map(|entry| {
+            let slot = &mut self.slots[entry.slot()];
+            slot.position = FIRED;
+            mem::take(&mut slot.payload)
+        });
+        taken.collect()
+    }
+
+    /// Puts a new entry into a free slot.
+    #[inline]
+    fn occupy(&mut self, slot: Slot<P>) -> TimerKey {
+        let Some(free) = NonZeroU32::new(self.free) else {
+            return self.add(slot);
+        };
+        let place = &mut self.slots[free.get() as usize];
+        self.free = place.position;
+        // The default value that stood here owns nothing.
+        mem::forget(mem::replace(place, slot));
+        TimerKey(free)
+    }
+
+    fn add(&mut self, slot: Slot<P>) -> TimerKey {
+        if self.slots.is_empty() {
+            self.slots.push(Slot {
+                position: FIRED,
+                mark: false,
+                payload: P::default(),
+            });
+        }
+        let number = u32::try_from(self.slots.len()).ok();
+        let number = number.filter(|&number| number < FIRED);
+        let number = number.and_then(NonZeroU32::new);
+        self.slots.push(slot);
+        TimerKey(number.expect("fewer than 2^32 timers are armed at once"))
+    }
+
+    /// Numbers all entries anew, in their order, when the numbers are used up.
+    #[cold]
+    fn renumber(&mut self) {
+        let ready = self.ready[self.taken..].iter_mut();
+        let mut entries: Vec<_> = self.heap.iter_mut().chain(ready).collect();
+        entries.sort_unstable_by_key(|entry| entry.0 as u64);
+        self.next_sequence = 0;
+        for entry in entries {
+            *entry = entry.renumbered(self.next_sequence);
+            self.next_sequence += 1;
+        }
     }
 
     fn push(&mut self, entry: Entry) {
@@ -229,7 +358,7 @@ impl<P> TimerHeap<P> {
         while position > 0 {
             let parent = (position - 1) / ARITY;
             let above = self.heap[parent];
-            if !entry.is_before(&above) {
+            if entry > above {
                 break;
             }
             self.place(position, above);
@@ -246,13 +375,17 @@ impl<P> TimerHeap<P> {
             let child = if let Some(children) = self.heap.get(first..first + ARITY) {
                 // Two pairs are compared, then the winners: this halves the dependency chain of a
                 // scan.
-                let left = usize::from(children[1].is_before(&children[0]));
-                let right = 2 + usize::from(children[3].is_before(&children[2]));
-                let right_wins = children[right].is_before(&children[left]);
-                first + if right_wins { right } else { left }
+                let left = usize::from(children[1] < children[0]);
+                let right = 2 + usize::from(children[3] < children[2]);
+                first
+                    + if children[right] < children[left] {
+                        right
+                    } else {
+                        left
+                    }
             } else {
                 let rest = first..self.heap.len();
-                match rest.min_by_key(|&child| self.heap[child].rank()) {
+                match rest.min_by_key(|&child| self.heap[child]) {
                     Some(child) => child,
                     None => return position,
                 }
@@ -265,120 +398,9 @@ impl<P> TimerHeap<P> {
 
     fn place(&mut self, position: usize, entry: Entry) {
         self.heap[position] = entry;
-        self.slots[entry.slot as usize].position = position as u32;
+        self.slots[entry.slot()].position = position as u32;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{TimerHeap, TimerKey};
-
-    /// A small random generator. The test needs variety, not quality.
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
-    }
-
-    fn remove(heap: &mut TimerHeap<u64>, key: TimerKey) -> Option<u64> {
-        heap.remove(key).map(|removed| removed.payload)
-    }
-
-    fn drain_due(heap: &mut TimerHeap<u64>, now: u64) -> Vec<u64> {
-        heap.collect_due(now, |_, _| ());
-        std::iter::from_fn(|| heap.pop_ready()).collect()
-    }
-
-    #[test]
-    fn equal_deadlines_keep_their_order() {
-        let mut heap = TimerHeap::new();
-        for payload in 0..100 {
-            heap.insert(7, payload, true);
-        }
-        assert_eq!(drain_due(&mut heap, 6), []);
-        assert_eq!(drain_due(&mut heap, 7), (0..100).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn agrees_with_a_sorted_list_under_random_use() {
-        let mut random = Random(0x9E37_79B9_7F4A_7C15);
-        for _ in 0..200 {
-            let mut heap = TimerHeap::new();
-            // Pairs of deadline and payload. Payloads ascend in the order of insertion.
-            let mut model: Vec<(u64, u64)> = Vec::new();
-            let mut keys = Vec::new();
-            for payload in 0..300 {
-                let deadline = random.below(50);
-                keys.push((heap.insert(deadline, payload, true), payload));
-                model.push((deadline, payload));
-                if random.below(3) == 0 {
-                    let index = random.below(keys.len() as u64) as usize;
-                    let (key, payload) = keys.swap_remove(index);
-                    assert_eq!(remove(&mut heap, key), Some(payload));
-                    assert_eq!(remove(&mut heap, key), None, "a key works once");
-                    model.retain(|&(_, other)| other != payload);
-                }
-            }
-            model.sort_unstable();
-            let due = random.below(60);
-            let split = model.partition_point(|&(deadline, _)| deadline <= due);
-            let rest = model.split_off(split);
-            let expected: Vec<_> = model.into_iter().map(|(_, payload)| payload).collect();
-            assert_eq!(drain_due(&mut heap, due), expected);
-            let expected: Vec<_> = rest.into_iter().map(|(_, payload)| payload).collect();
-            assert_eq!(drain_due(&mut heap, 100), expected);
-            assert!(heap.first().is_none());
-        }
-    }
-
-    #[test]
-    fn what_is_removed_from_the_ready_list_is_not_popped() {
-        let mut heap = TimerHeap::new();
-        let first = heap.insert(1, 1, true);
-        let second = heap.insert(1, 2, true);
-        heap.collect_due(1, |_, _| ());
-        assert_eq!(remove(&mut heap, second), Some(2));
-        let reused = heap.insert(1, 3, true);
-        assert_eq!(heap.pop_ready(), Some(1));
-        assert_eq!(heap.pop_ready(), None);
-        assert_eq!(remove(&mut heap, first), None);
-        assert_eq!(remove(&mut heap, reused), Some(3));
-    }
-
-    #[test]
-    fn what_is_put_back_keeps_its_place() {
-        let mut heap = TimerHeap::new();
-        for payload in 0..4 {
-            heap.insert(5, payload, true);
-        }
-        heap.collect_due(5, |_, _| ());
-        assert_eq!(heap.pop_ready(), Some(0));
-        heap.insert(5, 4, true);
-        let mut back = Vec::new();
-        heap.put_back_ready(|&payload, _| back.push(payload));
-        assert_eq!(back, [1, 2, 3]);
-        assert_eq!(drain_due(&mut heap, 5), [1, 2, 3, 4]);
-    }
-
-    /// A ready entry is no longer counted by its owner.
-    #[test]
-    fn a_mark_is_seen_to_change_in_the_heap_only() {
-        let mut heap = TimerHeap::new();
-        let (due, later) = (heap.insert(1, 1, true), heap.insert(2, 2, true));
-        let mut marks = Vec::new();
-        heap.collect_due(1, |&payload, mark| marks.push((payload, mark)));
-        assert!(!heap.set_mark(due, false), "it is ready");
-        assert!(!heap.set_mark(later, true), "it was so before");
-        assert!(heap.set_mark(later, false));
-        heap.put_back_ready(|&payload, mark| marks.push((payload, mark)));
-        assert!(heap.set_mark(due, true));
-        assert_eq!(marks, [(1, true), (1, false)]);
-        assert_eq!(remove(&mut heap, later), Some(2));
-        assert!(!heap.set_mark(later, true), "it is gone");
-    }
-}
+mod tests;
