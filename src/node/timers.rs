@@ -14,7 +14,7 @@ mod timeout;
 use std::panic::Location;
 
 pub(super) use self::pass::TimerLists;
-use self::timeout::Callback;
+use self::timeout::{Callback, Kind};
 pub use self::timeout::{Timeout, TimeoutId};
 use super::context::Node;
 use super::delay::Delay;
@@ -50,7 +50,7 @@ use crate::raw::call::Call;
 #[inline]
 pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -> Timeout {
     let callback = Callback::Once(Call::new(callback));
-    Timeout::start(callback, delay.into(), Location::caller())
+    Timeout::start(callback, Kind::Once, delay.into(), Location::caller())
 }
 
 /// Calls `callback` after `delay`, and again after each [`refresh`](Timeout::refresh) of the timer;
@@ -83,8 +83,8 @@ pub fn set_timeout_mut(
     delay: impl Into<Delay>,
     callback: impl FnMut(&Timeout) + 'static,
 ) -> Timeout {
-    let callback = Callback::Refreshed(Box::new(callback));
-    Timeout::start(callback, delay.into(), Location::caller())
+    let callback = Callback::Again(Box::new(callback));
+    Timeout::start(callback, Kind::Refreshed, delay.into(), Location::caller())
 }
 
 /// Calls `callback` repeatedly, each time `delay` after the start of the previous call; otherwise
@@ -116,8 +116,8 @@ pub fn set_timeout_mut(
 /// ```
 #[track_caller]
 pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 'static) -> Timeout {
-    let callback = Callback::Interval(Box::new(callback));
-    Timeout::start(callback, delay.into(), Location::caller())
+    let callback = Callback::Again(Box::new(callback));
+    Timeout::start(callback, Kind::Interval, delay.into(), Location::caller())
 }
 
 /// Stops a timeout or an interval. Its callback does not run any more, even if it is due in the

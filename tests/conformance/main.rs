@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 mod golden;
+mod http_peers;
 mod interpreter;
 mod ports;
 mod program;

@@ -61,6 +61,7 @@ impl TimerLists {
         core: &Core,
         node: &Rc<Node>,
         callback: Callback,
+        kind: Kind,
         duration: u32,
         site: Site,
     ) -> Rc<TimeoutState> {
@@ -75,7 +76,7 @@ impl TimerLists {
                 state
             }
         };
-        state.begin(callback, duration, site);
+        state.begin(callback, kind, duration, site);
         state.life.set(Life::Armed);
         state.start.set(start);
         let new_expiry = lists.link(place, duration, start);
@@ -285,9 +286,9 @@ impl TimerLists {
 
     fn call(&self, core: &Core, timeout: &Timeout, callback: Callback) {
         timeout.0.life.set(Life::Running);
-        let start = match callback {
-            Callback::Interval(_) => live_now(core),
-            Callback::Once(_) | Callback::Refreshed(_) => 0,
+        let start = match timeout.0.kind.get() {
+            Kind::Interval => live_now(core),
+            Kind::Once | Kind::Refreshed => 0,
         };
         // The guard also reschedules the timer after a panic of its callback (N70).
         let mut after = AfterCall {
@@ -300,9 +301,7 @@ impl TimerLists {
         let _span = core.callback_span(Phase::Timers);
         match callback {
             Callback::Once(callback) => callback.call(),
-            Callback::Refreshed(callback) | Callback::Interval(callback) => {
-                after.again.insert(callback)(timeout);
-            }
+            Callback::Again(callback) => after.again.insert(callback)(timeout),
         }
     }
 
@@ -357,20 +356,14 @@ impl Drop for AfterCall<'_> {
         if state.life.get() == Life::Dead {
             return;
         }
-        let is_interval = state.kind.get() == Kind::Interval;
-        if is_interval {
+        if state.kind.get() == Kind::Interval {
             self.timers
                 .insert(self.core, state, Life::Armed, self.start);
         } else if state.life.get() == Life::Running {
             self.timers.finish(state, Life::Fired);
         }
         if let Some(callback) = self.again.take() {
-            let callback = if is_interval {
-                Callback::Interval(callback)
-            } else {
-                Callback::Refreshed(callback)
-            };
-            state.callback.set(Some(callback));
+            state.callback.set(Some(Callback::Again(callback)));
         }
     }
 }

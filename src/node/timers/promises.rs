@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 
-use super::timeout::{Callback, Timeout};
+use super::timeout::{Callback, Kind, Timeout};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::delay::Delay;
 use crate::node::error::Error;
@@ -119,7 +119,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
     let (delay, site) = (delay.into(), Location::caller());
     promise(options, |deferred| {
         let fire = Callback::Once(Call::new(move || deferred.resolve(value)));
-        let timer = Timeout::start(fire, delay, site);
+        let timer = Timeout::start(fire, Kind::Once, delay, site);
         if options.unref {
             timer.unref();
         }
@@ -341,8 +341,8 @@ impl<T> Interval<T> {
             state.not_yielded.set(state.not_yielded.get() + 1);
             state.fire();
         };
-        let fire = Callback::Interval(Box::new(fire));
-        let timer = Timeout::start(fire, self.delay, self.site);
+        let fire = Callback::Again(Box::new(fire));
+        let timer = Timeout::start(fire, Kind::Interval, self.delay, self.site);
         if self.options.unref {
             timer.unref();
         }

@@ -96,15 +96,15 @@ pub(super) struct TimeoutState {
 pub(super) enum Life {
     /// The timer is in a list.
     Armed,
+    /// The timer was cleared after it had fired, and a refresh has put it into a list again. It has
+    /// nothing to call, but keeps the loop alive until it is due, as in Node.
+    Hollow,
     /// The callback runs, and the timer is in no list.
     Running,
     /// The timer has fired. A refresh arms it again.
     Fired,
     /// The timer was cleared after it had fired.
     Cleared,
-    /// The timer was cleared after it had fired, and a refresh has put it into a list again. It has
-    /// nothing to call, but keeps the loop alive until it is due, as in Node.
-    Hollow,
     /// The timer was cleared before it had fired, or its loop was dropped. It never runs again.
     Dead,
 }
@@ -134,22 +134,10 @@ pub(super) enum Kind {
 /// can be reused for any other.
 pub(super) enum Callback {
     Once(Call),
-    Refreshed(Repeated),
-    Interval(Repeated),
+    Again(Repeated),
 }
 
 pub(super) type Repeated = Box<dyn FnMut(&Timeout)>;
-
-impl Callback {
-    #[inline]
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Once(_) => Kind::Once,
-            Self::Refreshed(_) => Kind::Refreshed,
-            Self::Interval(_) => Kind::Interval,
-        }
-    }
-}
 
 impl TimeoutState {
     pub(super) fn new(node: &Rc<Node>, item: ItemKey, site: Site) -> Rc<Self> {
@@ -169,9 +157,9 @@ impl TimeoutState {
 
     /// Initializes the state for a new timer, which is not armed yet.
     #[inline]
-    pub(super) fn begin(&self, callback: Callback, duration: u32, site: Site) {
+    pub(super) fn begin(&self, callback: Callback, kind: Kind, duration: u32, site: Site) {
         self.duration.set(duration);
-        self.kind.set(callback.kind());
+        self.kind.set(kind);
         self.site.set(site);
         self.referenced.set(true);
         self.callback.set(Some(callback));
@@ -180,7 +168,7 @@ impl TimeoutState {
 
 impl Timeout {
     #[track_caller]
-    pub(super) fn start(callback: Callback, delay: Delay, site: Site) -> Self {
+    pub(super) fn start(callback: Callback, kind: Kind, delay: Delay, site: Site) -> Self {
         if let Some(text) = delay.warning() {
             process::emit_warning("TimeoutOverflowWarning", text);
         }
@@ -188,12 +176,12 @@ impl Timeout {
         let duration = delay.as_millis();
         let Some(core) = node.core() else {
             let state = TimeoutState::new(&node, ItemKey::NOWHERE, site);
-            state.begin(callback, duration, site);
+            state.begin(callback, kind, duration, site);
             return Self(state);
         };
         let timers = &node.timers;
         timers.loop_timer(&node, site);
-        Self(timers.start(&core, &node, callback, duration, site))
+        Self(timers.start(&core, &node, callback, kind, duration, site))
     }
 
     /// Restarts the timer with its original delay.
@@ -268,6 +256,7 @@ impl Timeout {
     }
 
     /// Ends a timer that is armed or running.
+    #[inline]
     fn kill(&self) {
         let (state, timers) = (&*self.0, &self.0.node.timers);
         let was_armed = state.life.replace(Life::Dead) == Life::Armed;
