@@ -8,6 +8,8 @@
 //! run FILE       one random program, on the real clock; prints its trace
 //! port NAME      the port of a hand-written program, on the real clock
 //! ports          the names of all ports
+//! http FILE      raw requests with Node's answers, in the form of
+//!                `tests/conformance/http/bytes.jsonl`
 //! fuzz COUNT     new random programs, on Node and here (needs Node 20)
 //! throughput     operations per second, on Node and here
 //! ```
@@ -20,6 +22,9 @@ mod fuzz;
 #[cfg(unix)]
 #[path = "../tests/conformance/golden.rs"]
 mod golden;
+#[cfg(unix)]
+#[path = "../tests/conformance/http.rs"]
+mod http;
 #[cfg(unix)]
 #[path = "../tests/conformance/interpreter.rs"]
 mod interpreter;
@@ -55,7 +60,7 @@ mod commands {
     use serde_json::Value;
 
     use crate::support::{self, Clock};
-    use crate::{fuzz, golden, ports, throughput};
+    use crate::{fuzz, golden, http, ports, throughput};
 
     /// The recorded programs that come with the repository.
     const RECORDED: &str = concat!(
@@ -84,10 +89,11 @@ mod commands {
                 });
                 Ok(ExitCode::SUCCESS)
             }
+            ["http", file] => read(file).map(|text| report(&http::compare(&text))),
             ["fuzz", count] => fuzz(count),
             ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
             _ => Err(
-                "usage: conformance [golden FILE | run FILE | port NAME | ports | fuzz COUNT | throughput]"
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | fuzz COUNT | throughput]"
                     .into(),
             ),
         };

@@ -5,6 +5,7 @@ use std::rc::{Rc, Weak};
 use super::callback_futures::CallbackFutures;
 use super::events::OpenEmitters;
 use super::http::HttpDate;
+use super::net::ReadBuffer;
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::OpenPipes;
@@ -24,6 +25,7 @@ pub(super) struct Node {
     pub(super) rejections: Rejections,
     pub(super) pipes: OpenPipes,
     pub(super) emitters: OpenEmitters,
+    pub(super) read_buffer: ReadBuffer,
     pub(super) http_date: HttpDate,
 }
 
@@ -57,6 +59,7 @@ impl Node {
                 rejections: Rejections::default(),
                 pipes: OpenPipes::default(),
                 emitters: OpenEmitters::default(),
+                read_buffer: ReadBuffer::default(),
                 http_date: HttpDate::default(),
             }))
         };

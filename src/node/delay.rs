@@ -39,6 +39,12 @@ impl Delay {
         self.millis
     }
 
+    /// The delay of a time limit, where zero means that there is none.
+    #[inline]
+    pub(super) fn as_limit(self) -> Option<u32> {
+        (self.asked != 0.0).then_some(self.millis)
+    }
+
     /// The text of the warning, if the delay was too long.
     #[inline]
     pub(super) fn warning(self) -> Option<String> {

@@ -34,3 +34,4 @@ pub use self::address::Address;
 pub(in crate::node) use self::local::socket_of;
 pub use self::server::{CONNECTION, LISTENING, Server, create_server, create_server_with};
 pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};
+pub(in crate::node) use self::socket::{Consumer, ReadBuffer};

@@ -16,6 +16,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(20);
 /// How many tokens around a difference are shown.
 const CONTEXT: usize = 6;
 
+#[derive(Default)]
 pub(crate) struct Comparison {
     pub(crate) passed: usize,
     /// One text for each program that ran otherwise than recorded.

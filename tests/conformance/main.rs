@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 mod golden;
+mod http;
 mod http_peers;
 mod interpreter;
 mod ports;
@@ -79,5 +80,15 @@ fn recorded_random_programs_run_as_on_node() {
     let recorded = fs::read_to_string(file).expect("the recordings are there");
     let result = golden::compare(&recorded);
     assert_eq!(result.passed + result.faults.len(), 300);
+    assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
+}
+
+// H10 to H56: bytes in, answer out.
+#[test]
+fn raw_requests_are_answered_as_by_node() {
+    let file = corpus("http/bytes.jsonl");
+    let recorded = fs::read_to_string(file).expect("the recordings are there");
+    let result = http::compare(&recorded);
+    assert_eq!(result.passed + result.faults.len(), 312);
     assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
 }

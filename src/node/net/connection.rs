@@ -29,6 +29,10 @@ pub(super) trait Connection {
     fn shutdown_write(&self) -> io::Result<()>;
     /// Sets whether the connection keeps the loop alive.
     fn set_referenced(&self, is_referenced: bool);
+    /// Sets whether small writes leave at once. A failure is ignored, as in Node.
+    fn set_no_delay(&self, no_delay: bool) {
+        let _ = no_delay;
+    }
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
 }
@@ -124,6 +128,10 @@ macro_rules! connection_of_stream {
 
 impl Connection for TcpStream {
     connection_of_stream!();
+
+    fn set_no_delay(&self, no_delay: bool) {
+        let _ = self.set_nodelay(no_delay);
+    }
 
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         (self.local_addr().ok(), self.peer_addr().ok())

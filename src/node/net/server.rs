@@ -42,8 +42,8 @@ pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
 /// Creates a server whose sockets have `options`. It does not listen yet. JavaScript:
 /// `net.createServer({ allowHalfOpen, highWaterMark }, listener)`.
 pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + 'static) -> Server {
-    let server = create_server(listener);
-    server.inner.options.set(options);
+    let server = Server::with_options(options);
+    server.on(CONNECTION, listener);
     server
 }
 
@@ -98,6 +98,15 @@ impl Server {
         let inner = Rc::<Inner>::default();
         inner.emitter.set_class("Server");
         Self { inner }
+    }
+
+    /// Creates a server without listeners whose sockets have `options`. JavaScript: `new
+    /// net.Server({ allowHalfOpen, highWaterMark })`.
+    #[must_use]
+    pub fn with_options(options: SocketOptions) -> Self {
+        let server = Self::new();
+        server.inner.options.set(options);
+        server
     }
 
     /// Starts to listen at once, and emits [`LISTENING`] on the next tick. An error is also emitted

@@ -6,6 +6,7 @@
 //!    └── destroy ──> a tick: 'close'
 //! ```
 
+mod opening;
 mod options;
 mod reading;
 
@@ -16,12 +17,12 @@ use std::net::SocketAddr;
 use std::panic::Location;
 use std::rc::Rc;
 
+use self::opening::open;
 pub use self::options::SocketOptions;
 use self::reading::Reading;
+pub(in crate::node) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
-use super::local;
-use crate::net::{TcpStream, lookup_host};
 use crate::node::callback_futures::in_callbacks;
 use crate::node::context::Node;
 use crate::node::delay::Delay;
@@ -30,7 +31,6 @@ use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
 use crate::node::timers::{Timeout, set_timeout_mut};
 use crate::phase;
-use crate::site::Site;
 
 /// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
@@ -145,6 +145,8 @@ struct Inner {
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
     had_error: Cell<bool>,
+    /// Whether small writes leave at once.
+    no_delay: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
     /// The timer of `set_timeout`.
     idle: RefCell<Option<Timeout>>,
@@ -370,43 +372,12 @@ impl Socket {
     }
 }
 
-async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
-    let (host, port) = match address {
-        Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
-        Address::Host(host, port) => (host, port),
-        Address::Port(port) => ("localhost".to_owned(), port),
-        Address::Path(path) => {
-            let connected = local::connect(&path, site).await;
-            return connected.map_err(Error::of_connect);
-        }
-    };
-    let addresses = lookup_host((host.as_str(), port)).await;
-    let addresses = addresses.map_err(|error| Error::of_lookup(error, &host))?;
-    open_one_of(&addresses, site).await
-}
-
-/// Connects to the first address that accepts.
-async fn open_one_of(addresses: &[SocketAddr], site: Site) -> Result<Box<dyn Connection>, Error> {
-    let mut errors = Vec::new();
-    for &address in addresses {
-        match opened(TcpStream::connect_at(address, site).await) {
-            Ok(connection) => return Ok(connection),
-            Err(error) => errors.push(error),
-        }
-    }
-    Err(Error::aggregate(errors))
-}
-
-fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
-    match stream {
-        Ok(stream) => Ok(Box::new(stream)),
-        Err(error) => Err(Error::of_connect(error)),
-    }
-}
-
 impl Inner {
     fn open(&self, connection: Box<dyn Connection>) {
         connection.set_referenced(!self.is_unreferenced.get());
+        if self.no_delay.get() {
+            connection.set_no_delay(true);
+        }
         self.addresses.set(connection.addresses());
         self.slot.replace(Some(connection));
     }
@@ -575,41 +546,5 @@ impl fmt::Debug for Socket {
             .field("connecting", &self.connecting())
             .field("destroyed", &self.destroyed())
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-    use std::panic::Location;
-
-    use super::open_one_of;
-
-    /// Returns two ports that refuse connections.
-    fn refusing() -> [SocketAddr; 2] {
-        let listen = |()| std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        [(); 2]
-            .map(listen)
-            .map(|listener| listener.local_addr().unwrap())
-    }
-
-    #[test]
-    fn the_errors_of_several_addresses_are_one_aggregate_error() {
-        crate::block_on(async {
-            let site = Location::caller();
-            let addresses = refusing();
-            let Err(error) = open_one_of(&addresses, site).await else {
-                panic!("the port refuses connections");
-            };
-            let parts = (error.name(), error.code(), error.message());
-            assert_eq!(parts, ("AggregateError", Some("ECONNREFUSED"), ""));
-            let texts: Vec<_> = error.errors().iter().map(ToString::to_string).collect();
-            let expected = addresses.map(|address| format!("connect ECONNREFUSED {address}"));
-            assert_eq!(texts, expected);
-            let Err(error) = open_one_of(&addresses[..1], site).await else {
-                panic!("the port refuses connections");
-            };
-            assert_eq!((error.name(), error.message()), ("Error", &*expected[0]));
-        });
     }
 }

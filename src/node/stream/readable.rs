@@ -18,7 +18,7 @@ use std::rc::{Rc, Weak};
 
 pub use self::builder::ReadableBuilder;
 use self::flow::Amount;
-use super::base::{Base, Held, ReadableSide as _, StreamId};
+use super::base::{Base, Done, Held, ReadableSide as _, StreamId};
 use super::chunk::{ByteChunk, Mode};
 use super::shared::impl_stream;
 use crate::node::error::Error;
@@ -147,6 +147,39 @@ impl<T: 'static> Readable<T> {
             state.add(chunk, true);
         }
         state.can_push_more()
+    }
+
+    /// Counts bytes that a consumer takes before they reach the stream.
+    pub(in crate::node) fn count_read(&self, size: usize) {
+        self.state.total.set(self.state.total.get() + size as u64);
+    }
+
+    /// Sets whether the stream waits for its first reader before it calls `read` on its own.
+    pub(in crate::node) fn waits_for_reader(&self, waits: bool) {
+        self.state.reading_more.set(waits);
+    }
+
+    /// Sets the function that releases the resources of the stream, after the stream was built. It
+    /// gets the stream.
+    pub(in crate::node) fn on_destroy(
+        &self,
+        destroy: impl FnOnce(&Self, Option<Error>, Done) + 'static,
+    ) {
+        let state = Rc::downgrade(&self.state);
+        self.state
+            .base
+            .set_destroy_hook(Box::new(move |error, done| {
+                let Some(state) = state.upgrade() else {
+                    return done.pass(error);
+                };
+                let held = Held::default();
+                destroy(&Self { state, held }, error, done);
+            }));
+    }
+
+    /// Returns whether a tick is queued that starts the flow.
+    pub(in crate::node) fn resumes_soon(&self) -> bool {
+        self.state.resume_scheduled.get()
     }
 
     // The reader's side.

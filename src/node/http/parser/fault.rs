@@ -22,6 +22,10 @@ pub(in crate::node::http) enum Fault {
     InvalidEofState,
     HeaderOverflow,
     ChunkExtensionsOverflow,
+    /// The program has panicked when it was called with a head.
+    HeadHandler,
+    /// The program has panicked when it was called with a piece of a body.
+    BodyHandler,
 }
 
 impl Fault {
@@ -59,6 +63,8 @@ impl Fault {
             Self::PausedH2Upgrade => ("HPE_PAUSED_H2_UPGRADE", "HTTP/2 connection preface"),
             Self::InvalidEofState => ("HPE_INVALID_EOF_STATE", "Invalid EOF state"),
             Self::HeaderOverflow => ("HPE_HEADER_OVERFLOW", "Header overflow"),
+            Self::HeadHandler => ("HPE_CB_HEADERS_COMPLETE", "The handler has failed"),
+            Self::BodyHandler => ("HPE_USER", "The handler has failed"),
             Self::ChunkExtensionsOverflow => {
                 ("HPE_CHUNK_EXTENSIONS_OVERFLOW", "Chunk extensions overflow")
             }

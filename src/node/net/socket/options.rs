@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use super::Socket;
-use crate::node::events::ListenerId;
-use crate::node::stream::{Duplex, ReadableBuilder, WritableBuilder};
+use crate::node::events::{Emitter, ListenerId};
+use crate::node::stream::{Duplex, FINISH, ReadableBuilder, WritableBuilder};
 use crate::node::string_decoder::Encoding;
 
 /// Options of a socket. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
@@ -50,6 +50,28 @@ impl Socket {
         if let Some(connection) = &*self.inner.slot.borrow() {
             connection.set_referenced(is_referenced);
         }
+    }
+
+    /// Sets whether small writes leave at once, without waiting for the acknowledgement of earlier
+    /// ones. It has no effect on a local socket. JavaScript: `socket.setNoDelay(true)`.
+    pub fn set_no_delay(&self, no_delay: bool) -> &Self {
+        self.inner.no_delay.set(no_delay);
+        if let Some(connection) = &*self.inner.slot.borrow() {
+            connection.set_no_delay(no_delay);
+        }
+        self
+    }
+
+    /// Ends the writing direction, and destroys the socket when all bytes are written. JavaScript:
+    /// `socket.destroySoon()`.
+    pub fn destroy_soon(&self) {
+        if self.writable().is_writable() {
+            self.end();
+        }
+        if self.writable().finished() {
+            return self.destroy(None);
+        }
+        self.once_this(FINISH, |socket, ()| socket.destroy(None));
     }
 
     /// Returns the number of bytes received. JavaScript: `socket.bytesRead`.

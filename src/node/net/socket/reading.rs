@@ -3,12 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use super::Inner;
+use super::{Inner, Socket};
 use crate::node::callback_futures::{call_user, in_callbacks, run_as_callback};
+use crate::node::context::Node;
 use crate::node::error::Error;
+use crate::node::events::Emitter;
 use crate::node::net::connection::Connection;
 use crate::node::stream::Readable;
 use crate::phase;
@@ -19,9 +21,37 @@ const READ_SIZE: usize = 64 * 1024;
 /// The largest number of reads in one poll phase.
 const READS_PER_PHASE: usize = 32;
 
+/// The buffer that all sockets of a loop read into. A socket has it only between a read and the
+/// delivery of its bytes, so that idle sockets need no memory for it.
+#[derive(Clone, Default)]
+pub(in crate::node) struct ReadBuffer(Rc<Cell<Option<Vec<u8>>>>);
+
+impl ReadBuffer {
+    fn take(&self) -> Vec<u8> {
+        // A socket that reads while another one delivers gets a buffer of its own.
+        self.0.take().unwrap_or_else(|| vec![0; READ_SIZE])
+    }
+
+    fn put(&self, buffer: Vec<u8>) {
+        self.0.set(Some(buffer));
+    }
+}
+
+/// Takes the bytes of a socket in place of the socket's stream. EOF and errors still go to the
+/// stream.
+pub(in crate::node) trait Consumer {
+    /// Called in the poll phase with the bytes of one read, outside of any callback: the consumer
+    /// decides which calls are callbacks of their own.
+    fn read(self: Rc<Self>, bytes: &[u8]);
+}
+
 /// The state of a socket's reads.
 #[derive(Default)]
 pub(super) struct Reading {
+    /// Weak, because the consumer holds the socket.
+    consumer: RefCell<Option<Weak<dyn Consumer>>>,
+    /// The consumer has stopped the reads.
+    is_held: Cell<bool>,
     /// The stream asks for more.
     is_wanted: Cell<bool>,
     /// A future reads, or waits to do so.
@@ -37,6 +67,10 @@ impl Reading {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    fn consumer(&self) -> Option<Rc<dyn Consumer>> {
+        self.consumer.borrow().as_ref().and_then(Weak::upgrade)
     }
 
     fn wakes(&self, waker: &Waker) {
@@ -65,7 +99,7 @@ impl Inner {
     /// Reads in poll phases, each chunk in its own callback. A read that does not fill the buffer
     /// is the last of its phase, unless the peer hung up: then EOF follows the data at once.
     async fn read_while_wanted(&self, readable: &Readable<Vec<u8>>) {
-        let mut buffer = vec![0; READ_SIZE];
+        let buffers = Node::current().read_buffer.clone();
         let mut left = 0;
         while self.reading.is_wanted.get() {
             let is_readable = self.asks(|connection| connection.is_readable());
@@ -77,7 +111,7 @@ impl Inner {
                 left = READS_PER_PHASE;
             }
             left -= 1;
-            let read = poll_fn(|cx| self.poll_read(cx, &mut buffer)).await;
+            let (read, buffer) = poll_fn(|cx| self.poll_read(cx, &buffers)).await;
             let Some(read) = read else { return };
             self.is_active();
             let size = match read {
@@ -89,8 +123,8 @@ impl Inner {
             };
             let is_drained = size < READ_SIZE && !self.asks(|connection| connection.is_hung_up());
             // A panic of a listener leaves this callback at the next wait; reading continues then.
-            let delivered =
-                call_user(|| run_as_callback(|| self.deliver(readable, &buffer[..size])));
+            let delivered = call_user(|| self.deliver(readable, &buffer[..size]));
+            buffers.put(buffer);
             if is_drained || delivered.is_none() {
                 left = 0;
             }
@@ -98,6 +132,20 @@ impl Inner {
     }
 
     fn deliver(&self, readable: &Readable<Vec<u8>>, bytes: &[u8]) {
+        let consumer = self.reading.consumer().filter(|_| !bytes.is_empty());
+        let Some(consumer) = consumer else {
+            return run_as_callback(|| self.push(readable, bytes));
+        };
+        readable.count_read(bytes.len());
+        consumer.read(bytes);
+        if readable.listener_count(Readable::<Vec<u8>>::DATA) > 0 {
+            run_as_callback(|| {
+                readable.emit(Readable::<Vec<u8>>::DATA, bytes.to_vec());
+            });
+        }
+    }
+
+    fn push(&self, readable: &Readable<Vec<u8>>, bytes: &[u8]) {
         if bytes.is_empty() {
             self.reading.is_wanted.set(false);
             readable.push_end();
@@ -107,23 +155,65 @@ impl Inner {
         }
     }
 
-    /// Reads once. Returns `None` if the connection is gone.
+    /// Reads once. Returns the buffer with what was read; `None` if the connection is gone.
     fn poll_read(
         &self,
         cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<Option<io::Result<usize>>> {
+        buffers: &ReadBuffer,
+    ) -> Poll<(Option<io::Result<usize>>, Vec<u8>)> {
+        let mut buffer = buffers.take();
         let read = match &*self.slot.borrow() {
-            Some(connection) => connection.poll_read(cx, buffer).map(Some),
+            Some(connection) => connection.poll_read(cx, &mut buffer).map(Some),
             None => Poll::Ready(None),
         };
-        if read.is_pending() {
-            self.reading.wakes(cx.waker());
+        match read {
+            Poll::Ready(read) => Poll::Ready((read, buffer)),
+            Poll::Pending => {
+                buffers.put(buffer);
+                self.reading.wakes(cx.waker());
+                Poll::Pending
+            }
         }
-        read
     }
 
     fn asks(&self, question: impl FnOnce(&dyn Connection) -> bool) -> bool {
         self.slot.borrow().as_deref().is_some_and(question)
+    }
+}
+
+/// What a consumer of the bytes does with the socket.
+impl Socket {
+    /// Passes the bytes of later reads to `consumer`.
+    pub(in crate::node) fn consumed_by(&self, consumer: Weak<dyn Consumer>) {
+        self.inner.reading.consumer.replace(Some(consumer));
+    }
+
+    /// Passes the bytes of later reads to the socket's stream again.
+    pub(in crate::node) fn unconsumed(&self) {
+        self.inner.reading.consumer.take();
+        self.inner.reading.is_held.set(false);
+    }
+
+    /// Stops reading. A read that waits already is still delivered.
+    pub(in crate::node) fn stop_reading(&self) {
+        self.inner.reading.is_wanted.set(false);
+    }
+
+    /// Continues to read, unless reads are held.
+    pub(in crate::node) fn read_on(&self) {
+        let may_read = !self.inner.reading.is_held.get() && self.inner.is_open();
+        if may_read && self.readable().is_readable() {
+            self.inner.start_reading(self.readable());
+        }
+    }
+
+    /// Sets whether [`read_on`](Self::read_on) has no effect.
+    pub(in crate::node) fn hold_reads(&self, holds: bool) {
+        self.inner.reading.is_held.set(holds);
+    }
+
+    /// Returns whether reads are held.
+    pub(in crate::node) fn holds_reads(&self) -> bool {
+        self.inner.reading.is_held.get()
     }
 }
