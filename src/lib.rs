@@ -133,6 +133,9 @@ pub mod pool;
 mod event_loop;
 
 mod async_handle;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod attributes;
 mod blocking;
 pub mod io;
 pub mod phase;
@@ -160,6 +163,60 @@ pub mod hyper;
 pub mod node;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
+
+/// Runs an `async fn main` on an event loop until it completes.
+///
+/// | option | effect |
+/// |---|---|
+/// | `run` | runs until nothing keeps the loop alive, as [`run()`](run()) does |
+/// | any method of [`Builder`], as `lane_budget = …` | sets the option of the loop |
+/// | `crate = path` | names the crate, if it is not `::phaseloop` |
+///
+/// The function may return what any `main` may return.
+///
+/// # Panics
+///
+/// If the loop cannot be created. With `run`, if the loop ends before the function does.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// #[phaseloop::main(lane_budget = 10_000.try_into().unwrap())]
+/// async fn main() -> std::io::Result<()> {
+///     phaseloop::time::sleep(Duration::from_millis(1)).await;
+///     Ok(())
+/// }
+/// ```
+#[cfg(feature = "macros")]
+pub use phaseloop_macros::main;
+
+/// Runs an `async fn` as a test on an event loop of its own.
+///
+/// | option | effect |
+/// |---|---|
+/// | `timeout = "5s"` | fails after this real time, with the [report](LoopHandle::report) of the loop |
+/// | any method of [`Builder`], as `start_paused = true` | sets the option of the loop |
+/// | `crate = path` | names the crate, if it is not `::phaseloop` |
+///
+/// The units of a time limit are `ms`, `s` and `m`. Other attributes, such as `#[should_panic]` and
+/// `#[ignore]`, work as on any test. The function may return a `Result`. If a callback or a poll
+/// blocks the thread beyond the time limit, the process is aborted.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::sleep;
+///
+/// #[phaseloop::test(start_paused = true, timeout = "5s")]
+/// async fn an_hour_passes_at_once() {
+///     sleep(Duration::from_secs(3600)).await;
+/// }
+/// ```
+#[cfg(feature = "macros")]
+pub use phaseloop_macros::test;
 
 pub use async_handle::{AsyncHandle, AsyncSender};
 pub use blocking::{QueuedWork, spawn_blocking, spawn_blocking_as};

@@ -13,6 +13,7 @@ mod util {
 }
 
 mod async_handle;
+mod attributes;
 mod blocking;
 mod budget;
 mod closing;

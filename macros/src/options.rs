@@ -1,0 +1,143 @@
+//! The arguments of an attribute: `crate = path`, `run`, `timeout = "5s"`, and any option of
+//! `phaseloop::Builder`.
+
+use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
+
+use crate::{Kind, Mistake, duration, empty_call, parenthesized, path, punct, tail};
+
+#[derive(Default)]
+pub(crate) struct Options {
+    /// Another path to the crate than `::phaseloop`.
+    crate_path: Option<TokenStream>,
+    /// Run until nothing keeps the loop alive.
+    run: bool,
+    /// The limit of a test, in nanoseconds.
+    timeout: Option<u64>,
+    /// Options of the builder: a method, and its argument.
+    builder: Vec<(Ident, Option<TokenStream>)>,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: TokenStream, kind: Kind) -> Result<Self, Mistake> {
+        let mut options = Self::default();
+        let mut tokens = arguments.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            let TokenTree::Ident(name) = token else {
+                let text = "expected an option, such as `lane_budget = …`";
+                return Err(Mistake::new(token.span(), text));
+            };
+            let value = match tokens.next() {
+                Some(TokenTree::Punct(equals)) if equals.as_char() == '=' => {
+                    let mut value = Vec::new();
+                    while let Some(token) = tokens.next_if(|token| !is_comma(token)) {
+                        value.push(token);
+                    }
+                    tokens.next();
+                    if value.is_empty() {
+                        let text = format!("the option `{name}` has no value after `=`");
+                        return Err(Mistake::new(equals.span(), text));
+                    }
+                    Some(value)
+                }
+                Some(comma) if is_comma(&comma) => None,
+                Some(other) => {
+                    return Err(Mistake::new(
+                        other.span(),
+                        "expected `=` or `,` after an option",
+                    ));
+                }
+                None => None,
+            };
+            options.set(name, value, kind)?;
+        }
+        Ok(options)
+    }
+
+    fn set(
+        &mut self,
+        name: Ident,
+        value: Option<Vec<TokenTree>>,
+        kind: Kind,
+    ) -> Result<(), Mistake> {
+        match (name.to_string().as_str(), value) {
+            ("crate", Some(value)) => self.crate_path = Some(value.into_iter().collect()),
+            ("crate", None) => {
+                return Err(Mistake::new(name.span(), "expected `crate = path`"));
+            }
+            ("run", None) if kind == Kind::Main => self.run = true,
+            ("timeout", value) if kind == Kind::Test => {
+                self.timeout = Some(timeout_of(&name, value)?);
+            }
+            (_, value) => {
+                let value = value.map(|value| value.into_iter().collect());
+                self.builder.push((name, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the path of the crate.
+    pub(crate) fn crate_path(&self, span: Span) -> TokenStream {
+        match &self.crate_path {
+            Some(path) => path.clone(),
+            None => path(&["phaseloop"], span),
+        }
+    }
+
+    /// Returns the name of the function that runs the future.
+    pub(crate) fn runner(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Test => "test",
+            Kind::Main if self.run => "run",
+            Kind::Main => "main",
+        }
+    }
+
+    /// Returns `::phaseloop::Builder::new().option(value)`.
+    pub(crate) fn builder(&self, span: Span) -> TokenStream {
+        let mut tokens = self.crate_path(span);
+        tokens.extend(tail(&["Builder", "new"], span));
+        tokens.extend([empty_call(span)]);
+        for (name, value) in &self.builder {
+            // With the span of the name, an unknown option is an error there.
+            let at = name.span();
+            tokens.extend([
+                punct('.', at),
+                name.clone().into(),
+                parenthesized(value.clone().unwrap_or_default(), at),
+            ]);
+        }
+        tokens
+    }
+
+    /// Returns `Some(Duration::from_nanos(…))` or `None`.
+    pub(crate) fn timeout(&self, span: Span) -> TokenStream {
+        let Some(nanoseconds) = self.timeout else {
+            return path(&["core", "option", "Option", "None"], span);
+        };
+        let mut duration = path(&["core", "time", "Duration", "from_nanos"], span);
+        let number = TokenTree::from(Literal::u64_suffixed(nanoseconds));
+        duration.extend([parenthesized(number.into(), span)]);
+        let mut tokens = path(&["core", "option", "Option", "Some"], span);
+        tokens.extend([parenthesized(duration, span)]);
+        tokens
+    }
+}
+
+fn is_comma(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',')
+}
+
+fn timeout_of(name: &Ident, value: Option<Vec<TokenTree>>) -> Result<u64, Mistake> {
+    let value = value.unwrap_or_default();
+    let [TokenTree::Literal(literal)] = value.as_slice() else {
+        return Err(Mistake::new(name.span(), "expected `timeout = \"5s\"`"));
+    };
+    let text = literal.to_string();
+    duration::parse(text.trim_matches('"')).ok_or_else(|| {
+        let text = format!(
+            "{text} is not a duration: write a whole number with ms, s or m, such as \"5s\""
+        );
+        Mistake::new(literal.span(), text)
+    })
+}

@@ -1,0 +1,123 @@
+//! The functions that `#[phaseloop::main]` and `#[phaseloop::test]` call. They are public for the
+//! expanded code only.
+//!
+//! What the attributes refuse, with a text that says what to write:
+//!
+//! ```compile_fail
+//! #[phaseloop::main]
+//! fn main() {} // not an `async fn`
+//! ```
+//!
+//! ```compile_fail
+//! #[phaseloop::main]
+//! async fn main(arguments: Vec<String>) {}
+//! ```
+//!
+//! ```compile_fail
+//! #[phaseloop::main(no_such_option = 1)]
+//! async fn main() {}
+//! ```
+
+use std::future::Future;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::event_loop::EventLoop;
+use crate::event_loop::api::builder::Builder;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::remote::Remote;
+
+/// The time that a loop has to print its report after its test has timed out.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Runs `future` until it completes.
+///
+/// # Panics
+///
+/// If the loop cannot be created.
+#[track_caller]
+pub fn main<F: Future>(builder: Builder, future: F) -> F::Output {
+    build(builder).block_on(future)
+}
+
+/// Runs `future` until it completes and nothing keeps the loop alive.
+///
+/// # Panics
+///
+/// If the loop cannot be created, or ends before the future completes.
+#[track_caller]
+pub fn run<F: Future>(builder: Builder, future: F) -> F::Output {
+    match build(builder).run_until_done(future) {
+        Ok(output) => output,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs `future` as a test.
+///
+/// # Panics
+///
+/// If the loop cannot be created, or `future` has not completed within `timeout`; then the text is
+/// the report of the loop.
+#[track_caller]
+pub fn test<F: Future>(builder: Builder, timeout: Option<Duration>, future: F) -> F::Output {
+    let mut event_loop = build(builder);
+    let _watch = timeout.map(|timeout| Watch::start(timeout, event_loop.remote()));
+    event_loop.block_on(future)
+}
+
+#[track_caller]
+fn build(builder: Builder) -> EventLoop {
+    match builder.build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => panic!("the event loop cannot be created: {error}"),
+    }
+}
+
+/// A thread that ends a test after its time; the drop ends the thread.
+struct Watch {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Watch {
+    // The limit is in real time: on a paused clock a test that hangs waits for real.
+    fn start(timeout: Duration, remote: Remote) -> Self {
+        let (done, ended) = mpsc::channel();
+        let watch = move || {
+            if ended.recv_timeout(timeout) != Err(mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+            let told = remote.call(move || {
+                let report = LoopHandle::current().report();
+                panic!("the test has not completed within {timeout:?}\n\n{report}");
+            });
+            let answer = ended.recv_timeout(ANSWER);
+            if told.is_ok() && answer == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!(
+                    "the test has not completed within {timeout:?}, and its loop does not answer: a callback or a \
+                     poll blocks the thread"
+                );
+                std::process::abort();
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("phaseloop-test-timeout".to_owned())
+            .spawn(watch);
+        Self {
+            done: Some(done),
+            thread: thread.ok(),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.done = None;
+        if let Some(thread) = self.thread.take() {
+            // The thread has nothing to return.
+            let _ = thread.join();
+        }
+    }
+}
