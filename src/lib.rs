@@ -196,7 +196,7 @@ pub use phaseloop_macros::main;
 ///
 /// | option | effect |
 /// |---|---|
-/// | `timeout = "5s"` | fails after this real time, with the [report](LoopHandle::report) of the loop |
+/// | `timeout = "5s"` | fails after this real time, with the loop's [report](LoopHandle::report) |
 /// | any method of [`Builder`], as `start_paused = true` | sets the option of the loop |
 /// | `crate = path` | names the crate, if it is not `::phaseloop` |
 ///

@@ -31,8 +31,9 @@ use crate::raw::call::Call;
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread. The listeners of [`process::on_uncaught_exception`] receive a
-/// panic of the callback; without a listener, it leaves the call that runs the loop.
+/// When no loop runs on this thread. The listeners of
+/// [`process::on_uncaught_exception`](crate::node::process::on_uncaught_exception) receive a panic
+/// of the callback; without a listener, it leaves the call that runs the loop.
 ///
 /// # Examples
 ///

@@ -12,12 +12,13 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::error::Error;
 
-/// Waits for the next emission of `event` by an [`EventEmitter`], or by a type that has one: a
-/// socket, a stream, a server, a child process. JavaScript: `await events.once(emitter, name)`.
+/// Waits for the next emission of `event` by an [`EventEmitter`](crate::node::EventEmitter), or by
+/// a type that has one: a socket, a stream, a server, a child process. JavaScript: `await
+/// events.once(emitter, name)`.
 ///
 /// The listeners are added by this call, not by the first poll. The awaiting task continues two
 /// microtasks after the emission, as with Node's `events.once`. For one microtask, use
-/// [`EventEmitter::once`] with a `Deferred`.
+/// [`EventEmitter::once`](crate::node::EventEmitter::once) with a `Deferred`.
 ///
 /// # Errors
 ///

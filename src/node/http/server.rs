@@ -8,9 +8,9 @@
 //! | [`CLIENT_ERROR`] | inside the read, or on the tick or timer that found the error |
 //! | [`DROP_REQUEST`] | inside the read, before the answer 503 |
 //! | [`TIMEOUT`] | in the timers phase |
-//! | [`CONNECTION`](crate::node::net::CONNECTION) | in the poll phase, one callback for each |
-//! | [`LISTENING`](crate::node::net::LISTENING) | on a tick |
-//! | [`CLOSE`](crate::node::stream::CLOSE) | on a tick, after the last connection is gone |
+//! | [`CONNECTION`] | in the poll phase, one callback for each |
+//! | [`LISTENING`] | on a tick |
+//! | [`CLOSE`] | on a tick, after the last connection is gone |
 
 mod builder;
 

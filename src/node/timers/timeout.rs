@@ -51,8 +51,9 @@ impl FromStr for TimeoutId {
     }
 }
 
-/// A timer, returned by [`set_timeout`], [`set_timeout_mut`] and [`set_interval`]. Clones refer to
-/// the same timer.
+/// A timer, returned by [`set_timeout`](crate::node::set_timeout),
+/// [`set_timeout_mut`](crate::node::set_timeout_mut) and
+/// [`set_interval`](crate::node::set_interval). Clones refer to the same timer.
 ///
 /// # Examples
 ///
@@ -189,10 +190,11 @@ impl Timeout {
     /// The timer fires after all other timers of its duration. A timer that was cleared before it
     /// fired stays cleared.
     ///
-    /// A timer of [`set_timeout_mut`] that has fired is armed again, also by its own callback. A
-    /// timer of [`set_timeout`] that has fired has no closure left: it stays stopped, and a
-    /// [warning](process::on_warning) is emitted. For an interval only the next call moves; inside
-    /// its callback, `refresh` has no effect.
+    /// A timer of [`set_timeout_mut`](crate::node::set_timeout_mut) that has fired is armed again,
+    /// also by its own callback. A timer of [`set_timeout`](crate::node::set_timeout) that has
+    /// fired has no closure left: it stays stopped, and a [warning](process::on_warning) is
+    /// emitted. For an interval only the next call moves; inside its callback, `refresh` has no
+    /// effect.
     pub fn refresh(&self) -> &Self {
         let state = &*self.0;
         let life = state.life.get();
@@ -233,7 +235,7 @@ impl Timeout {
         self.0.referenced.get()
     }
 
-    /// The id of the timer, for [`clear_timeout_by_id`].
+    /// The id of the timer, for [`clear_timeout_by_id`](crate::node::clear_timeout_by_id).
     #[must_use]
     pub fn id(&self) -> TimeoutId {
         if self.0.id.get() == 0 {
@@ -242,7 +244,7 @@ impl Timeout {
         TimeoutId(self.0.id.get())
     }
 
-    /// Stops the timer; see [`clear_timeout`].
+    /// Stops the timer; see [`clear_timeout`](crate::node::clear_timeout).
     pub fn close(&self) -> &Self {
         let state = &*self.0;
         match state.life.get() {
