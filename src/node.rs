@@ -58,6 +58,7 @@ pub mod readline;
 pub mod stream;
 pub mod string_decoder;
 pub mod timers;
+pub mod util;
 pub mod worker_threads;
 
 mod abort;
@@ -66,6 +67,7 @@ mod combinators;
 mod context;
 mod delay;
 mod error;
+mod generator;
 #[cfg(unix)]
 mod ipc;
 pub mod process;
@@ -82,6 +84,7 @@ pub use self::combinators::{AggregateError, Promises, all, all_settled, any, rac
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};
+pub use self::generator::{AsyncGenerator, Yielder, async_generator};
 pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, catch, try_call};
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};

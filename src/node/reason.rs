@@ -194,3 +194,12 @@ impl Thrown {
 pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
     Thrown::unwind(Reason::new(error))
 }
+
+/// Returns the error inside the reason, or an error with its text.
+impl From<Reason> for NodeError {
+    fn from(reason: Reason) -> Self {
+        let error = reason.error().and_then(|error| error.downcast_ref());
+        let error: Option<Self> = error.cloned();
+        error.unwrap_or_else(|| Self::new(reason.to_string()))
+    }
+}

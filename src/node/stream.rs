@@ -12,8 +12,17 @@
 //! | `readable.pipe(writable)` | [`Readable::pipe`] |
 //! | `pipeline(a, b, c, callback)` | [`pipeline(&a).through(&b).into(&c).then(..)`](pipeline) |
 //! | `await pipeline(a, b, c)` | [`pipeline(&a).through(&b).into(&c).await`](pipeline) |
+//! | `pipeline(a, async function* (source) { .. }, c)` | [`Pipeline::generator`] |
+//! | `pipeline(a, async (source) => { .. })` | [`Pipeline::run`] |
+//! | `pipeline(async function* () { .. }, c)` | [`pipeline_from`] |
 //! | `finished(stream, callback)` | [`finished`] |
 //! | `Readable.from(iterable)` | [`Readable::from_iter`], [`Readable::from_stream`] |
+//! | `Readable.from(text)` | [`Readable::from_chunk`] |
+//! | `Duplex.from({ readable, writable })` | [`Duplex::from_halves`] |
+//! | `compose(a, b)` | [`compose(&a).through(&b).build()`](compose) |
+//! | `addAbortSignal(signal, stream)` | [`add_abort_signal`] |
+//! | `duplexPair()` | [`duplex_pair`] |
+//! | `await text(stream)` of `stream/consumers` | [`consumers::text`], [`consumers::buffer`] |
 //! | `readable.map(f)`, `filter`, `flatMap` | [`Readable::map`], [`Readable::filter`], … |
 //! | `readable.take(n)`, `drop` | [`Readable::take`], [`Readable::drop`] |
 //! | `await readable.toArray()`, `forEach`, `reduce`, … | [`Readable::to_array`], … |
@@ -32,19 +41,24 @@
 //! stream drops its listeners and functions, because they may hold the stream itself in a reference
 //! cycle.
 
+mod abort;
 mod adapters;
 mod base;
 mod bridge;
 mod chunk;
+pub mod consumers;
 mod duplex;
 mod encoding;
 mod finished;
 mod foreign;
 mod gather;
 mod iterate;
+mod joined;
 mod operators;
+mod pair;
 mod pipe;
 mod pipeline;
+mod pump;
 mod readable;
 mod shared;
 mod transform;
@@ -52,6 +66,7 @@ mod writable;
 
 use super::events::Event;
 
+pub use self::abort::add_abort_signal;
 pub(in crate::node) use self::base::{Base, Callback};
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
@@ -62,11 +77,33 @@ pub use self::finished::{AnyStream, Finished, FinishedOptions, finished, finishe
 pub(in crate::node) use self::foreign::Sink;
 pub(in crate::node) use self::gather::{write_chunks, write_chunks_blocking};
 pub use self::iterate::Chunks;
+pub use self::joined::{Composition, compose};
+pub use self::pair::duplex_pair;
 pub(in crate::node) use self::pipe::OpenPipes;
 pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};
+pub use self::pump::{GeneratorPipeline, pipeline_from};
 pub use self::readable::{Readable, ReadableBuilder};
 pub use self::transform::{Transform, TransformBuilder, Transformed};
 pub use self::writable::{Writable, WritableBuilder};
+
+/// Chains and ends of streams as values to await: Node's `stream/promises`.
+///
+/// The functions are those of [`stream`](super): what they return can be awaited, or gets a
+/// callback.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{run, stream::{Readable, Writable, promises::pipeline}};
+///
+/// run(async {
+///     let sink = Writable::objects(|_: u32, done| done.ok()).build();
+///     pipeline(&Readable::from_iter([1, 2])).into(&sink).await.unwrap();
+/// });
+/// ```
+pub mod promises {
+    pub use super::{finished, finished_with, pipeline, pipeline_from};
+}
 
 /// A readable stream has been read to EOF. JavaScript: `'end'`.
 pub const END: Event<()> = Event::new("end");

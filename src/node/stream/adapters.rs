@@ -85,10 +85,57 @@ impl<T: 'static> Readable<T> {
                 }));
             })
             .destroy(move |error, done| {
-                destroyed.let_go();
-                close_iterator(error, done);
+                destroyed.stop();
+                close_generator(error, done, destroyed);
             })
             .build()
+    }
+
+    /// Creates a stream of one chunk, in object mode. JavaScript: `Readable.from(text)`,
+    /// `Readable.from(buffer)`, which do not split their argument.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{run, stream::Readable};
+    ///
+    /// run(async {
+    ///     let readable = Readable::from_chunk("whole");
+    ///     assert_eq!(readable.to_array().await.unwrap(), ["whole"]);
+    /// });
+    /// ```
+    pub fn from_chunk(chunk: T) -> Self {
+        let mut chunk = Some(chunk);
+        Self::objects()
+            .read(move |readable, _| {
+                if let Some(chunk) = chunk.take() {
+                    readable.push(chunk);
+                }
+                readable.push_end();
+            })
+            .build()
+    }
+}
+
+/// Completes the destruction of the stream of an async generator. With an error Node calls `throw`
+/// of the generator, which runs at once and rejects; otherwise `return`, which first awaits its
+/// value. Either waits for a `yield` that is on its way. The microtasks are part of the order of
+/// events.
+fn close_generator<I: 'static>(error: Option<Error>, done: Done, items: Rc<Given<I>>) {
+    let (before, after) = if error.is_some() { (0, 2) } else { (1, 3) };
+    let before = before + u32::from(items.is_pending.get());
+    let let_go = move || {
+        items.let_go();
+        let finish = move || next_tick(move || done.pass(error));
+        after_microtasks(after, Box::new(finish));
+    };
+    after_microtasks(before, Box::new(let_go));
+}
+
+fn after_microtasks(count: u32, f: Box<dyn FnOnce()>) {
+    match count {
+        0 => f(),
+        _ => queue_microtask(move || after_microtasks(count - 1, f)),
     }
 }
 
@@ -137,6 +184,8 @@ struct Given<I> {
     waker: RefCell<Option<Waker>>,
     /// Whether the stream is destroyed.
     is_gone: Cell<bool>,
+    /// Whether the last poll has returned `Pending`.
+    is_pending: Cell<bool>,
 }
 
 /// The value while it is polled. Its drop puts the value back, also after a panic, unless the
@@ -152,11 +201,17 @@ impl<I> Given<I> {
             inner: RefCell::new(Some(Box::pin(inner))),
             waker: RefCell::new(None),
             is_gone: Cell::new(false),
+            is_pending: Cell::new(false),
         })
     }
 
-    fn let_go(&self) {
+    /// Ends all polls; the inner value is kept until [`let_go`](Self::let_go).
+    fn stop(&self) {
         self.is_gone.set(true);
+    }
+
+    fn let_go(&self) {
+        self.stop();
         let inner = self.inner.take();
         drop(inner);
         let waker = self.waker.take();
@@ -189,6 +244,7 @@ impl<I> Given<I> {
         };
         let inner = lent.inner.as_mut().expect("`inner` was set above");
         let polled = poll(inner.as_mut(), cx);
+        self.is_pending.set(polled.is_pending());
         if polled.is_pending() {
             self.wake_when_gone(cx);
         }

@@ -424,10 +424,7 @@ impl fmt::Debug for Base {
 
 /// Converts a panic or a thrown error to the error of a stream.
 pub(super) fn error_of(reason: &Reason) -> Error {
-    let error = reason.error().and_then(|error| error.downcast_ref());
-    error
-        .cloned()
-        .unwrap_or_else(|| Error::new(reason.to_string()))
+    reason.clone().into()
 }
 
 pub(super) fn destroyed(operation: &str) -> Error {

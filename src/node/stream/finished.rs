@@ -13,6 +13,7 @@ use super::readable::Readable;
 use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
+use crate::node::abort::{AbortListener, AbortSignal, WeakSignal};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, ListenerId};
 use crate::task::next_tick;
@@ -229,6 +230,45 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Ends the wait with an `AbortError` when `signal` is aborted. The stream is not affected.
+    /// JavaScript: `finished(stream, { signal })`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{AbortController, run, stream::{Readable, finished}};
+    ///
+    /// run(async {
+    ///     let (endless, controller) = (Readable::from_iter(0..), AbortController::new());
+    ///     let end = finished(&endless).signal(&controller.signal());
+    ///     controller.abort();
+    ///     assert_eq!(end.await.unwrap_err().name(), "AbortError");
+    ///     assert!(!endless.destroyed());
+    /// });
+    /// ```
+    pub fn signal(self, signal: &AbortSignal) -> Self {
+        let (watch, known) = (Rc::downgrade(&self.watch.watch), signal.downgrade());
+        let abort = move || {
+            let reason = known.upgrade().and_then(|signal| signal.reason());
+            if let (Some(watch), Some(reason)) = (watch.upgrade(), reason) {
+                watch.abort(reason);
+            }
+        };
+        if signal.aborted() {
+            // The closure keeps the signal, which holds the reason, until the tick runs.
+            let kept = signal.clone();
+            next_tick(move || {
+                abort();
+                drop(kept);
+            });
+        } else {
+            let listener = signal.on_abort(abort);
+            let abort = Some((signal.downgrade(), listener));
+            self.watch.watch.abort.replace(abort);
+        }
+        self
+    }
+
     /// Calls `callback` when the stream has ended.
     pub fn then(self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         self.outcome.then(Box::new(callback));
@@ -258,7 +298,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    fn of(base: &Base) -> Self {
+    pub(super) fn of(base: &Base) -> Self {
         Self {
             readable: base.readable().is_some(),
             writable: base.writable().is_some(),
@@ -281,6 +321,8 @@ struct Watch {
     written: Cell<bool>,
     callback: RefCell<Option<Callback>>,
     listeners: RefCell<Vec<ListenerId>>,
+    /// The signal that ends the wait.
+    abort: RefCell<Option<(WeakSignal, AbortListener)>>,
 }
 
 impl EndOfStream {
@@ -307,6 +349,7 @@ impl EndOfStream {
             written: Cell::new(written),
             callback: RefCell::new(Some(callback)),
             listeners: RefCell::default(),
+            abort: RefCell::default(),
         });
         watch.listen(base, hears_errors);
         // A stream or side that has already ended emits no further event, so its state is checked
@@ -373,6 +416,7 @@ impl Watch {
     }
 
     fn stop(&self) {
+        self.leave_signal();
         let callback = self.callback.take();
         let listeners = self.listeners.take();
         if let Some(base) = self.base.upgrade() {
@@ -383,8 +427,26 @@ impl Watch {
         drop(callback);
     }
 
+    fn abort(&self, reason: Error) {
+        let callback = self.callback.take();
+        self.stop();
+        if let Some(callback) = callback {
+            callback(Err(Error::aborted_by(reason)));
+        }
+    }
+
+    fn leave_signal(&self) {
+        let abort = self.abort.take();
+        if let Some((signal, listener)) = abort {
+            if let Some(signal) = signal.upgrade() {
+                signal.off(listener);
+            }
+        }
+    }
+
     /// Calls the callback, at most once.
     fn call(&self, result: Result<(), Error>) {
+        self.leave_signal();
         let callback = self.callback.take();
         if let Some(callback) = callback {
             callback(result);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::base::{Base, destroyed, premature_close};
 use super::duplex::Duplex;
@@ -76,8 +76,8 @@ pub fn pipeline<T: 'static>(source: &Readable<T>) -> Pipeline<T> {
 /// ```
 #[must_use = "a chain without a sink moves no data"]
 pub struct Pipeline<T: 'static> {
-    last: Readable<T>,
-    row: Rc<Row>,
+    pub(super) last: Readable<T>,
+    pub(super) row: Rc<Row>,
 }
 
 impl<T: Clone + 'static> Pipeline<T> {
@@ -89,7 +89,7 @@ impl<T: Clone + 'static> Pipeline<T> {
             writable: true,
         };
         self.row.add(next.base(), sides);
-        self.row.pipe(&self.last, next.writable());
+        self.row.pipe(&self.last, next.writable(), true);
         Pipeline {
             last: next.readable().clone(),
             row: self.row,
@@ -103,8 +103,28 @@ impl<T: Clone + 'static> Pipeline<T> {
             writable: true,
         };
         self.row.add(sink.base(), sides);
-        self.row.pipe(&self.last, sink);
-        PipelineEnd { row: self.row }
+        self.row.pipe(&self.last, sink, true);
+        PipelineEnd::new(self.row)
+    }
+
+    /// Appends a sink that stays open, and starts the chain: it ends when the last stream before
+    /// the sink has ended. JavaScript: `pipeline(.., sink, { end: false })`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{run, stream::{Readable, Writable, pipeline}};
+    ///
+    /// run(async {
+    ///     let sink = Writable::objects(|_: u32, done| done.ok()).build();
+    ///     pipeline(&Readable::from_iter([1, 2])).into_open(&sink).await.unwrap();
+    ///     assert!(sink.is_writable());
+    /// });
+    /// ```
+    pub fn into_open(self, sink: &Writable<T>) -> PipelineEnd {
+        self.row.watch_errors(sink.base());
+        self.row.pipe(&self.last, sink, false);
+        PipelineEnd::new(self.row)
     }
 }
 
@@ -159,11 +179,22 @@ impl<W: 'static, R: 'static> AsDuplex<W, R> for Transform<W, R> {
 /// });
 /// ```
 #[must_use = "await it or pass a callback to get its errors"]
-pub struct PipelineEnd {
-    row: Rc<Row>,
+pub struct PipelineEnd<V = ()> {
+    pub(super) row: Rc<Row>,
+    /// The value of the chain, once its last function has returned it.
+    pub(super) value: Rc<RefCell<Option<V>>>,
 }
 
 impl PipelineEnd {
+    pub(super) fn new(row: Rc<Row>) -> Self {
+        Self {
+            row,
+            value: Rc::new(RefCell::new(Some(()))),
+        }
+    }
+}
+
+impl<V: 'static> PipelineEnd<V> {
     /// Destroys the chain with an abort error when `signal` is aborted. JavaScript: `{ signal }`.
     pub fn signal(self, signal: &AbortSignal) -> Self {
         let (row, by) = (Rc::downgrade(&self.row), signal.downgrade());
@@ -189,28 +220,38 @@ impl PipelineEnd {
     }
 
     /// Calls `callback` when the chain has ended.
-    pub fn then(self, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        self.row.outcome.then(Box::new(callback));
+    pub fn then(self, callback: impl FnOnce(Result<V, Error>) + 'static) {
+        let value = self.value;
+        let with_value = move |result: Result<(), Error>| callback(result.map(|()| taken(&value)));
+        self.row.outcome.then(Box::new(with_value));
     }
 }
 
-impl Future for PipelineEnd {
-    type Output = Result<(), Error>;
+/// Returns the value of a chain that has ended well.
+fn taken<V>(value: &RefCell<Option<V>>) -> V {
+    value
+        .take()
+        .expect("a chain ends once, after its value is there")
+}
+
+impl<V> Future for PipelineEnd<V> {
+    type Output = Result<V, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.row.outcome.poll(cx)
+        let result = ready!(self.row.outcome.poll(cx));
+        Poll::Ready(result.map(|()| taken(&self.value)))
     }
 }
 
 #[derive(Default)]
-struct Row {
+pub(super) struct Row {
     error: RefCell<Option<Error>>,
-    /// The number of ends to wait for: two for each pipe.
-    waiting: Cell<isize>,
+    /// The number of ends to wait for: two for each pipe, one for each function.
+    pub(super) waiting: Cell<isize>,
     members: RefCell<Vec<Rc<Member>>>,
     /// The signals that may abort the chain, until it has ended.
     signals: RefCell<Vec<(WeakSignal, AbortListener)>>,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
 /// One stream of a chain.
@@ -221,7 +262,7 @@ struct Member {
 
 impl Row {
     /// Adds a stream to the chain, to be destroyed with the others.
-    fn add(self: &Rc<Self>, base: &Rc<Base>, sides: Sides) {
+    pub(super) fn add(self: &Rc<Self>, base: &Rc<Base>, sides: Sides) {
         let member = Rc::new(Member {
             base: Rc::downgrade(base),
             over: Cell::new(false),
@@ -231,8 +272,12 @@ impl Row {
         let end = move |result: Result<(), Error>| ended.over.set(result.is_ok());
         EndOfStream::new(base, sides, true, Box::new(end)).keep();
         self.members.borrow_mut().push(member);
+        self.watch_errors(base);
+    }
+
+    /// Ends the chain with an error of the stream, also after its pipe has ended.
+    fn watch_errors(self: &Rc<Self>, base: &Rc<Base>) {
         let row = self.clone();
-        // A stream may also fail after its pipe has ended.
         base.emitter.on(ERROR, move |error| {
             // These errors follow from the destruction of another stream, which reports the cause.
             let is_consequence =
@@ -243,7 +288,12 @@ impl Row {
         });
     }
 
-    fn pipe<T: Clone + 'static>(self: &Rc<Self>, source: &Readable<T>, sink: &Writable<T>) {
+    pub(super) fn pipe<T: Clone + 'static>(
+        self: &Rc<Self>,
+        source: &Readable<T>,
+        sink: &Writable<T>,
+        ends: bool,
+    ) {
         self.waiting.set(self.waiting.get() + 2);
         let ended = Rc::new(Cell::new(false));
         let (row, was_ended) = (self.clone(), ended.clone());
@@ -258,7 +308,9 @@ impl Row {
             ended.set(true);
             end_of.end();
         };
-        if source.ended() {
+        if !ends {
+            self.finish(Ok(()));
+        } else if source.ended() {
             next_tick(end);
         } else {
             source.once(END, move |()| end());
@@ -279,7 +331,7 @@ impl Row {
         EndOfStream::new(sink.base(), writes, true, Box::new(sink_over)).keep();
     }
 
-    fn finish(self: &Rc<Self>, result: Result<(), Error>) {
+    pub(super) fn finish(self: &Rc<Self>, result: Result<(), Error>) {
         self.waiting.set(self.waiting.get() - 1);
         let is_last = self.waiting.get() == 0;
         self.finish_all(result, is_last);
@@ -333,7 +385,7 @@ impl<T: 'static> fmt::Debug for Pipeline<T> {
     }
 }
 
-impl fmt::Debug for PipelineEnd {
+impl<V> fmt::Debug for PipelineEnd<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PipelineEnd")
     }

@@ -20,6 +20,7 @@ mod errors;
 mod events;
 mod exit;
 mod files;
+mod generators;
 mod immediates;
 mod io;
 mod lanes;
@@ -29,6 +30,7 @@ mod processes;
 mod promise_timers;
 mod promises;
 mod readline;
+mod small_modules;
 mod sockets;
 mod streams;
 mod surface;
@@ -64,6 +66,8 @@ pub(crate) const ALL: &[&[Port]] = &[
     combined::PORTS,
     order::PORTS,
     readline::PORTS,
+    small_modules::PORTS,
+    generators::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

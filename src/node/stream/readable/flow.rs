@@ -17,7 +17,7 @@ pub(super) enum Amount {
 }
 
 impl<T: 'static> State<T> {
-    fn handle(&self) -> Readable<T> {
+    pub(in crate::node::stream) fn handle(&self) -> Readable<T> {
         let state = self.me.upgrade();
         Readable::of(state.expect("the caller holds the state"))
     }

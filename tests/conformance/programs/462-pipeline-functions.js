@@ -1,0 +1,30 @@
+'use strict';
+// H122: functions in a pipeline: a generator as the source, in the middle, and an async function at the end with its value.
+const { log } = require('./_lib');
+const { Readable, Writable, Transform } = require('stream');
+const { pipeline } = require('stream/promises');
+const sink = (name) => new Writable({ objectMode: true, highWaterMark: 2, write(x, _, cb) { log(name + '-' + x); setImmediate(cb); }, final(cb) { log(name + '.final'); cb(); } });
+const numbers = async function* () { for (let i = 1; i <= 4; i++) { log('source-' + i); yield i; } };
+const double = async function* (source) { for await (const x of source) yield x * 2; log('double.end'); };
+(async () => {
+  await pipeline(numbers, double, sink('a'));
+  log('one');
+  const plus = new Transform({ objectMode: true, transform(x, _, cb) { cb(null, x + 1); } });
+  await pipeline(Readable.from([1, 2, 3]), double, plus, double, sink('b'));
+  log('two');
+  const sum = await pipeline(Readable.from([1, 2, 3]), double, async (source) => { let s = 0; for await (const x of source) s += x; return s; });
+  log('sum-' + sum);
+  log('direct-' + await pipeline(Readable.from(['x', 'y']), async (source) => { let s = ''; for await (const x of source) s += x; return s; }));
+  const r = Readable.from([1, 2, 3]);
+  r.on('close', () => log('r.close'));
+  const w = sink('c');
+  w.on('close', () => log('w.close'));
+  w.on('error', (e) => log('w.' + e.message));
+  await pipeline(r, async function* (source) { for await (const x of source) { if (x === 2) throw new Error('two'); yield x; } }, w).catch((e) => log('caught-' + e.message));
+  log('destroyed-' + w.destroyed);
+  const q = Readable.from([1, 2, 3]);
+  q.on('close', () => log('q.close'));
+  await pipeline(q, async (source) => { for await (const x of source) { log('q-' + x); throw new Error('enough'); } }).catch((e) => log('caught-' + e.message));
+  const bad = new Writable({ objectMode: true, write(x, _, cb) { cb(x > 1 ? new Error('refused') : null); } });
+  await pipeline(numbers, bad).catch((e) => log('caught-' + e.message));
+})();

@@ -1,0 +1,30 @@
+'use strict';
+// H122 N143: a pipeline with a signal, and one that leaves its sink open.
+const { log } = require('./_lib');
+const { Readable, Writable, PassThrough } = require('stream');
+const { pipeline, finished } = require('stream/promises');
+(async () => {
+  const w = new Writable({ objectMode: true, write(x, _, cb) { log('w-' + x); cb(); }, final(cb) { log('final'); cb(); } });
+  w.on('close', () => log('w.close'));
+  await pipeline(Readable.from([1, 2]), w, { end: false });
+  log('open-' + w.writable);
+  await pipeline(Readable.from([3]), w);
+  log('closed-' + w.writable);
+  const c = new AbortController();
+  const r = new Readable({ objectMode: true, read() {} });
+  const s = new PassThrough({ objectMode: true });
+  r.on('close', () => log('r.close'));
+  s.on('close', () => log('s.close'));
+  setTimeout(() => { log('abort'); c.abort(); log('aborted'); process.nextTick(() => log('tick')); }, 5);
+  await pipeline(r, s, { signal: c.signal }).catch((e) => log(e.name + '-' + e.code));
+  log('destroyed-' + r.destroyed + '-' + s.destroyed);
+  const gone = AbortSignal.abort();
+  await pipeline(Readable.from([1]), new PassThrough({ objectMode: true }), { signal: gone }).catch((e) => log('before-' + e.name));
+  const f = new AbortController();
+  const t = new PassThrough();
+  const p = finished(t, { signal: f.signal }).catch((e) => log('finished-' + e.name));
+  setImmediate(() => { f.abort(); log('stop'); });
+  await p;
+  log('alive-' + !t.destroyed + '-' + t.listenerCount('end'));
+  await finished(t, { signal: f.signal }).catch((e) => log('again-' + e.name));
+})();
