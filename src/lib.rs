@@ -138,6 +138,7 @@ mod async_handle;
 pub mod attributes;
 mod blocking;
 pub mod io;
+mod local;
 pub mod phase;
 pub mod stream;
 pub mod task;
@@ -235,6 +236,7 @@ pub use event_loop::shutdown::Busy;
 pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
+pub use local::Local;
 pub use sys::poller::BackendFd;
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use futures::io::AsyncWrite as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::local::Local;
 use crate::net;
 
 macro_rules! impl_tokio_read {
@@ -82,4 +83,44 @@ mod unix {
     impl_tokio_read!(crate::tty::Tty);
     #[cfg(feature = "tty")]
     impl_tokio_write!(crate::tty::Tty);
+}
+
+impl<R: AsyncRead> AsyncRead for Local<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.as_pin_mut().poll_read(cx, buffer)
+    }
+}
+
+impl<W: AsyncWrite> AsyncWrite for Local<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.as_pin_mut().poll_write(cx, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.as_pin_mut().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.as_pin_mut().poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.as_pin_mut().poll_write_vectored(cx, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.try_get().is_some_and(AsyncWrite::is_write_vectored)
+    }
 }

@@ -21,6 +21,7 @@ mod embed;
 mod hooks;
 mod lanes;
 mod liveness;
+mod local;
 mod observer;
 mod panics;
 mod pending;
