@@ -25,9 +25,9 @@ use crate::site::Site;
 ///
 /// # Drop
 ///
-/// On its own thread a `Local` drops the value. A `Local` that is dropped on another thread sends the
-/// value home: the loop that ran when the `Local` was created drops it in its poll phase. If there
-/// was no such loop, or it is gone, the value is leaked.
+/// On its own thread a `Local` drops the value. A `Local` that is dropped on another thread sends
+/// the value home: the loop that ran when the `Local` was created drops it in its poll phase. If
+/// there was no such loop, or it is gone, the value is leaked.
 ///
 /// # Panics
 ///

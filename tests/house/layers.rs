@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "async_handle",
         "attributes",
         "blocking",
+        "local",
         "phase",
         "stream",
         "time",
