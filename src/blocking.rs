@@ -5,9 +5,9 @@
 //!                        └── abort, drop: the closure is dropped without a call
 //! ```
 
+#[cfg_attr(all(test, phaseloop_loom), path = "blocking/models.rs")]
+mod home;
 mod job;
-#[cfg(all(test, phaseloop_loom))]
-mod models;
 mod queued;
 #[cfg(feature = "fs")]
 pub(crate) mod step_job;
@@ -20,15 +20,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use self::job::{Awaited, Home, Job};
+use self::home::Home;
+use self::job::Job;
 pub use self::queued::QueuedWork;
 use crate::error::Error;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::remote::Remote;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
-use crate::executor::join::JoinHandle;
-use crate::executor::message::Arrival;
+use crate::executor::join::{Awaited, JoinHandle};
 use crate::pool::Class;
+use crate::site::Site;
 
 /// Runs a closure that blocks or computes for a long time on the thread pool.
 ///
@@ -123,22 +123,31 @@ impl LoopHandle {
             return JoinHandle::never_started();
         }
         let site = Location::caller();
-        let purpose = Purpose::new(class, "spawn_blocking").at(site);
-        let work = Work::submit(self, purpose, job);
-        let key = work.as_ref().ok().map(|work| work.key);
-        let task = async move {
-            match work {
-                // A panic of the job resumes in this task, whose join handle returns it.
-                Ok(work) => work.await,
-                // `resume_unwind` does not call the panic hook: the caller receives the error.
-                Err(error) => resume_unwind(Box::new(error.to_string())),
+        match self.spawn_job(class, site, job) {
+            Ok(handle) => handle,
+            // `resume_unwind` does not call the panic hook: the caller receives the error.
+            Err(error) => {
+                let failed = async move { resume_unwind(Box::new(error.to_string())) };
+                self.core().executor().spawn(failed, site, None)
             }
-        };
-        let task = self.core().executor().spawn(task, site, None);
-        if let (Some(key), Some(id)) = (key, task.id()) {
-            self.core().hand_job_to(key, id);
         }
-        task
+    }
+
+    /// Submits a job that counts as a task.
+    ///
+    /// # Errors
+    ///
+    /// If the pool has no thread and none can be started.
+    fn spawn_job<T, F>(&self, class: Class, site: Site, job: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let purpose = Purpose::new(class, "spawn_blocking").at(site);
+        let job = self.core().begin_spawned_job(purpose, |key, id| {
+            Job::new(Home::new(self, key, Some((id, site))), job)
+        });
+        Ok(JoinHandle::of_job(submit(self, class, job)?))
     }
 }
 
@@ -157,32 +166,6 @@ pub(crate) struct Work<T> {
     job: Arc<dyn Awaited<T>>,
 }
 
-/// The loop of a job.
-struct HomeLoop {
-    remote: Remote,
-    key: JobKey,
-}
-
-/// Completions go through the inbox, even if a job completes before it is awaited, so that they
-/// arrive in the poll phase and in order.
-// Rule R277.
-impl Home for HomeLoop {
-    fn send(&self, ended: Arc<dyn Arrival>) -> bool {
-        self.remote.send(ended)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.remote.is_closed()
-    }
-
-    fn arrived(&self) {
-        let after = LoopHandle::current().core().end_job(self.key);
-        if let Some(after) = after {
-            after();
-        }
-    }
-}
-
 impl<T: Send + 'static> Work<T> {
     /// # Errors
     ///
@@ -192,28 +175,21 @@ impl<T: Send + 'static> Work<T> {
         purpose: Purpose,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Self> {
-        let (key, job) = submit(handle, purpose, job)?;
+        let job = begin(handle, purpose, job)?;
         Ok(Self {
             handle: handle.clone(),
-            key,
+            key: job.home.key(),
             job,
         })
     }
 }
 
-/// A job of a loop.
-type HomeJob<F, T> = Arc<Job<F, T, HomeLoop>>;
-
-/// Submits a job to the pool.
+/// Submits a job that does not count as a task.
 ///
 /// # Errors
 ///
 /// If the loop was dropped, or if the pool has no thread and none can be started.
-fn submit<F, T>(
-    handle: &LoopHandle,
-    purpose: Purpose,
-    job: F,
-) -> io::Result<(JobKey, HomeJob<F, T>)>
+fn begin<F, T>(handle: &LoopHandle, purpose: Purpose, job: F) -> io::Result<Arc<Job<F, T>>>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -221,19 +197,33 @@ where
     if handle.is_closed() {
         return Err(io::Error::other(Error::LOOP_CLOSED));
     }
+    let key = handle.core().begin_job(purpose);
+    let job = Job::new(Home::new(handle, key, None), job);
+    submit(handle, purpose.class, job)
+}
+
+/// Submits a job, which the loop counts already, to the pool.
+///
+/// # Errors
+///
+/// If the pool has no thread and none can be started. Then the loop counts the job no longer.
+fn submit<F, T>(
+    handle: &LoopHandle,
+    class: Class,
+    job: Arc<Job<F, T>>,
+) -> io::Result<Arc<Job<F, T>>>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
     let core = handle.core();
-    let key = core.begin_job(purpose);
-    let home = HomeLoop {
-        remote: handle.remote(),
-        key,
-    };
-    let job = Job::new(home, job);
-    let submitted = core.pool().submit(purpose.class, job.clone());
-    if let Err(error) = submitted {
-        core.end_job(key);
-        return Err(no_thread(&error));
+    match core.pool().submit(class, job.clone()) {
+        Ok(()) => Ok(job),
+        Err(error) => {
+            drop(core.end_job(job.home.key()));
+            Err(no_thread(&error))
+        }
     }
-    Ok((key, job))
 }
 
 /// Returns the error of a pool without a thread. Its kind is not that of the OS error, which is
@@ -251,16 +241,17 @@ impl<T> Future for Work<T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         self.job.poll(cx).map(|output| match output {
-            Ok(output) => output,
-            Err(panic) => resume_unwind(panic),
+            Some(Ok(output)) => output,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => panic!("a job of the pool was polled after its end"),
         })
     }
 }
 
 impl<T> Drop for Work<T> {
     fn drop(&mut self) {
-        let has_arrived = self.job.cancel();
-        if !has_arrived && !self.handle.is_closed() {
+        let is_counted = self.job.cancel();
+        if is_counted && !self.handle.is_closed() {
             self.handle.core().end_job(self.key);
         }
     }

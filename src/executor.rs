@@ -355,12 +355,13 @@ impl Executor {
         self.tasks.len()
     }
 
-    /// Returns all tasks, oldest first.
-    pub(crate) fn list(&self) -> Vec<Info> {
-        self.tasks.list()
+    /// Returns the number of the next task.
+    #[inline]
+    pub(crate) fn new_id(&self) -> Id {
+        self.tasks.new_id()
     }
 
-    /// Returns all tasks with their wakers, oldest first.
+    /// Returns all tasks with their wakers.
     pub(crate) fn states(&self) -> Vec<TaskState> {
         self.tasks.states()
     }

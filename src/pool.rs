@@ -63,9 +63,34 @@ impl Class {
     }
 }
 
-/// A job. A pool thread runs it once, in its turn, even if it was cancelled meanwhile.
-pub(crate) trait Run: Send + Sync {
+/// A job: work for a thread of the pool, and a completion for a loop.
+///
+/// A thread of the pool calls `run`. The owner thread of the loop calls all other functions.
+pub(crate) trait Job: Send + Sync {
+    /// Does the work and sends the completion to the loop. It is called once, in the job's turn,
+    /// even if the job was cancelled meanwhile.
     fn run(self: Arc<Self>);
+
+    /// Takes notice of the completion, as a callback of the poll phase.
+    fn arrive(self: Arc<Self>);
+
+    /// Called when the loop is dropped before the completion has arrived. It must not run user code
+    /// other than wakers and drops, and catches their panics.
+    fn abandon(self: Arc<Self>) {}
+
+    /// Cancels the job in the microtask lane, unless its completion has arrived by now.
+    fn abort(self: Arc<Self>) {}
+
+    /// Completes the job as cancelled if no thread has taken it; the completion is delivered like
+    /// any other. Returns `false` if a thread has taken it.
+    fn take_back(self: Arc<Self>) -> bool {
+        false
+    }
+
+    /// Returns the data pointer of the waker that awaits the output, for reports.
+    fn awaiter(&self) -> Option<*const ()> {
+        None
+    }
 }
 
 /// A pool of threads for blocking work.
@@ -97,16 +122,18 @@ impl Pool {
     /// Returns the pool of the process. Its first job starts its threads.
     #[must_use]
     pub fn global() -> Self {
+        Self::of_process().clone()
+    }
+
+    pub(crate) fn of_process() -> &'static Self {
         static GLOBAL: OnceLock<Pool> = OnceLock::new();
-        GLOBAL
-            .get_or_init(|| {
-                let size = std::env::var_os("UV_THREADPOOL_SIZE");
-                let size = size.map(|size| size.to_string_lossy().into_owned());
-                PoolBuilder::new()
-                    .threads(threads_from(size.as_deref()))
-                    .build()
-            })
-            .clone()
+        GLOBAL.get_or_init(|| {
+            let size = std::env::var_os("UV_THREADPOOL_SIZE");
+            let size = size.map(|size| size.to_string_lossy().into_owned());
+            PoolBuilder::new()
+                .threads(threads_from(size.as_deref()))
+                .build()
+        })
     }
 
     /// Queues `job`.
@@ -114,7 +141,7 @@ impl Pool {
     /// # Errors
     ///
     /// The OS error of starting a thread, if the pool has no thread.
-    pub(crate) fn submit(&self, class: Class, job: Arc<dyn Run>) -> io::Result<()> {
+    pub(crate) fn submit(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
         self.workers.submit(class, job)
     }
 

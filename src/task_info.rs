@@ -38,6 +38,15 @@ pub struct Info {
 }
 
 impl Info {
+    /// Creates the description of a task without a name.
+    pub(crate) fn unnamed(id: Id, site: &'static Location<'static>) -> Self {
+        Self {
+            id,
+            site,
+            name: None,
+        }
+    }
+
     /// Returns the task's number.
     #[must_use]
     pub fn id(&self) -> Id {

@@ -5,61 +5,45 @@
 //!      └── cancel ──────┴───────────── cancel ─────────────┴── cancel ──────────────^
 //! ```
 //!
-//! `run` is called on a thread of the pool; `arrive`, `poll` and `cancel` on the owner thread. The
-//! lock is held to read and move state, never while user code runs: neither a closure nor a waker
-//! is called, cloned or dropped under it.
+//! `run` is called on a thread of the pool; everything else on the owner thread. The lock is held
+//! to read and move state, never while user code runs: neither a closure nor a waker is called,
+//! cloned or dropped under it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use crate::executor::message::Arrival;
-use crate::pool::Run;
-use crate::raw::sync::{Mutex, MutexGuard};
+use super::home::Home;
+use crate::executor::join::Awaited;
+use crate::pool;
+use crate::raw::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
 use crate::raw::unwind::quietly;
+use crate::task_info::Id;
 
-/// The loop of a job, which receives its completion.
-pub(super) trait Home: Send + Sync + 'static {
-    /// Sends a completed job to the loop, from a thread of the pool; [`Arrival::arrive`] follows on
-    /// the owner thread. Returns `false` if the loop was dropped.
-    fn send(&self, ended: Arc<dyn Arrival>) -> bool;
-    /// Returns whether the loop was dropped. Then a poll takes the output as soon as the job has
-    /// completed.
-    fn is_gone(&self) -> bool;
-    /// Called on the owner thread when the completion of a job that was not cancelled has arrived.
-    fn arrived(&self) {}
-}
-
-/// A job as its loop sees it.
-pub(super) trait Awaited<T> {
-    /// Polls for the output, which is ready once the completion has arrived. It must not be polled
-    /// after that.
-    fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>>;
-    /// Drops the closure or the output. A running closure continues, and its output is dropped.
-    /// Returns whether the completion had arrived before.
-    fn cancel(&self) -> bool;
-}
-
-/// A job as the code that queued it sees it.
-pub(super) trait TakeBack {
-    /// Completes the job with [`Cancelled`] if no thread has taken it; the completion is delivered
-    /// like any other. Returns `false` if a thread has taken it.
-    fn take_back(self: Arc<Self>) -> bool;
-}
-
-/// The payload of a cancelled job.
+/// The payload of a job that was taken back.
 pub(super) struct Cancelled;
 
-pub(super) struct Job<F, T, H> {
-    home: H,
+pub(super) struct Job<F, T> {
+    pub(super) home: Home,
+    /// What the owner thread knows of the job. Only the owner thread reads and writes the flags;
+    /// they are atomic to be `Sync`.
+    flags: AtomicU8,
     state: Mutex<State<F, T>>,
 }
 
+/// The completion has arrived at the loop.
+const ARRIVED: u8 = 1;
+/// The job is cancelled as soon as the microtask lane reaches its abort.
+const ABORTED: u8 = 1 << 1;
+/// The handle was dropped.
+const DETACHED: u8 = 1 << 2;
+/// The job was cancelled, or its output was taken.
+const OVER: u8 = 1 << 3;
+
+/// What the owner thread shares with the thread of the pool.
 struct State<F, T> {
     stage: Stage<F, T>,
-    /// The completion has arrived at the loop.
-    arrived: bool,
     waiter: Option<Waker>,
 }
 
@@ -71,13 +55,13 @@ enum Stage<F, T> {
     Over,
 }
 
-impl<F, T, H> Job<F, T, H> {
-    pub(super) fn new(home: H, closure: F) -> Arc<Self> {
+impl<F, T> Job<F, T> {
+    pub(super) fn new(home: Home, closure: F) -> Arc<Self> {
         Arc::new(Self {
             home,
+            flags: AtomicU8::new(0),
             state: Mutex::new(State {
                 stage: Stage::Queued(closure),
-                arrived: false,
                 waiter: None,
             }),
         })
@@ -87,11 +71,77 @@ impl<F, T, H> Job<F, T, H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the awaiter of a job whose loop was dropped.
+    /// Returns whether one of the flags is set.
+    fn is(&self, flags: u8) -> bool {
+        self.flags.load(Ordering::Relaxed) & flags != 0
+    }
+
+    fn set(&self, flag: u8) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        self.flags.store(flags | flag, Ordering::Relaxed);
+    }
+
+    /// Returns whether the output can be taken, or never will be.
+    fn is_ready(&self, state: &State<F, T>) -> bool {
+        if self.is(ABORTED) {
+            return self.is(OVER);
+        }
+        // A loop that was dropped delivers no completion.
+        self.is(ARRIVED | OVER) || matches!(state.stage, Stage::Ended(_)) && self.home.is_gone()
+    }
+
+    /// Takes the output of a job that is ready. `None` if it was taken before, or the job was
+    /// cancelled.
+    fn take_output(&self, mut state: MutexGuard<'_, State<F, T>>) -> Option<thread::Result<T>> {
+        self.set(OVER);
+        let stage = std::mem::replace(&mut state.stage, Stage::Over);
+        drop(state);
+        match stage {
+            Stage::Ended(output) => Some(output),
+            _ => None,
+        }
+    }
+
+    /// Drops the closure or the output. A running closure continues, and its output is dropped.
+    /// Returns whether the loop still counts the job, and the waker to wake or drop.
+    fn end(&self) -> (bool, Option<Waker>) {
+        let is_counted = !self.is(ARRIVED | OVER);
+        self.set(OVER);
+        let (stage, waiter) = {
+            let mut state = self.lock();
+            let stage = std::mem::replace(&mut state.stage, Stage::Over);
+            (stage, state.waiter.take())
+        };
+        quietly(|| drop(stage));
+        (is_counted, waiter)
+    }
+
+    /// Cancels a job that counts as a task, and wakes its awaiter.
+    fn end_task(&self) {
+        let (is_counted, waiter) = self.end();
+        if is_counted {
+            self.home.end();
+        }
+        if let Some(waiter) = waiter {
+            quietly(|| waiter.wake());
+        }
+    }
+
+    /// Drops an output that no handle will return.
+    fn discard(&self) {
+        if let Some(output) = self.take_output(self.lock()) {
+            let dropped = output.and_then(|value| catch_unwind(AssertUnwindSafe(|| drop(value))));
+            if let Err(panic) = dropped {
+                // The drop of the payload may panic in turn.
+                quietly(|| self.home.unhandled(panic));
+            }
+        }
+    }
+
     fn wake_waiter(&self) {
         let waiter = self.lock().waiter.take();
         if let Some(waiter) = waiter {
-            waiter.wake();
+            quietly(|| waiter.wake());
         }
     }
 }
@@ -108,22 +158,20 @@ impl<F, T> State<F, T> {
         }
     }
 
-    /// Moves the job to the next stage and returns the previous one. If the job is over, it stays
-    /// so, and `next` is returned.
-    fn advance(&mut self, next: Stage<F, T>) -> Stage<F, T> {
+    /// Stores the output of a running job. If the job is over, the output is returned.
+    fn complete(&mut self, output: thread::Result<T>) -> Option<thread::Result<T>> {
         if matches!(self.stage, Stage::Over) {
-            next
-        } else {
-            std::mem::replace(&mut self.stage, next)
+            return Some(output);
         }
+        self.stage = Stage::Ended(output);
+        None
     }
 }
 
-impl<F, T, H> Run for Job<F, T, H>
+impl<F, T> pool::Job for Job<F, T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
-    H: Home,
 {
     fn run(self: Arc<Self>) {
         let taken = self.lock().begin();
@@ -131,89 +179,49 @@ where
             return;
         };
         let output = catch_unwind(AssertUnwindSafe(closure));
-        let before = self.lock().advance(Stage::Ended(output));
-        if !matches!(before, Stage::Running) {
-            quietly(|| drop(before));
+        let unwanted = self.lock().complete(output);
+        if unwanted.is_some() {
+            quietly(|| drop(unwanted));
         } else if !self.home.send(self.clone()) {
             self.wake_waiter();
         }
     }
-}
 
-impl<F, T, H> Arrival for Job<F, T, H>
-where
-    F: Send,
-    T: Send,
-    H: Home,
-{
     fn arrive(self: Arc<Self>) {
-        let (is_cancelled, waiter) = {
-            let mut state = self.lock();
-            state.arrived = true;
-            (matches!(state.stage, Stage::Over), state.waiter.take())
-        };
-        if !is_cancelled {
-            self.home.arrived();
+        self.set(ARRIVED);
+        if self.is(OVER) {
+            // The loop has stopped counting the job when it was cancelled.
+            return;
         }
+        self.home.arrived();
+        if self.is(ABORTED) {
+            return;
+        }
+        let waiter = self.lock().waiter.take();
         if let Some(waiter) = waiter {
             waiter.wake();
+        } else if self.is(DETACHED) {
+            // In a microtask, where a task would drop its output.
+            self.clone().home.schedule(move || self.discard());
         }
     }
 
     fn abandon(self: Arc<Self>) {
-        self.wake_waiter();
-    }
-}
-
-impl<F, T, H: Home> Awaited<T> for Job<F, T, H> {
-    fn poll(&self, cx: &Context<'_>) -> Poll<thread::Result<T>> {
-        let mut cloned = None;
-        loop {
-            let is_gone = self.home.is_gone();
-            let mut state = self.lock();
-            let is_there = is_gone && matches!(state.stage, Stage::Ended(_));
-            if state.arrived || is_there {
-                let stage = state.advance(Stage::Over);
-                drop(state);
-                return match stage {
-                    Stage::Ended(output) => Poll::Ready(output),
-                    _ => panic!("a job of the pool was polled after its end"),
-                };
-            }
-            let is_known = state.waiter.as_ref();
-            if is_known.is_some_and(|waiter| waiter.will_wake(cx.waker())) {
-                return Poll::Pending;
-            }
-            if let Some(waker) = cloned.take() {
-                let before = state.waiter.replace(waker);
-                drop(state);
-                drop(before);
-                return Poll::Pending;
-            }
-            drop(state);
-            // The waker is cloned outside the lock; the job may complete meanwhile.
-            cloned = Some(cx.waker().clone());
+        if self.home.is_spawned() {
+            self.end_task();
+        } else {
+            // It may be awaited on another loop.
+            self.wake_waiter();
         }
     }
 
-    fn cancel(&self) -> bool {
-        let (stage, waiter, has_arrived) = {
-            let mut state = self.lock();
-            let stage = state.advance(Stage::Over);
-            (stage, state.waiter.take(), state.arrived)
-        };
-        quietly(|| drop(stage));
-        drop(waiter);
-        has_arrived
+    fn abort(self: Arc<Self>) {
+        if !self.is(ARRIVED | ABORTED | OVER) {
+            self.set(ABORTED);
+            self.clone().home.schedule(move || self.end_task());
+        }
     }
-}
 
-impl<F, T, H> TakeBack for Job<F, T, H>
-where
-    F: Send + 'static,
-    T: Send + 'static,
-    H: Home,
-{
     fn take_back(self: Arc<Self>) -> bool {
         let taken = {
             let mut state = self.lock();
@@ -229,5 +237,61 @@ where
             self.home.send(self.clone());
         }
         was_queued
+    }
+
+    fn awaiter(&self) -> Option<*const ()> {
+        self.lock().waiter.as_ref().map(Waker::data)
+    }
+}
+
+impl<F, T> Awaited<T> for Job<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn poll(&self, cx: &Context<'_>) -> Poll<Option<thread::Result<T>>> {
+        if self.is(ARRIVED | OVER) {
+            let state = self.lock();
+            if self.is_ready(&state) {
+                return Poll::Ready(self.take_output(state));
+            }
+        }
+        // The waker is cloned and dropped outside the lock: both may run user code.
+        let waker = cx.waker().clone();
+        let mut state = self.lock();
+        if self.is_ready(&state) {
+            let output = self.take_output(state);
+            drop(waker);
+            return Poll::Ready(output);
+        }
+        let before = state.waiter.replace(waker);
+        drop(state);
+        drop(before);
+        Poll::Pending
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_ready(&self.lock())
+    }
+
+    fn detach(&self) {
+        self.set(DETACHED);
+        let waiter = self.lock().waiter.take();
+        if self.is_finished() {
+            self.discard();
+        }
+        drop(waiter);
+    }
+
+    fn id(&self) -> Id {
+        self.home.id()
+    }
+
+    fn cancel(&self) -> bool {
+        self.end().0
+    }
+
+    fn as_job(self: Arc<Self>) -> Arc<dyn pool::Job> {
+        self
     }
 }

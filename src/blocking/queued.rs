@@ -6,12 +6,12 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::job::{Awaited, Cancelled, TakeBack};
-use super::submit;
+use super::begin;
+use super::job::Cancelled;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
-use crate::executor::join::JoinError;
-use crate::pool::Class;
+use crate::executor::join::{Awaited, JoinError};
+use crate::pool::{Class, Job};
 
 /// Work that was queued by [`LoopHandle::queue_work`]. Dropping this value does not cancel the
 /// work.
@@ -33,7 +33,7 @@ use crate::pool::Class;
 /// # }
 /// ```
 pub struct QueuedWork {
-    job: Arc<dyn TakeBack>,
+    job: Arc<dyn Job>,
 }
 
 impl QueuedWork {
@@ -109,10 +109,10 @@ impl LoopHandle {
         after: impl FnOnce(Result<T, JoinError>) + 'static,
     ) -> io::Result<QueuedWork> {
         let purpose = Purpose::new(class, "queue_work").at(Location::caller());
-        let (key, job) = submit(self, purpose, work)?;
+        let job = begin(self, purpose, work)?;
         let ended = Ended { job: job.clone() };
         let after = Box::new(move || after(ended.take()));
-        self.core().call_after_job(key, after);
+        self.core().call_after_job(job.home.key(), after);
         Ok(QueuedWork { job })
     }
 }
@@ -126,10 +126,10 @@ impl<T> Ended<T> {
     /// Takes the result for the callback, which runs only after the completion has arrived.
     fn take(self) -> Result<T, JoinError> {
         match self.job.poll(&Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(output)) => Ok(output),
-            Poll::Ready(Err(panic)) if panic.is::<Cancelled>() => Err(JoinError::cancelled()),
-            Poll::Ready(Err(panic)) => Err(JoinError::panicked(panic)),
-            Poll::Pending => unreachable!("its end has arrived"),
+            Poll::Ready(Some(Ok(output))) => Ok(output),
+            Poll::Ready(Some(Err(panic))) if panic.is::<Cancelled>() => Err(JoinError::cancelled()),
+            Poll::Ready(Some(Err(panic))) => Err(JoinError::panicked(panic)),
+            Poll::Ready(None) | Poll::Pending => unreachable!("its end has arrived"),
         }
     }
 }

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::remote::Remote;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
-use crate::executor::message::Arrival;
-use crate::pool::{Class, Pool, Run};
+use crate::pool::{Class, Job, Pool};
 use crate::raw::unwind::quietly;
 
 /// Work that is done step by step.
@@ -35,7 +34,7 @@ pub(crate) fn start(
     steps: Arc<impl Steps>,
 ) -> io::Result<()> {
     let (core, class) = (handle.core(), purpose.class);
-    let (pool, key) = (core.pool(), core.begin_job(purpose));
+    let (pool, key) = (core.pool().clone(), core.begin_job(purpose));
     let job = Arc::new(StepJob {
         steps,
         class,
@@ -57,7 +56,7 @@ struct StepJob<S: Steps> {
     remote: Remote,
 }
 
-impl<S: Steps> Run for StepJob<S> {
+impl<S: Steps> Job for StepJob<S> {
     fn run(self: Arc<Self>) {
         // A step that panics is the last one. The panic hook has printed the panic, and the loop
         // must still receive the completion.
@@ -71,9 +70,7 @@ impl<S: Steps> Run for StepJob<S> {
             remote.send(self);
         }
     }
-}
 
-impl<S: Steps> Arrival for StepJob<S> {
     fn arrive(self: Arc<Self>) {
         LoopHandle::current().core().end_job(self.key);
     }

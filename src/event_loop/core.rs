@@ -25,11 +25,12 @@ use super::ledger::Ledger;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
 use crate::executor::Executor;
-use crate::executor::registry::Registry;
+use crate::executor::registry::{Registry, TaskState};
 use crate::executor::shared::Shared;
 use crate::pool::Pool;
 use crate::probe::Probe;
 use crate::sys::poller::Poller;
+use crate::task_info::Info;
 
 pub(crate) struct Core {
     pub(super) executor: Executor,
@@ -76,8 +77,8 @@ impl Core {
     }
 
     /// Returns the thread pool for blocking work: the loop's own or the global one.
-    pub(crate) fn pool(&self) -> Pool {
-        self.pool.clone().unwrap_or_else(Pool::global)
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool.as_ref().unwrap_or_else(|| Pool::of_process())
     }
 
     #[inline(always)]
@@ -113,5 +114,19 @@ impl Core {
     /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.
     pub(super) fn has_unlisted(&self) -> bool {
         !self.executor.are_lanes_empty() || self.io.has_messages() || self.was_interrupted.get()
+    }
+
+    /// Returns all tasks and the jobs that count as tasks, oldest first.
+    pub(crate) fn task_list(&self) -> Vec<Info> {
+        let states = self.task_states().into_iter();
+        states.map(|task| task.info).collect()
+    }
+
+    /// Returns all tasks and the jobs that count as tasks, with their wakers, oldest first.
+    pub(super) fn task_states(&self) -> Vec<TaskState> {
+        let mut states = self.executor.states();
+        states.extend(self.ledger.job_states());
+        states.sort_unstable_by_key(|task| task.info.id());
+        states
     }
 }

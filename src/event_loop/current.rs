@@ -2,6 +2,7 @@
 //! lane, from elsewhere through the inbox.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ pub(crate) fn get() -> Option<Rc<Core>> {
 
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
 #[inline(always)]
-fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
+pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with_tagged(&CURRENT, tag(shared), f)
 }
 
@@ -101,25 +102,14 @@ impl task::Local for Local {
     }
 
     fn unhandled(&self, slot: u32, payload: Payload) {
-        with_loop_of(&self.shared, |core| {
-            if core.is_some_and(|core| core.panic_policy.program_has_exited()) {
-                // `process::exit` unwinds through the task that called it; that is not a panic.
-                return;
-            }
-            let info = self
-                .shared
-                .with_registry(|tasks| tasks.info(slot))
-                .flatten();
-            let stop = match info.filter(|info| info.id() == self.id) {
-                Some(info) => self.shared.unhandled_panic(&info, payload),
-                None => self
-                    .shared
-                    .unhandled_panic(&format_args!("task {}", self.id), payload),
-            };
-            if let (true, Some(core)) = (stop, core) {
-                core.stop.set(true);
-            }
-        });
+        let info = self
+            .shared
+            .with_registry(|tasks| tasks.info(slot))
+            .flatten();
+        match info.filter(|info| info.id() == self.id) {
+            Some(info) => unhandled_panic(&self.shared, &info, payload),
+            None => unhandled_panic(&self.shared, &format_args!("task {}", self.id), payload),
+        }
     }
 
     fn ended(&self, slot: u32) {
@@ -162,6 +152,29 @@ fn schedule_rarely(runnable: Runnable) {
     // except one whose poll dropped the loop. That task leaks: this may be another thread, where
     // its future must not be dropped.
     std::mem::forget(refused);
+}
+
+/// Applies the policy of the loop to a panic of `task` that no handle will return.
+pub(crate) fn unhandled_panic(shared: &Arc<Shared>, task: &dyn Display, payload: Payload) {
+    with_loop_of(shared, |core| {
+        if core.is_some_and(|core| core.panic_policy.program_has_exited()) {
+            // `process::exit` unwinds through the task that called it; that is not a panic.
+            return;
+        }
+        let stop = shared.unhandled_panic(task, payload);
+        if let (true, Some(core)) = (stop, core) {
+            core.stop.set(true);
+        }
+    });
+}
+
+/// Calls `call` as a microtask, in the poll phase if the loop does not run now.
+pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + 'static) {
+    with_loop_of(shared, |core| match core {
+        Some(core) => core.executor.push_microtask(Call::new(call)),
+        // A dropped loop calls nothing.
+        None => drop(shared.inbox.push(Message::Call(Box::new(call)))),
+    });
 }
 
 /// Schedules the main future.

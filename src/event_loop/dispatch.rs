@@ -6,6 +6,7 @@
 //! themselves, by calling `drain`: contained panics (`uncaught.rs`), and the layer for Node, whose
 //! shared timer runs many user timers in one callback of the loop and drains between them.
 
+use std::sync::Arc;
 use std::task::Waker;
 
 use super::core::Core;
@@ -13,6 +14,7 @@ use super::phases::queue::Entry;
 use crate::executor::Drain;
 use crate::executor::shared::Runnable;
 use crate::phase_order::Phase;
+use crate::pool::Job;
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes.
@@ -59,7 +61,13 @@ impl Core {
         self.run_wake(|| self.executor.push_task(runnable));
     }
 
-    /// Runs a callback that only wakes a task, then drains the lanes.
+    /// Delivers the completion of a job as a callback of a phase, then drains the lanes.
+    pub(super) fn dispatch_completion(&self, phase: Phase, job: Arc<dyn Job>) {
+        let _span = self.probe.callback(phase);
+        self.run_wake(|| job.arrive());
+    }
+
+    /// Runs a callback that usually wakes one task and does no more, then drains the lanes.
     #[inline(always)]
     fn run_wake(&self, wake: impl FnOnce()) {
         if self.panic_policy.is_contained() {

@@ -5,12 +5,15 @@ pub(crate) mod jobs;
 mod liveness;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use self::jobs::{JobInfo, Jobs};
 use self::liveness::Liveness;
 use super::api::handle::{HandleInfo, Handles, Header, Stage};
 use super::core::Core;
+use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
+use crate::pool::Job;
 use crate::site::Site;
 
 pub(crate) struct Ledger {
@@ -106,6 +109,16 @@ impl Ledger {
     /// Stops all handles and drops their callbacks, when the loop is dropped.
     pub(super) fn shut_down_handles(&self) {
         self.handles.shut_down();
+    }
+
+    /// Describes the jobs that count as tasks.
+    pub(super) fn job_states(&self) -> Vec<TaskState> {
+        self.jobs.states()
+    }
+
+    /// Returns the jobs that count as tasks.
+    pub(super) fn spawned_jobs(&self) -> Vec<Arc<dyn Job>> {
+        self.jobs.spawned()
     }
 
     /// Returns the jobs in progress.

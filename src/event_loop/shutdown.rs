@@ -38,10 +38,14 @@ impl Core {
     fn shut_down(&self) {
         self.executor.close();
         let messages = self.drop_tasks();
+        // After the tasks, which may own handles of jobs.
+        for job in self.ledger.spawned_jobs() {
+            job.abandon();
+        }
         for message in messages.into_iter().chain(self.shared().inbox.close()) {
             // The job may be awaited on another loop.
-            if let Message::Arrival(arrival) = message {
-                quietly(|| arrival.abandon());
+            if let Message::JobEnded(job) = message {
+                job.abandon();
             }
         }
 

@@ -7,13 +7,17 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::shared::{Output, Shared};
+use crate::pool::Job;
 use crate::raw::task::Payload;
 use crate::task_info::Id;
 
-/// A future of the output of a spawned task.
+/// A future of the output of a spawned task, or of a job of the thread pool.
+///
+/// A job of [`spawn_blocking`](crate::spawn_blocking) counts as a task here: it has a number, can
+/// be aborted, and is listed with the tasks.
 ///
 /// Awaiting the handle returns the output, or a [`JoinError`] if the task panicked or was aborted.
 /// Dropping the handle *detaches* the task: it continues. When the task completes, the awaiting
@@ -33,19 +37,53 @@ use crate::task_info::Id;
 /// ```
 #[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
 pub struct JoinHandle<T> {
-    /// `None` if the loop was dropped before the task was spawned.
-    output: Option<Output<T>>,
+    joined: Joined<T>,
+}
+
+/// What a handle joins.
+enum Joined<T> {
+    Task(Output<T>),
+    Job(Arc<dyn Awaited<T>>),
+    /// A job whose output the handle has returned.
+    PastJob(Id),
+    /// The loop was dropped before the task was spawned.
+    NeverStarted,
+}
+
+/// A job of the thread pool as its handle sees it, on the owner thread.
+pub(crate) trait Awaited<T> {
+    /// Polls for the output, which is ready once the completion has arrived. `None`: the job was
+    /// cancelled, or the output was taken.
+    fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<T, Payload>>>;
+    /// Returns whether a poll would be ready.
+    fn is_finished(&self) -> bool;
+    /// Notes that the handle was dropped. An output that has arrived is dropped.
+    fn detach(&self);
+    /// Returns the number that the job has among the tasks.
+    fn id(&self) -> Id;
+    /// Drops the closure or the output. A running closure continues, and its output is dropped.
+    /// Returns whether the loop still counts the job.
+    fn cancel(&self) -> bool;
+    fn as_job(self: Arc<Self>) -> Arc<dyn Job>;
 }
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(output: Output<T>) -> Self {
         Self {
-            output: Some(output),
+            joined: Joined::Task(output),
+        }
+    }
+
+    pub(crate) fn of_job(job: Arc<dyn Awaited<T>>) -> Self {
+        Self {
+            joined: Joined::Job(job),
         }
     }
 
     pub(crate) fn never_started() -> Self {
-        Self { output: None }
+        Self {
+            joined: Joined::NeverStarted,
+        }
     }
 
     /// Detaches the task. Equivalent to dropping the handle, but explicit.
@@ -67,9 +105,13 @@ impl<T> JoinHandle<T> {
     ///
     /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
     pub fn abort(&self) {
-        if let Some(output) = &self.output {
-            let task = output.local();
-            task.shared.abort(output.slot(), task.id);
+        match &self.joined {
+            Joined::Task(output) => {
+                let task = output.local();
+                task.shared.abort(output.slot(), task.id);
+            }
+            Joined::Job(job) => job.clone().as_job().abort(),
+            Joined::PastJob(_) | Joined::NeverStarted => {}
         }
     }
 
@@ -77,11 +119,15 @@ impl<T> JoinHandle<T> {
     /// never started because its loop was dropped.
     #[must_use]
     pub fn abort_handle(&self) -> Option<AbortHandle> {
-        let output = self.output.as_ref()?;
+        let aborted = match &self.joined {
+            Joined::Task(output) => Aborted::Task(output.local().shared.clone(), output.slot()),
+            Joined::Job(job) => Aborted::Job(job.clone().as_job()),
+            Joined::PastJob(_) => Aborted::PastJob,
+            Joined::NeverStarted => return None,
+        };
         Some(AbortHandle {
-            shared: output.local().shared.clone(),
-            slot: output.slot(),
-            id: output.local().id,
+            aborted,
+            id: self.id()?,
             _local: PhantomData,
         })
     }
@@ -89,13 +135,34 @@ impl<T> JoinHandle<T> {
     /// Returns whether the task has completed, panicked or been dropped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.output.as_ref().is_none_or(Output::is_finished)
+        match &self.joined {
+            Joined::Task(output) => output.is_finished(),
+            Joined::Job(job) => job.is_finished(),
+            Joined::PastJob(_) | Joined::NeverStarted => true,
+        }
     }
 
     /// Returns the task's number, or `None` if the task never started because its loop was dropped.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
-        self.output.as_ref().map(|output| output.local().id)
+        match &self.joined {
+            Joined::Task(output) => Some(output.local().id),
+            Joined::Job(job) => Some(job.id()),
+            Joined::PastJob(id) => Some(*id),
+            Joined::NeverStarted => None,
+        }
+    }
+
+    /// Polls a job, and releases it once it is over.
+    // Not inlined: most handles are those of tasks.
+    #[inline(never)]
+    fn poll_job(&mut self, cx: &Context<'_>) -> Poll<Option<Result<T, Payload>>> {
+        let Joined::Job(job) = &self.joined else {
+            return Poll::Ready(None);
+        };
+        let output = ready!(job.poll(cx));
+        self.joined = Joined::PastJob(job.id());
+        Poll::Ready(output)
     }
 }
 
@@ -103,10 +170,11 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(output) = &mut self.output else {
-            return Poll::Ready(Err(JoinError::cancelled()));
+        let output = match &mut self.joined {
+            Joined::Task(output) => output.poll(cx),
+            _ => self.poll_job(cx),
         };
-        output.poll(cx).map(|output| match output {
+        output.map(|output| match output {
             Some(Ok(output)) => Ok(output),
             Some(Err(panic)) => Err(JoinError::panicked(panic)),
             None => Err(JoinError::cancelled()),
@@ -115,6 +183,23 @@ impl<T> Future for JoinHandle<T> {
 }
 
 impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> Drop for JoinHandle<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Joined::Job(_) = self.joined {
+            detach_job(std::mem::replace(&mut self.joined, Joined::NeverStarted));
+        }
+    }
+}
+
+// Not inlined: most handles are those of tasks, and their drop is short.
+#[inline(never)]
+fn detach_job<T>(joined: Joined<T>) {
+    if let Joined::Job(job) = joined {
+        job.detach();
+    }
+}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,18 +224,31 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// ```
 #[derive(Clone)]
 pub struct AbortHandle {
-    shared: Arc<Shared>,
-    slot: u32,
+    aborted: Aborted,
     id: Id,
     /// The type is neither `Send` nor `Sync`: tasks are aborted on the owner thread.
     _local: PhantomData<*const ()>,
+}
+
+/// What an [`AbortHandle`] aborts.
+#[derive(Clone)]
+enum Aborted {
+    /// A task by its slot.
+    Task(Arc<Shared>, u32),
+    Job(Arc<dyn Job>),
+    /// A job that was over.
+    PastJob,
 }
 
 impl AbortHandle {
     /// Aborts the task, as [`JoinHandle::abort`] does. It has no effect once the task has
     /// completed.
     pub fn abort(&self) {
-        self.shared.abort(self.slot, self.id);
+        match &self.aborted {
+            Aborted::Task(shared, slot) => shared.abort(*slot, self.id),
+            Aborted::Job(job) => job.clone().abort(),
+            Aborted::PastJob => {}
+        }
     }
 
     /// Returns the task's number.

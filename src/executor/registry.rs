@@ -23,8 +23,9 @@ pub(crate) struct Registry {
 /// A task and the wakers that a report needs.
 pub(crate) struct TaskState {
     pub(crate) info: Info,
-    pub(crate) slot: u32,
-    /// The data pointer of the task's wakers.
+    /// `None` for a job of the pool.
+    pub(crate) slot: Option<u32>,
+    /// The data pointer of the task's wakers, or the address of a job.
     pub(crate) waker: *const (),
     /// The data pointer of the waker that awaits the task's output, if there is one.
     pub(crate) awaiter: Option<*const ()>,
@@ -47,8 +48,7 @@ impl Registry {
         name: Option<Rc<str>>,
         make: impl FnOnce(Id, u32) -> (Entry, T),
     ) -> T {
-        let id = Id(self.next_id.get());
-        self.next_id.set(id.0 + 1);
+        let id = self.new_id();
         let mut tasks = self.tasks.borrow_mut();
         let vacant = tasks.vacant_entry();
         let slot = u32::try_from(vacant.key()).expect("fewer than 2^32 tasks are alive at once");
@@ -59,6 +59,14 @@ impl Registry {
             self.names.borrow_mut().insert(slot, name);
         }
         made
+    }
+
+    /// Returns the number of the next task.
+    #[inline]
+    pub(crate) fn new_id(&self) -> Id {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        Id(id)
     }
 
     /// Removes a completed task.
@@ -109,23 +117,16 @@ impl Registry {
         tasks.get(slot as usize).map(|task| self.info_of(task))
     }
 
-    /// Returns all tasks, oldest first.
-    pub(crate) fn list(&self) -> Vec<Info> {
-        self.states().into_iter().map(|task| task.info).collect()
-    }
-
-    /// Returns all tasks with their wakers, oldest first.
+    /// Returns all tasks with their wakers.
     pub(crate) fn states(&self) -> Vec<TaskState> {
         let tasks = self.tasks.borrow();
         let state = |task: &Entry| TaskState {
             info: self.info_of(task),
-            slot: task.slot(),
+            slot: Some(task.slot()),
             waker: task.waker_data(),
             awaiter: task.awaiter_data(),
         };
-        let mut list: Vec<_> = tasks.iter().map(|(_, task)| state(task)).collect();
-        list.sort_unstable_by_key(|task| task.info.id());
-        list
+        tasks.iter().map(|(_, task)| state(task)).collect()
     }
 
     fn info_of(&self, task: &Entry) -> Info {

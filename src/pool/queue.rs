@@ -7,19 +7,19 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::{Class, PoolBuilder, Run};
+use super::{Class, Job, PoolBuilder};
 
-/// One job. A cancelled job is taken like any other, and returns at once.
-pub(super) struct Job {
-    pub(super) run: Arc<dyn Run>,
+/// A job in the queue. A cancelled job is taken like any other, and returns at once.
+pub(super) struct Queued {
+    pub(super) job: Arc<dyn Job>,
     pub(super) class: Class,
-    pub(super) submitted: Instant,
+    /// The time of submission in nanoseconds.
+    pub(super) submitted: u64,
 }
 
 enum Entry {
-    Job(Job),
+    Job(Queued),
     /// The token of a limited class.
     Token(usize),
 }
@@ -28,7 +28,7 @@ enum Entry {
 struct Lane {
     /// The most threads of the class. `None`: all of them, and its jobs stand in the common queue.
     limit: Option<usize>,
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Queued>,
     running: usize,
     has_token: bool,
 }
@@ -54,7 +54,7 @@ impl Queue {
         self.common.is_empty()
     }
 
-    pub(super) fn push(&mut self, job: Job) {
+    pub(super) fn push(&mut self, job: Queued) {
         let class = job.class.index();
         let lane = &mut self.lanes[class];
         if lane.limit.is_none() {
@@ -66,7 +66,7 @@ impl Queue {
     }
 
     /// Takes the next job.
-    pub(super) fn pop(&mut self) -> Option<Job> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         loop {
             match self.common.pop_front()? {
                 Entry::Job(job) => return Some(job),
@@ -112,16 +112,16 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Job, PoolBuilder, Queue, Run};
+    use super::{Class, Job, PoolBuilder, Queue, Queued};
     use std::sync::Arc;
-    use std::time::Instant;
 
     use Class::{Cpu, Dns};
 
     struct Nothing;
 
-    impl Run for Nothing {
+    impl Job for Nothing {
         fn run(self: Arc<Self>) {}
+        fn arrive(self: Arc<Self>) {}
     }
 
     fn queue(threads: usize, jobs: &[Class]) -> Queue {
@@ -132,10 +132,10 @@ mod tests {
 
     fn push(queue: &mut Queue, jobs: &[Class]) {
         for &class in jobs {
-            queue.push(Job {
-                run: Arc::new(Nothing),
+            queue.push(Queued {
+                job: Arc::new(Nothing),
                 class,
-                submitted: Instant::now(),
+                submitted: 0,
             });
         }
     }

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
 
-use super::queue::{Job, Queue};
-use super::{Class, PoolBuilder, PoolStats, Run};
+use super::queue::{Queue, Queued};
+use super::{Class, Job, PoolBuilder, PoolStats};
 use crate::raw::sync::{Condvar, Mutex, MutexGuard, thread};
 use crate::raw::unwind::quietly;
-use crate::sys;
+use crate::sys::clock::Counter;
 use crate::sys::fork;
 
 /// State shared between the pool's users and its threads.
@@ -24,13 +25,18 @@ pub(super) struct Workers {
 }
 
 struct Shared {
+    clock: Counter,
     state: Mutex<State>,
     wake: Condvar,
 }
 
 struct State {
     queue: Queue,
+    /// The statistics, except the times.
     stats: PoolStats,
+    /// The total and the longest time in the queue, in nanoseconds.
+    total_wait: u64,
+    longest_wait: u64,
     /// Whether a notified thread has not run yet.
     is_waking: bool,
     /// Whether the pool was dropped: threads end when the queue is empty.
@@ -50,14 +56,24 @@ impl State {
         claims
     }
 
-    fn pop(&mut self) -> Option<Job> {
+    /// Takes the next job, at the time `now`.
+    fn pop(&mut self, now: u64) -> Option<Queued> {
         let job = self.queue.pop()?;
-        let waited = sys::clock::monotonic().saturating_duration_since(job.submitted);
+        // Another thread may have submitted the job after `now` was read.
+        let waited = now.saturating_sub(job.submitted);
         self.stats.queued -= 1;
         self.stats.started += 1;
-        self.stats.total_wait += waited;
-        self.stats.longest_wait = self.stats.longest_wait.max(waited);
+        self.total_wait += waited;
+        self.longest_wait = self.longest_wait.max(waited);
         Some(job)
+    }
+
+    fn stats(&self) -> PoolStats {
+        PoolStats {
+            total_wait: Duration::from_nanos(self.total_wait),
+            longest_wait: Duration::from_nanos(self.longest_wait),
+            ..self.stats
+        }
     }
 }
 
@@ -76,9 +92,12 @@ impl Workers {
             generation: fork::generation(),
             successor: OnceLock::new(),
             shared: Arc::new(Shared {
+                clock: Counter::new(),
                 state: Mutex::new(State {
                     queue,
                     stats: PoolStats::default(),
+                    total_wait: 0,
+                    longest_wait: 0,
                     is_waking: false,
                     closed: false,
                 }),
@@ -103,19 +122,19 @@ impl Workers {
     /// # Errors
     ///
     /// The OS error of starting a thread, if there is no thread.
-    pub(super) fn submit(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
-        self.here().submit_here(class, run)
+    pub(super) fn submit(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
+        self.here().submit_here(class, job)
     }
 
-    fn submit_here(&self, class: Class, run: Arc<dyn Run>) -> io::Result<()> {
-        let job = Job {
-            run,
+    fn submit_here(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
+        let queued = Queued {
+            job,
             class,
-            submitted: sys::clock::monotonic(),
+            submitted: self.shared.clock.nanoseconds(),
         };
         let mut state = self.shared.lock();
         self.start_threads(&mut state)?;
-        state.queue.push(job);
+        state.queue.push(queued);
         state.stats.queued += 1;
         let notify = state.claim_sleeper();
         drop(state);
@@ -126,7 +145,7 @@ impl Workers {
     }
 
     pub(super) fn stats(&self) -> PoolStats {
-        self.here().shared.lock().stats
+        self.here().shared.lock().stats()
     }
 
     /// Starts all threads with the first job. Later jobs retry threads that could not be started.
@@ -160,9 +179,11 @@ impl Drop for Workers {
 
 /// The main function of a thread.
 fn work(shared: &Shared) {
+    // The clock is read before the lock is taken, which threads wait for.
+    let mut now = shared.clock.nanoseconds();
     let mut state = shared.lock();
     loop {
-        if let Some(Job { run, class, .. }) = state.pop() {
+        if let Some(Queued { job, class, .. }) = state.pop(now) {
             let notify = state.claim_sleeper();
             drop(state);
             if notify {
@@ -170,7 +191,8 @@ fn work(shared: &Shared) {
             }
             // Jobs catch their own panics. A panic that escapes, from a drop, must not cost the
             // pool a thread.
-            quietly(|| run.run());
+            quietly(|| job.run());
+            now = shared.clock.nanoseconds();
             state = shared.lock();
             state.queue.ended(class);
         } else if state.closed {
@@ -184,6 +206,7 @@ fn work(shared: &Shared) {
                 .unwrap_or_else(PoisonError::into_inner);
             state.stats.idle -= 1;
             state.is_waking = false;
+            now = shared.clock.nanoseconds();
         }
     }
 }

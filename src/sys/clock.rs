@@ -40,13 +40,13 @@ impl Stopwatch {
 }
 
 /// Reads the clock as a number, which is cheaper than the difference of two [`Instant`]s. A turn
-/// reads it twice.
+/// reads it twice, and so does a job of the pool.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-struct Counter;
+pub(crate) struct Counter;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 impl Counter {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self
     }
 
@@ -55,7 +55,7 @@ impl Counter {
         clippy::unused_self,
         reason = "the signature is shared with the other systems, whose counters have a beginning"
     )]
-    fn nanoseconds(&self) -> u64 {
+    pub(crate) fn nanoseconds(&self) -> u64 {
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -68,19 +68,19 @@ impl Counter {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-struct Counter {
+pub(crate) struct Counter {
     start: Instant,
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 impl Counter {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             start: Instant::now(),
         }
     }
 
-    fn nanoseconds(&self) -> u64 {
+    pub(crate) fn nanoseconds(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }

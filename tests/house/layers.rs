@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[&[&str]] = &[
     &["error", "keeper", "phase_order", "raw", "site", "task_info"],
     &["probe", "sys"],
-    &["executor", "pool"],
+    &["pool"],
+    &["executor"],
     &["event_loop"],
     &[
         "async_handle",

@@ -93,7 +93,7 @@ impl EventLoop {
             }
         });
         output.ok_or_else(|| {
-            let pending = describe_pending(site, &core.executor.list());
+            let pending = describe_pending(site, &core.task_list());
             if core.was_stopped.get() {
                 Error::stopped(pending)
             } else {

@@ -252,7 +252,7 @@ impl LoopHandle {
     /// Returns the tasks that have not ended, oldest first.
     #[must_use]
     pub fn tasks(&self) -> Vec<Info> {
-        self.core.executor.list()
+        self.core.task_list()
     }
 
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> HandleCore {

@@ -9,8 +9,9 @@ use std::thread;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
 use crate::executor::join::{JoinError, JoinHandle};
-use crate::executor::message::{Arrival, Message};
+use crate::executor::message::Message;
 use crate::executor::shared::Shared;
+use crate::pool::Job;
 use crate::raw::nesting::Flat;
 
 /// A handle to a loop for any thread; cheap to clone.
@@ -90,10 +91,10 @@ impl Remote {
             .map_err(|_| Error::LOOP_CLOSED)
     }
 
-    /// Delivers `arrival` on the owner thread, in the poll phase; a drain of the lanes follows.
-    /// Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
-    pub(crate) fn send(&self, arrival: Arc<dyn Arrival>) -> bool {
-        self.shared.inbox.push(Message::Arrival(arrival)).is_ok()
+    /// Sends the completion of a job, which arrives in the poll phase; a drain of the lanes
+    /// follows. Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
+    pub(crate) fn send(&self, ended: Arc<dyn Job>) -> bool {
+        self.shared.inbox.push(Message::JobEnded(ended)).is_ok()
     }
 
     /// [Stops](LoopHandle::stop) the loop after the turn in which this call arrives.

@@ -113,7 +113,7 @@ impl LoopHandle {
 
 impl Core {
     fn report(&self) -> Report {
-        let tasks = self.executor.states();
+        let tasks = self.task_states();
         let found = self.all_that_waits(&tasks);
         let who = self.names(&tasks);
         let mut waits = Waits::new(&found, &tasks);
@@ -144,8 +144,9 @@ impl Core {
         }
         let scheduled = self.scheduled_tasks();
         for task in &tasks {
-            let is_scheduled = scheduled.contains(&task.slot);
-            let state = waits.of(task.waker, self.executor.is_polled(task.slot), is_scheduled);
+            let is_scheduled = task.slot.is_some_and(|slot| scheduled.contains(&slot));
+            let is_polled = task.slot.is_some_and(|slot| self.executor.is_polled(slot));
+            let state = waits.of(task.waker, is_polled, is_scheduled);
             lines.add_task(&task.info, state);
         }
         Report {
@@ -200,8 +201,8 @@ impl Core {
         found.extend(self.ledger.jobs().iter().map(|job| Waiting {
             state: format!("{} (class {:?})", job.purpose.operation, job.purpose.class),
             keeps_alive: true,
-            wakers: Vec::from_iter(match job.asked_by {
-                Asker::Task(id) => wakers.get(&id).copied(),
+            wakers: Vec::from_iter(match &job.asked_by {
+                Asker::Task(id) | Asker::Handle { id, .. } => wakers.get(id).copied(),
                 Asker::MainFuture => self.executor.main_info().map(|main| main.waker),
                 Asker::Callback => None,
             }),

@@ -95,7 +95,7 @@ impl Core {
 
     /// Names the main future and the tasks that are pending.
     pub(crate) fn describe_pending(&self, main: Site) -> Box<str> {
-        crate::event_loop::api::block_on::describe_pending(main, &self.executor.list())
+        crate::event_loop::api::block_on::describe_pending(main, &self.task_list())
     }
 }
 

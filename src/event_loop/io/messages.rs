@@ -111,7 +111,7 @@ impl Core {
             Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),
             Message::WakeMainFuture => self.dispatch(Phase::Poll, || self.push_main_future()),
             Message::Call(call) => self.dispatch(Phase::Poll, call),
-            Message::Arrival(arrival) => self.dispatch(Phase::Poll, || arrival.arrive()),
+            Message::JobEnded(job) => self.dispatch_completion(Phase::Poll, job),
         }
     }
 }

@@ -2,14 +2,16 @@
 //! them.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use slab::Slab;
 
 use crate::event_loop::core::Core;
+use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
-use crate::pool::Class;
+use crate::pool::{Class, Job};
 use crate::site::Site;
-use crate::task_info::Id;
+use crate::task_info::{Id, Info};
 
 /// The purpose of a job.
 #[derive(Clone, Copy)]
@@ -39,19 +41,24 @@ impl Purpose {
 }
 
 /// A job in progress.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct JobInfo {
     pub(crate) purpose: Purpose,
     pub(crate) asked_by: Asker,
 }
 
 /// What started a job.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Asker {
     Task(Id),
     /// The main future.
     MainFuture,
     Callback,
+    /// The job has a handle, and counts as a task. It is cancelled with the loop.
+    Handle {
+        id: Id,
+        job: Arc<dyn Job>,
+    },
 }
 
 /// The key of a job from its start to its completion. Other threads carry it along.
@@ -60,10 +67,10 @@ pub(crate) struct JobKey(usize);
 
 #[derive(Default)]
 pub(crate) struct Jobs {
-    list: RefCell<Slab<Job>>,
+    list: RefCell<Slab<Entry>>,
 }
 
-struct Job {
+struct Entry {
     info: JobInfo,
     after: Option<After>,
     /// The job was in progress in the parent when this process was forked.
@@ -73,6 +80,16 @@ struct Job {
 /// A callback that the loop runs when a job has completed.
 pub(crate) type After = Box<dyn FnOnce()>;
 
+impl Entry {
+    fn new(purpose: Purpose, asked_by: Asker) -> Self {
+        Self {
+            info: JobInfo { purpose, asked_by },
+            after: None,
+            is_lost: false,
+        }
+    }
+}
+
 impl Jobs {
     /// Forgets all jobs when the loop is dropped.
     pub(in crate::event_loop) fn clear(&self) {
@@ -81,34 +98,70 @@ impl Jobs {
     }
 
     pub(in crate::event_loop) fn list(&self) -> Vec<JobInfo> {
-        self.list.borrow().iter().map(|(_, job)| job.info).collect()
+        let list = self.list.borrow();
+        list.iter().map(|(_, entry)| entry.info.clone()).collect()
+    }
+
+    /// Returns the jobs that count as tasks.
+    pub(in crate::event_loop) fn spawned(&self) -> Vec<Arc<dyn Job>> {
+        let asked_by = self.list().into_iter().map(|info| info.asked_by);
+        let jobs = asked_by.filter_map(|asker| match asker {
+            Asker::Handle { job, .. } => Some(job),
+            _ => None,
+        });
+        jobs.collect()
+    }
+
+    /// Describes the jobs that count as tasks.
+    pub(in crate::event_loop) fn states(&self) -> Vec<TaskState> {
+        let states = self.list().into_iter().filter_map(|info| {
+            let (Asker::Handle { id, job }, Some(site)) = (info.asked_by, info.purpose.site) else {
+                return None;
+            };
+            Some(TaskState {
+                info: Info::unnamed(id, site),
+                slot: None,
+                waker: Arc::as_ptr(&job).cast(),
+                awaiter: job.awaiter(),
+            })
+        });
+        states.collect()
     }
 }
 
 impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
-        self.ledger.add(Keeper::Work);
         let asked_by = if self.executor.polls_main_future() {
             Asker::MainFuture
         } else {
             let task = self.executor.polled_id();
             task.map_or(Asker::Callback, Asker::Task)
         };
-        let info = JobInfo { purpose, asked_by };
-        let job = Job {
-            info,
-            after: None,
-            is_lost: false,
-        };
-        JobKey(self.ledger.jobs.list.borrow_mut().insert(job))
+        self.ledger.add(Keeper::Work);
+        let entry = Entry::new(purpose, asked_by);
+        JobKey(self.ledger.jobs.list.borrow_mut().insert(entry))
     }
 
-    /// Notes that another task than the one that started the job awaits it.
-    pub(crate) fn hand_job_to(&self, key: JobKey, task: Id) {
-        if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {
-            job.info.asked_by = Asker::Task(task);
-        }
+    /// Starts to count the job that `make` creates, which counts as a task. `make` must not use
+    /// the list of jobs, which is borrowed; it runs no user code.
+    #[inline]
+    pub(crate) fn begin_spawned_job<J: Job + 'static>(
+        &self,
+        purpose: Purpose,
+        make: impl FnOnce(JobKey, Id) -> Arc<J>,
+    ) -> Arc<J> {
+        self.ledger.add(Keeper::Work);
+        let mut list = self.ledger.jobs.list.borrow_mut();
+        let vacant = list.vacant_entry();
+        let id = self.executor.new_id();
+        let job = make(JobKey(vacant.key()), id);
+        let asked_by = Asker::Handle {
+            id,
+            job: job.clone(),
+        };
+        vacant.insert(Entry::new(purpose, asked_by));
+        job
     }
 
     /// Sets the callback that runs when the job has completed.
