@@ -12,6 +12,7 @@ mod deep;
 mod events;
 mod faults;
 mod fork;
+mod http_faults;
 mod io;
 mod messages;
 mod process;

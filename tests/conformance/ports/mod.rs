@@ -21,6 +21,7 @@ mod events;
 mod exit;
 mod files;
 mod generators;
+mod http_ends;
 mod immediates;
 mod io;
 mod lanes;
@@ -68,6 +69,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     readline::PORTS,
     small_modules::PORTS,
     generators::PORTS,
+    http_ends::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -137,8 +137,11 @@ impl Inner {
             return run_as_callback(|| self.push(readable, bytes));
         };
         readable.count_read(bytes.len());
+        // A listener that the consumer's user adds during the call gets later bytes only: the
+        // consumer may have handed the socket over to it.
+        let is_heard = readable.listener_count(Readable::<Vec<u8>>::DATA) > 0;
         consumer.read(bytes);
-        if readable.listener_count(Readable::<Vec<u8>>::DATA) > 0 {
+        if is_heard {
             run_as_callback(|| {
                 readable.emit(Readable::<Vec<u8>>::DATA, bytes.to_vec());
             });
