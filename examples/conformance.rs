@@ -26,6 +26,9 @@ mod golden;
 #[path = "../tests/conformance/http.rs"]
 mod http;
 #[cfg(unix)]
+#[path = "../tests/conformance/http_peers.rs"]
+mod http_peers;
+#[cfg(unix)]
 #[path = "../tests/conformance/interpreter.rs"]
 mod interpreter;
 #[cfg(unix)]
