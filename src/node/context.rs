@@ -4,7 +4,7 @@ use std::rc::{Rc, Weak};
 
 use super::callback_futures::CallbackFutures;
 use super::events::OpenEmitters;
-use super::http::HttpDate;
+use super::http::HttpState;
 use super::net::ReadBuffer;
 use super::process::ProcessState;
 use super::rejections::Rejections;
@@ -26,7 +26,7 @@ pub(super) struct Node {
     pub(super) pipes: OpenPipes,
     pub(super) emitters: OpenEmitters,
     pub(super) read_buffer: ReadBuffer,
-    pub(super) http_date: HttpDate,
+    pub(super) http: HttpState,
 }
 
 /// The reference that the loop holds; see [`Extension`].
@@ -60,7 +60,7 @@ impl Node {
                 pipes: OpenPipes::default(),
                 emitters: OpenEmitters::default(),
                 read_buffer: ReadBuffer::default(),
-                http_date: HttpDate::default(),
+                http: HttpState::default(),
             }))
         };
         core.with_extension(make, |shared: &Shared| shared.0.clone())
@@ -93,5 +93,6 @@ impl Extension for Shared {
         self.0.rejections.shut_down();
         self.0.pipes.shut_down();
         self.0.emitters.shut_down();
+        self.0.http.shut_down();
     }
 }

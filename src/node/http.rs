@@ -1,21 +1,27 @@
 //! HTTP/1.1 servers and clients: Node's `http`.
 
+mod agent;
+mod client;
 mod connection;
-#[allow(dead_code, reason = "the client comes next")]
 mod date;
 mod headers;
 mod incoming;
-#[allow(dead_code, unused_imports, reason = "the client comes next")]
 mod outgoing;
-#[allow(dead_code, reason = "the client comes next")]
+#[allow(dead_code, reason = "its tests use the rest")]
 mod parser;
 mod response;
 pub mod server;
 mod status;
-#[allow(dead_code, reason = "the client comes next")]
 mod validate;
 
-pub(in crate::node) use self::date::HttpDate;
+use std::cell::RefCell;
+
+pub use self::agent::{Agent, AgentBuilder, FREE, Scheduling, global_agent};
+pub use self::client::{
+    CONTINUE, ClientRequest, INFORMATION, Information, RESPONSE, RequestOptions, Target, get,
+    request,
+};
+use self::date::HttpDate;
 pub use self::headers::Headers;
 pub use self::incoming::{ABORTED, IncomingMessage};
 pub use self::outgoing::{HeaderValue, OutgoingMessage, SOCKET};
@@ -27,3 +33,19 @@ pub use self::server::{
 };
 pub use self::status::status_message;
 pub use self::validate::{METHODS, validate_header_name, validate_header_value};
+
+/// What this module keeps for each loop.
+#[derive(Default)]
+pub(in crate::node) struct HttpState {
+    date: HttpDate,
+    /// The global agent, once it was used.
+    agent: RefCell<Option<Agent>>,
+}
+
+impl HttpState {
+    /// Drops the pooled sockets.
+    pub(in crate::node) fn shut_down(&self) {
+        let agent = self.agent.take();
+        drop(agent);
+    }
+}

@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
 /// A loop on the real clock asks the system again after each second, because the system's clock may
 /// be set. On a paused clock the date advances with the time of the loop.
 #[derive(Default)]
-pub(in crate::node) struct HttpDate {
+pub(super) struct HttpDate {
     text: RefCell<String>,
     /// The loop's time and the date when the text was made.
     made: Cell<Option<(u64, SystemTime)>>,
@@ -49,7 +49,7 @@ impl HttpDate {
 pub(super) fn push_date(bytes: &mut Vec<u8>) {
     let node = Node::current();
     if let Some(core) = node.core() {
-        node.http_date.append_to(&core, bytes);
+        node.http.date.append_to(&core, bytes);
     }
 }
 

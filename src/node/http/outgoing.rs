@@ -386,6 +386,14 @@ impl Emitter for OutgoingMessage {
     fn emitter(&self) -> &EventEmitter {
         self.sending.emitter()
     }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let (writable, sending) = (self.writable.weak_this(), Rc::downgrade(&self.sending));
+        Box::new(move || {
+            let (writable, sending) = (writable()?, sending.upgrade()?);
+            Some(Self { writable, sending })
+        })
+    }
 }
 
 impl fmt::Debug for OutgoingMessage {

@@ -177,6 +177,11 @@ impl<T: 'static> Readable<T> {
             }));
     }
 
+    /// Lets the stream wait for a reader, as before its first one.
+    pub(in crate::node) fn forget_flow(&self) {
+        self.state.flowing.set(None);
+    }
+
     /// Returns whether a tick is queued that starts the flow.
     pub(in crate::node) fn resumes_soon(&self) -> bool {
         self.state.resume_scheduled.get()

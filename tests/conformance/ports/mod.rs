@@ -21,6 +21,7 @@ mod events;
 mod exit;
 mod files;
 mod generators;
+mod http_client;
 mod http_ends;
 mod immediates;
 mod io;
@@ -70,6 +71,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     small_modules::PORTS,
     generators::PORTS,
     http_ends::PORTS,
+    http_client::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -91,11 +91,6 @@ impl Sending {
         self.socket.borrow().clone()
     }
 
-    /// Returns whether the socket belongs to this message now.
-    pub(in crate::node::http) fn has_turn(&self) -> bool {
-        self.has_turn.get()
-    }
-
     // The socket.
 
     /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
