@@ -372,7 +372,7 @@ impl Executor {
     }
 
     /// Removes a completed task from the registry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forget(&self, slot: u32) {
         self.tasks.remove(slot);
     }

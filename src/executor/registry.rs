@@ -4,15 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use slab::Slab;
-
 use super::shared::Entry;
+use crate::raw::slots::Slots;
 use crate::task_info::{Id, Info};
 
 /// The live tasks. Names are stored here, since few tasks have one; the rest of [`Info`] is stored
 /// in the task itself.
 pub(crate) struct Registry {
-    tasks: RefCell<Slab<Entry>>,
+    tasks: Slots<Entry>,
     /// The names, by slot.
     names: RefCell<HashMap<u32, Rc<str>>>,
     /// Whether a task ever had a name.
@@ -34,7 +33,7 @@ pub(crate) struct TaskState {
 impl Registry {
     pub(crate) fn new() -> Self {
         Self {
-            tasks: RefCell::new(Slab::new()),
+            tasks: Slots::new(),
             names: RefCell::default(),
             has_names: Cell::new(false),
             next_id: Cell::new(1),
@@ -42,18 +41,18 @@ impl Registry {
     }
 
     /// Adds the task that `make` creates from a number and a slot. `make` must not use the
-    /// registry, which is borrowed; it runs no user code.
+    /// registry; it runs no user code.
+    #[inline]
     pub(crate) fn insert<T>(
         &self,
         name: Option<Rc<str>>,
         make: impl FnOnce(Id, u32) -> (Entry, T),
     ) -> T {
         let id = self.new_id();
-        let mut tasks = self.tasks.borrow_mut();
-        let vacant = tasks.vacant_entry();
-        let slot = u32::try_from(vacant.key()).expect("fewer than 2^32 tasks are alive at once");
+        let slot = u32::try_from(self.tasks.next());
+        let slot = slot.expect("fewer than 2^32 tasks are alive at once");
         let (task, made) = make(id, slot);
-        vacant.insert(task);
+        self.tasks.insert(task);
         if let Some(name) = name {
             self.has_names.set(true);
             self.names.borrow_mut().insert(slot, name);
@@ -70,18 +69,23 @@ impl Registry {
     }
 
     /// Removes a completed task.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&self, slot: u32) {
-        let task = self.tasks.borrow_mut().try_remove(slot as usize);
+        self.tasks.remove(slot as usize);
         if self.has_names.get() {
-            self.names.borrow_mut().remove(&slot);
+            self.remove_name(slot);
         }
-        drop(task);
+    }
+
+    // Not inlined: few programs name tasks, and every end of a task asks.
+    #[inline(never)]
+    fn remove_name(&self, slot: u32) {
+        self.names.borrow_mut().remove(&slot);
     }
 
     /// Schedules every task that is not scheduled. It runs no user code.
     pub(crate) fn wake_all(&self) {
-        for (_, task) in self.tasks.borrow().iter() {
+        for task in self.tasks.list() {
             task.wake();
         }
     }
@@ -89,44 +93,43 @@ impl Registry {
     /// Marks a task, if it is still alive, to be dropped when the lane reaches it, and schedules
     /// it. It runs no user code.
     pub(crate) fn abort(&self, slot: u32, id: Id) {
-        let tasks = self.tasks.borrow();
-        let task = tasks.get(slot as usize);
+        let task = self.tasks.get(slot as usize);
         if let Some(task) = task.filter(|task| task.local().id == id) {
             task.abort();
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.tasks.borrow().len()
+        self.tasks.list().len()
     }
 
     /// Returns whether the slot of a task meets a condition.
     pub(crate) fn any(&self, condition: impl Fn(u32) -> bool) -> bool {
-        let tasks = self.tasks.borrow();
-        tasks.iter().any(|(_, task)| condition(task.slot()))
+        let tasks = self.tasks.list();
+        tasks.iter().any(|task| condition(task.slot()))
     }
 
     /// Returns the number of the task in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<Id> {
-        let tasks = self.tasks.borrow();
-        tasks.get(slot as usize).map(|task| task.local().id)
+        let task = self.tasks.get(slot as usize);
+        task.map(|task| task.local().id)
     }
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
-        let tasks = self.tasks.borrow();
-        tasks.get(slot as usize).map(|task| self.info_of(task))
+        let task = self.tasks.get(slot as usize);
+        task.map(|task| self.info_of(&task))
     }
 
     /// Returns all tasks with their wakers.
     pub(crate) fn states(&self) -> Vec<TaskState> {
-        let tasks = self.tasks.borrow();
+        let tasks = self.tasks.list();
         let state = |task: &Entry| TaskState {
             info: self.info_of(task),
             slot: Some(task.slot()),
             waker: task.waker_data(),
             awaiter: task.awaiter_data(),
         };
-        tasks.iter().map(|(_, task)| state(task)).collect()
+        tasks.iter().map(state).collect()
     }
 
     fn info_of(&self, task: &Entry) -> Info {

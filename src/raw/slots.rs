@@ -1,65 +1,162 @@
-//! A table of shared values on one thread, used through a shared reference.
+//! A table of pointers on one thread, used through a shared reference.
+//!
+//! ```text
+//!   places  [ pointer | 2 << 1 | 1 | none << 1 | 1 | pointer ]     first free place: 1
+//! ```
+//!
+//! A place takes one word: a pointer, or the number of the next free place, told apart by the
+//! lowest bit.
 #![allow(
     unsafe_code,
-    reason = "every event looks its source up: the flag of a `RefCell` is a third of that"
+    reason = "every event looks its source up, and every task is in a table: the flag of a `RefCell` and a tag of their own are half of that"
 )]
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
-use slab::Slab;
+/// A value that is one pointer, to something that is aligned to two bytes at least.
+pub(crate) trait Pointer: Clone {
+    fn into_raw(self) -> NonNull<()>;
 
-/// Values by slot number; the number of a removed value is reused. The table returns `Rc`s and
-/// never references to its contents, so no two uses of it overlap.
-pub(crate) struct Slots<T> {
-    slab: Cell<Slab<Rc<T>>>,
+    /// Returns the value of a pointer from [`into_raw`](Self::into_raw).
+    ///
+    /// # Safety
+    ///
+    /// It may be called once for each call of `into_raw`.
+    unsafe fn from_raw(raw: NonNull<()>) -> Self;
 }
 
-impl<T> Slots<T> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            slab: Cell::new(Slab::new()),
-        }
-    }
-
-    /// Calls `f` with the values, which are out of the table meanwhile: `f` must run no code of
-    /// `T`.
-    fn with<R>(&self, f: impl FnOnce(&mut Slab<Rc<T>>) -> R) -> R {
-        let mut slab = self.slab.take();
-        let result = f(&mut slab);
-        self.slab.set(slab);
-        result
-    }
-
-    /// Returns the number that the next value gets.
-    pub(crate) fn next(&self) -> usize {
-        self.with(|slab| slab.vacant_key())
-    }
-
-    /// Adds a value under the [next](Self::next) number.
-    pub(crate) fn insert(&self, value: Rc<T>) {
-        self.with(|slab| slab.insert(value));
+impl<T> Pointer for Rc<T> {
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<()> {
+        const { assert!(align_of::<T>() >= 2) };
+        // SAFETY: the pointer of an `Rc` is not null.
+        unsafe { NonNull::new_unchecked(Self::into_raw(self).cast_mut().cast()) }
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, slot: usize) -> Option<Rc<T>> {
-        // SAFETY: the type is not `Sync`, and no other reference is in use: each ends within its
-        // call, and cloning an `Rc` runs no code of `T`.
-        unsafe { &*self.slab.as_ptr() }.get(slot).cloned()
+    unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        // SAFETY: the pointer is from `Rc::into_raw`, and the caller takes its count once.
+        unsafe { Self::from_raw(raw.as_ptr().cast()) }
+    }
+}
+
+/// Values by slot number; the number of a removed value is reused. The table returns values and
+/// never references to its contents, so no two uses of it overlap.
+pub(crate) struct Slots<T: Pointer> {
+    places: UnsafeCell<Vec<Place>>,
+    /// The number of the first free place, or [`NONE`].
+    free: Cell<usize>,
+    _values: PhantomData<T>,
+}
+
+/// A pointer from [`Pointer::into_raw`], which the table owns, or the number of the next free
+/// place.
+#[derive(Clone, Copy)]
+struct Place(*mut ());
+
+/// Stands for the place after the last free one. No table is as long.
+const NONE: usize = usize::MAX >> 1;
+
+impl Place {
+    fn free(next: usize) -> Self {
+        Self(ptr::without_provenance_mut(next << 1 | 1))
     }
 
-    pub(crate) fn remove(&self, slot: usize) -> Option<Rc<T>> {
-        self.with(|slab| slab.try_remove(slot))
+    fn is_free(self) -> bool {
+        self.0.addr() & 1 != 0
     }
 
-    /// Returns all values.
-    pub(crate) fn list(&self) -> Vec<Rc<T>> {
-        self.with(|slab| slab.iter().map(|(_, value)| value.clone()).collect())
+    fn next_free(self) -> usize {
+        self.0.addr() >> 1
+    }
+
+    fn value(self) -> Option<NonNull<()>> {
+        NonNull::new(self.0).filter(|_| !self.is_free())
+    }
+}
+
+impl<T: Pointer> Slots<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            places: UnsafeCell::new(Vec::new()),
+            free: Cell::new(NONE),
+            _values: PhantomData,
+        }
+    }
+
+    /// Calls `f` with the places. `f` must not run code of `T`, which may use the table.
+    #[inline(always)]
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Place>) -> R) -> R {
+        // SAFETY: the type is not `Sync`, and no other reference is in use: each ends within a call
+        // of this function, and `f` calls it for no table.
+        f(unsafe { &mut *self.places.get() })
+    }
+
+    /// Returns the number that the next value gets.
+    #[inline]
+    pub(crate) fn next(&self) -> usize {
+        match self.free.get() {
+            NONE => self.with(|places| places.len()),
+            free => free,
+        }
+    }
+
+    /// Adds a value under the [next](Self::next) number.
+    #[inline]
+    pub(crate) fn insert(&self, value: T) {
+        let pointer = Place(value.into_raw().as_ptr());
+        debug_assert!(!pointer.is_free(), "the pointer is aligned");
+        self.with(|places| match places.get_mut(self.free.get()) {
+            Some(place) => {
+                self.free.set(place.next_free());
+                *place = pointer;
+            }
+            None => places.push(pointer),
+        });
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, slot: usize) -> Option<T> {
+        let raw = self.with(|places| places.get(slot)?.value())?;
+        // SAFETY: the table owns the pointer, and keeps its count: this value is not dropped. Its
+        // clone is made when no reference to the places is left.
+        let value = ManuallyDrop::new(unsafe { T::from_raw(raw) });
+        Some(T::clone(&value))
+    }
+
+    #[inline]
+    pub(crate) fn remove(&self, slot: usize) -> Option<T> {
+        let raw = self.with(|places| {
+            let place = places.get_mut(slot)?;
+            let raw = place.value()?;
+            *place = Place::free(self.free.get());
+            self.free.set(slot);
+            Some(raw)
+        })?;
+        // SAFETY: the pointer was in the table, and is no longer.
+        Some(unsafe { T::from_raw(raw) })
+    }
+
+    /// Returns all values, in the order of their numbers.
+    pub(crate) fn list(&self) -> Vec<T> {
+        let slots = 0..self.with(|places| places.len());
+        slots.filter_map(|slot| self.get(slot)).collect()
     }
 
     /// Takes all values out of the table.
-    pub(crate) fn take(&self) -> Slab<Rc<T>> {
-        self.slab.take()
+    pub(crate) fn take(&self) -> Vec<T> {
+        let slots = 0..self.with(|places| places.len());
+        slots.filter_map(|slot| self.remove(slot)).collect()
+    }
+}
+
+impl<T: Pointer> Drop for Slots<T> {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 
@@ -78,18 +175,38 @@ mod tests {
         assert_eq!(slots.remove(1), Some(Rc::new(1)));
         assert_eq!(slots.get(1), None);
         assert_eq!(slots.remove(1), None);
+        assert_eq!(slots.remove(0), Some(Rc::new(0)));
+        assert_eq!(slots.next(), 0, "the last one that was freed");
+        slots.insert(Rc::new(5));
         assert_eq!(slots.next(), 1);
         slots.insert(Rc::new(7));
-        assert_eq!(slots.list().len(), 3);
-        let values: Vec<_> = slots.take().into_iter().map(|(_, value)| *value).collect();
-        assert_eq!(values, [0, 7, 2]);
+        assert_eq!(slots.next(), 3);
+        assert_eq!(slots.get(3), None);
+        let values: Vec<_> = slots.list().iter().map(|value| **value).collect();
+        assert_eq!(values, [5, 7, 2]);
+        assert_eq!(slots.take(), [5, 7, 2].map(Rc::new));
         assert_eq!(slots.get(0), None);
+        assert_eq!(slots.list(), []);
+    }
+
+    #[test]
+    fn values_are_counted() {
+        let slots = Slots::new();
+        let value = Rc::new(1);
+        slots.insert(value.clone());
+        slots.insert(value.clone());
+        let got = slots.get(1);
+        assert_eq!(Rc::strong_count(&value), 4);
+        drop((got, slots.remove(0)));
+        assert_eq!(Rc::strong_count(&value), 2);
+        drop(slots);
+        assert_eq!(Rc::strong_count(&value), 1);
     }
 
     /// A value may use the table while it is dropped.
     #[test]
     fn a_value_may_use_the_table_when_it_is_dropped() {
-        struct Value(Rc<Slots<Self>>, bool);
+        struct Value(Rc<Slots<Rc<Self>>>, bool);
         impl Drop for Value {
             fn drop(&mut self) {
                 if self.1 {

@@ -17,12 +17,13 @@
 //!   awaiter, panics. Here each of them runs under `catch_unwind` before `async_task` would run it.
 //! - The awaiter is kept in the metadata without synchronization, since the handle stays on the
 //!   owner thread.
-//! - A task can be aborted by reference: the mark is in the metadata, and the owner thread drops a
-//!   marked [`Runnable`].
+//! - A task can be woken and aborted through an [`Entry`], a pointer without a count. The mark of
+//!   an abort is in the metadata, and the owner thread drops a marked [`Runnable`].
 //!
 //! **The owner thread** is the thread that spawns the task. A [`Runnable`] may be sent to other
 //! threads, but only the owner thread may run or drop it: that is the contract of
-//! [`Local::schedule`]. Builds with debug assertions check it.
+//! [`Local::schedule`]. Builds with debug assertions check it. The contract of [`Local::ended`] is
+//! that no entry is used afterwards.
 #![allow(
     unsafe_code,
     reason = "futures that are not `Send` are spawned, and their wrapper projects a pin"
@@ -37,7 +38,7 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, RawWakerVTable, Waker};
 
 pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
@@ -52,8 +53,8 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
-    /// Notes that the future was dropped. It is called once, on the owner thread, and must not
-    /// panic.
+    /// Forgets the [`Entry`] of a task, whose future was dropped. It is called once, on the owner
+    /// thread, and must not panic.
     fn ended(&self, slot: u32);
     /// Defers `work` on the owner thread until the current poll has returned.
     fn later(work: Box<dyn FnOnce()>);
@@ -62,9 +63,15 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
 /// The metadata of a task in `async_task`.
 pub(crate) struct Meta<L> {
     local: L,
-    /// The waker that awaits the output. `None` once the future was dropped.
+    /// The waker that awaits the output. A detached task, which has no awaiter, has a waker of its
+    /// own here: `async_task` would drop a task that has neither a handle nor wakers. `None` once
+    /// the future was dropped.
     awaiter: Cell<Option<Waker>>,
+    /// The functions of the task's wakers.
+    waker_vtable: Cell<&'static RawWakerVTable>,
     slot: u32,
+    /// The distance from the data pointer of the task's wakers to this metadata.
+    bytes_before: Cell<u8>,
     state: Cell<State>,
     /// The handle was dropped.
     is_detached: Cell<bool>,
@@ -155,7 +162,9 @@ where
     let meta = Meta {
         local,
         awaiter: Cell::new(None),
+        waker_vtable: Cell::new(Waker::noop().vtable()),
         slot,
+        bytes_before: Cell::new(0),
         state: Cell::new(State::Alive),
         is_detached: Cell::new(false),
         is_aborted: Cell::new(false),
@@ -292,11 +301,15 @@ impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
             meta.report(payload);
         }
         meta.local.ended(meta.slot);
-        if let Some(awaiter) = meta.awaiter.take() {
-            // The waker may be of any executor, and may run user code.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| awaiter.wake())) {
-                meta.report(payload);
+        match meta.awaiter.take() {
+            Some(own) if meta.is_detached.get() => drop(own),
+            Some(awaiter) => {
+                // The waker may be of any executor, and may run user code.
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| awaiter.wake())) {
+                    meta.report(payload);
+                }
             }
+            None => {}
         }
     }
 }

@@ -255,7 +255,7 @@ impl Owner for SourceState {
 }
 
 pub(super) struct Sources {
-    slots: Slots<SourceState>,
+    slots: Slots<Rc<SourceState>>,
     generation: Cell<usize>,
 }
 
@@ -310,11 +310,7 @@ impl Sources {
     }
 
     pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {
-        self.slots
-            .take()
-            .into_iter()
-            .map(|(_, state)| state)
-            .collect()
+        self.slots.take()
     }
 }
 

@@ -1,30 +1,53 @@
 //! The entry of a live task in the registry of its loop.
 
-use std::ptr::NonNull;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
 use std::task::Waker;
 
 use super::{Local, Meta};
+use crate::raw::slots::Pointer;
 
-/// A task whose future is alive, for the owner thread. [`Local::ended`] drops it.
-pub(crate) struct Entry<L: Local> {
-    waker: Waker,
-    /// The metadata of the waker's task. The pointer is neither `Send` nor `Sync`, so the entry
-    /// stays on the owner thread.
-    meta: NonNull<Meta<L>>,
-}
+/// A task whose future is alive, for the owner thread. It takes one word and counts nothing: it
+/// must not be used after [`Local::ended`] was called for the task.
+// The pointer is neither `Send` nor `Sync`, so the entry stays on the owner thread.
+pub(crate) struct Entry<L: Local>(NonNull<Meta<L>>);
 
 impl<L: Local> Entry<L> {
+    /// Prepares the metadata of a new task for its entry.
+    #[inline(always)]
     pub(super) fn new(runnable: &async_task::Runnable<Meta<L>>) -> Self {
-        Self {
-            waker: runnable.waker(),
-            meta: NonNull::from(runnable.metadata()),
-        }
+        let meta = runnable.metadata();
+        let waker = runnable.waker();
+        meta.waker_vtable.set(waker.vtable());
+        let before = ptr::from_ref(meta).addr() - waker.data().expose_provenance();
+        let before = u8::try_from(before).expect("the metadata is in the task's header");
+        meta.bytes_before.set(before);
+        Self(NonNull::from(meta))
     }
 
     fn meta(&self) -> &Meta<L> {
-        // SAFETY: the waker keeps the memory of the task alive, and the metadata in it is only
-        // accessed through shared references.
-        unsafe { self.meta.as_ref() }
+        // SAFETY: the future is alive, by the contract of this type, and borrows the metadata. The
+        // metadata is only accessed through shared references.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns a waker of the task that is not counted.
+    fn waker(&self) -> ManuallyDrop<Waker> {
+        let vtable = self.meta().waker_vtable.get();
+        // SAFETY: the parts are those of a waker that `async_task` made for this task. Such a waker
+        // is a pointer to the task, and stays valid as long as the memory of the task. That is not
+        // freed while the future, which is a part of it, is alive. It is not counted, and therefore
+        // never dropped.
+        ManuallyDrop::new(unsafe { Waker::new(self.waker_data(), vtable) })
+    }
+
+    /// Returns a waker of the task that is counted.
+    pub(super) fn counted_waker(&self) -> Waker {
+        Waker::clone(&self.waker())
+    }
+
+    pub(super) fn of(meta: &Meta<L>) -> Self {
+        Self(NonNull::from(meta))
     }
 
     pub(crate) fn local(&self) -> &L {
@@ -37,7 +60,7 @@ impl<L: Local> Entry<L> {
 
     /// Schedules the task. It runs no user code.
     pub(crate) fn wake(&self) {
-        self.waker.wake_by_ref();
+        self.waker().wake_by_ref();
     }
 
     /// Marks the task to be dropped in place of its next poll, and schedules it. It runs no user
@@ -50,15 +73,35 @@ impl<L: Local> Entry<L> {
 
     /// Returns the data pointer of the task's wakers.
     pub(crate) fn waker_data(&self) -> *const () {
-        self.waker.data()
+        let before = usize::from(self.meta().bytes_before.get());
+        ptr::with_exposed_provenance(self.0.addr().get() - before)
     }
 
     /// Returns the data pointer of the waker that awaits the task's output, if there is one.
     pub(crate) fn awaiter_data(&self) -> Option<*const ()> {
-        let place = &self.meta().awaiter;
-        let awaiter = place.take();
+        let meta = self.meta();
+        let awaiter = meta.awaiter.take();
         let data = awaiter.as_ref().map(Waker::data);
-        place.set(awaiter);
-        data
+        meta.awaiter.set(awaiter);
+        data.filter(|_| !meta.is_detached.get())
+    }
+}
+
+impl<L: Local> Clone for Entry<L> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<L: Local> Pointer for Entry<L> {
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        Self(raw.cast())
     }
 }

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{Local, Meta, Payload, State};
+use super::{Entry, Local, Meta, Payload, State};
 use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
 
 /// Awaits the output of a task on its owner thread. It takes one word.
@@ -123,9 +123,11 @@ impl<T, L: Local> Drop for Output<T, L> {
 fn let_go<T, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
+    let is_alive = meta.state.get() == State::Alive;
+    let own_waker = is_alive.then(|| Entry::of(meta).counted_waker());
     // The awaiter is dropped last: its drop is user code and may panic.
-    let _awaiter = meta.awaiter.take();
-    if meta.state.get() == State::Alive {
+    let _awaiter = meta.awaiter.replace(own_waker);
+    if is_alive {
         return task.detach();
     }
     let output = Unseen(Some(task));

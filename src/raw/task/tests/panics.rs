@@ -95,7 +95,7 @@ fn a_panic_of_a_cancelled_futures_drop_is_unhandled() {
     entry.abort();
     world.run();
     assert_cancelled(&mut output);
-    drop((entry, output));
+    drop(output);
     drop(world.spawn(fragile(Some(1))));
     drop(world.pop());
     world.ends_with(&["future"; 2]);
@@ -118,12 +118,12 @@ fn a_report_that_panics_changes_nothing() {
     world.unhandled_panics.store(true, Ordering::Relaxed);
     drop(world.spawn(ready(PanicsWhenDropped("output"))));
     world.run();
-    let (entry, mut output) = world.spawn(fragile(Some(1)));
+    let (_, mut output) = world.spawn(fragile(Some(1)));
     let (wakes, waker) = counter();
     assert!(output.poll(&Context::from_waker(&waker)).is_pending());
     drop(world.pop());
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-    drop((entry, output));
+    drop(output);
     // Now the report panics, and drops its payload while it does.
     world.unhandled_panics.store(false, Ordering::Relaxed);
     drop(world.spawn(async { panic_any(PanicsWhenDropped("payload")) }));
