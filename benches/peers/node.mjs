@@ -81,12 +81,42 @@ async function timerDrop() {
   end();
 }
 
-async function timerFire() {
+function timerReplace() {
   const live = Number(parameter);
+  const timers = Array.from({ length: live }, () => setTimeout(() => {}, farAway()));
+  const meter = new Meter();
+  for (let i = 0; i < n; i += 1) {
+    const one = Math.floor(Math.random() * live);
+    clearTimeout(timers[one]);
+    timers[one] = setTimeout(() => {}, farAway());
+  }
+  meter.stop();
+  end();
+}
+
+async function timerFire() {
+  const live = Math.min(Number(parameter), n);
   const meter = new Meter();
   for (let batch = 0; batch < n / live; batch += 1) {
     const all = [];
     for (let i = 0; i < live; i += 1) all.push(sleep(2 + Math.random() * 10));
+    await Promise.all(all);
+  }
+  meter.stop();
+  end();
+}
+
+/** Promises that are pending until all are settled, each with an async function that waits for it. */
+async function growPromise() {
+  const live = Math.min(Number(parameter), n);
+  const meter = new Meter();
+  for (let batch = 0; batch < n / live; batch += 1) {
+    const resolvers = [];
+    const waiter = async () => {
+      await new Promise((resolve) => { resolvers.push(resolve); });
+    };
+    const all = Array.from({ length: live }, waiter);
+    for (const resolve of resolvers) resolve();
     await Promise.all(all);
   }
   meter.stop();
@@ -111,6 +141,24 @@ function serve(server, expected) {
         meter.stop();
         end();
       }
+    });
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
+}
+
+/** From the first connection to the end of the last. */
+function growConnection() {
+  let meter;
+  let open = n;
+  const server = createServer({ noDelay: true }, (socket) => {
+    meter ??= new Meter();
+    socket.on('data', (bytes) => socket.write(bytes));
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      open -= 1;
+      if (open > 0) return;
+      meter.stop();
+      end();
     });
   });
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
@@ -231,6 +279,55 @@ async function victim() {
   end();
 }
 
+const BURST = 10_000;
+
+/**
+ * Bursts, one after the other. `queue(done)` queues the parts of one, each of which calls `done`, and returns when the
+ * burst begins; a timer is due a millisecond later. Prints the time until the last part, and how late the timers were.
+ */
+async function bursts(queue) {
+  const meter = new Meter();
+  const late = new Map();
+  let untilTheLast = 0;
+  for (let i = 0; i < n; i += 1) {
+    let begin;
+    const parts = new Promise((resolve) => {
+      let left = BURST;
+      begin = queue(() => {
+        left -= 1;
+        if (left > 0) return;
+        untilTheLast += performance.now() - begin;
+        resolve();
+      });
+    });
+    const beside = new Promise((resolve) => {
+      setTimeout(() => {
+        const by = Math.max(1, Math.round((performance.now() - begin - 1) * 1e6));
+        late.set(by, (late.get(by) ?? 0) + 1);
+        resolve();
+      }, begin + 1 - performance.now());
+    });
+    await Promise.all([parts, beside]);
+  }
+  meter.stop();
+  // Instead of the whole time, which the meter has printed.
+  print('wall', Math.round(untilTheLast * 1e6));
+  for (const [by, times] of late) print('latency', by, times);
+  end();
+}
+
+const burstSleeps = () => bursts((done) => {
+  const begin = performance.now() + 20;
+  for (let i = 0; i < BURST; i += 1) setTimeout(done, 20);
+  return begin;
+});
+
+const burstImmediates = () => bursts((done) => {
+  const begin = performance.now();
+  for (let i = 0; i < BURST; i += 1) setImmediate(done);
+  return begin;
+});
+
 function spin(milliseconds) {
   const until = performance.now() + milliseconds;
   while (performance.now() < until);
@@ -269,7 +366,13 @@ const workloads = {
   microtasks: () => closures(queueMicrotask),
   set_timeout: setAndClear,
   timer_drop: timerDrop,
+  timer_replace: timerReplace,
   timer_fire: timerFire,
+  grow_timer: timerFire,
+  grow_promise: growPromise,
+  grow_connection: growConnection,
+  'burst/sleeps': burstSleeps,
+  'burst/immediates': burstImmediates,
   tcp_echo: tcpEcho,
   tcp_rate: tcpEcho,
   udp_echo: udpEcho,
@@ -289,6 +392,6 @@ const workloads = {
   'victim/accept_flood': acceptFlood,
 };
 
-// A process that hangs ends.
-setTimeout(() => process.exit(3), 180_000).unref();
+// A process that outlives its driver ends.
+setTimeout(() => process.exit(3), 900_000).unref();
 (workloads[name] ?? workloads[kind])();

@@ -1,4 +1,4 @@
-//! Where a process runs, and how long at most.
+//! Where a process runs, how long at most, and with how many open files.
 
 /// Server and client have a core each: the first and the last that the process may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +32,25 @@ pub(crate) fn pin(side: Side) {
     }
 }
 
-/// A process that hangs is ended by the system, so that the suite goes on.
+/// Ends the process after the longest limit that the driver accepts: one that outlives its driver
+/// does not stay for ever.
 pub(crate) fn die_in_time() {
-    const SECONDS: u32 = 180;
+    const SECONDS: u32 = crate::LONGEST_LIMIT as u32;
     // SAFETY: it takes no pointer, and no code here handles the signal.
     unsafe { libc::alarm(SECONDS) };
+}
+
+/// Permits as many open files as the process may have: many systems permit a thousand at first.
+pub(crate) fn allow_many_files() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointers are valid for the time of the calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::process::ExitCode;
 
 use crate::affinity::{self, Side};
-use crate::catalogue::{Kind, RUNTIMES, Topic, WORKLOADS, Workload};
+use crate::catalogue::{Burst, Kind, RUNTIMES, Thing, WORKLOADS, Workload};
 use crate::client;
 use crate::meter::Reading;
 use crate::peer::{blocking, raw_epoll};
@@ -17,7 +17,10 @@ use crate::runtime::smol::Smol;
 use crate::runtime::tokio::Tokio;
 use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
-use crate::workload::{fairness, http, lanes, memory, pool, process, sockets, tasks, timers};
+use crate::workload::sockets::{BUFFER, buffer_length};
+use crate::workload::{
+    bursts, fairness, growth, http, lanes, memory, pool, process, sockets, tasks, timers,
+};
 
 /// After so many entries the lanes of `phaseloop-budget` let the phases go on.
 const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
@@ -65,7 +68,7 @@ fn load_main(arguments: &[&str]) -> ExitCode {
 
 struct Cell {
     kind: Kind,
-    topic: Topic,
+    is_pinned: bool,
     runtime: String,
     n: u64,
     /// Where time plays a part: how much slower than usual the process runs.
@@ -82,7 +85,7 @@ impl Cell {
         let workload = Workload::find(name)?;
         workload.exists_on(runtime).then_some(Self {
             kind: workload.kind,
-            topic: workload.topic(),
+            is_pinned: workload.is_pinned(),
             runtime: runtime.clone(),
             n: n.parse().ok()?,
             slowdown,
@@ -92,9 +95,8 @@ impl Cell {
     /// `None` if there is no such runtime, or it has no such operation.
     fn run(&self) -> Option<Reading> {
         affinity::die_in_time();
-        // A pool's threads would be kept on the same core, and so would tokio's.
-        if matches!(self.topic, Topic::Sockets | Topic::Latency) && self.runtime != "tokio-threads"
-        {
+        affinity::allow_many_files();
+        if self.is_pinned && self.runtime != "tokio-threads" {
             affinity::pin(Side::Server);
         }
         match self.runtime.as_str() {
@@ -131,18 +133,25 @@ impl Cell {
         let (n, slowdown) = (self.n, self.slowdown);
         Some(match self.kind {
             Kind::SpawnJoin => tasks::spawn_join(new(), n),
+            Kind::SpawnJoinMany { at_once } => tasks::spawn_join_many(new(), at_once, n),
             Kind::SelfWake { tasks } => tasks::self_wake(new(), tasks, n),
             Kind::Yield => tasks::yield_now(new(), n),
             Kind::PingPong => tasks::ping_pong(new(), n),
             Kind::CrossThreadWake => tasks::cross_thread_wake(new(), n, slowdown),
             Kind::TimerDrop { live } => timers::timer_drop(new(), live, n),
             Kind::TimerDropAll { live } => timers::timer_drop_all(new(), live, n),
+            Kind::TimerReplace { live } => timers::timer_replace(new(), live, n),
             Kind::TimerFire { live } => timers::timer_fire(new(), live, n, slowdown),
             Kind::StartStop => process::start_stop(new, n),
             Kind::ColdStart => process::start_stop(new, 1),
             Kind::Idle => process::idle(new(), n),
             Kind::IdleTask => memory::idle_task(new(), n),
             Kind::IdleTimer => memory::idle_timer(new(), n),
+            Kind::IdleSleeper => memory::idle_sleeper(new(), n),
+            Kind::Burst(Burst::Sleeps) => bursts::sleeps(new(), n),
+            Kind::Grow(Thing::Timer, size) => timers::timer_fire(new(), size.min(n), n, slowdown),
+            Kind::Grow(Thing::Task, size) => tasks::spawn_join_many(new(), size.min(n), n),
+            Kind::Grow(Thing::Waiter, size) => growth::waiters(new(), size.min(n), n),
             Kind::Alone => fairness::alone(new(), n),
             Kind::Hog => fairness::hog(new(), n),
             Kind::WakeStorm => fairness::wake_storm(new(), n),
@@ -158,15 +167,21 @@ impl Cell {
             Kind::Microtasks { at_once } => lanes::closures::<Microtasks>(at_once, self.n),
             Kind::SetTimeout => lanes::set_timeout(self.n),
             Kind::UdpBatched { .. } => sockets::udp_batched(),
+            Kind::Burst(Burst::Immediates) => bursts::immediates(self.n),
+            Kind::Grow(Thing::Promise, size) => growth::promises(size.min(self.n), self.n),
             _ => return None,
         })
     }
 
     fn sockets<R: Sockets>(&self, rt: R) -> Option<Reading> {
         Some(match self.kind {
-            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
-                sockets::tcp_echo(rt, connections)
-            }
+            Kind::TcpEcho {
+                connections,
+                bytes,
+                buffer,
+            } => sockets::tcp_echo(rt, connections, buffer_length(buffer, bytes)),
+            Kind::TcpRate { connections, .. } => sockets::tcp_echo(rt, connections, BUFFER),
+            Kind::Grow(Thing::Connection, _) => growth::connections(rt, self.n),
             Kind::UdpEcho { .. } => sockets::udp_echo(rt),
             Kind::IdleConnection => memory::idle_connection(rt, self.n),
             Kind::AcceptFlood => fairness::accept_flood(rt, self.n),
@@ -185,17 +200,22 @@ impl Cell {
         Some(match self.kind {
             Kind::Blocking { in_flight } => pool::blocking(rt, in_flight, self.n),
             Kind::ReadFiles { in_flight } => pool::read_files(rt, in_flight, self.n),
-            Kind::ReadThrough => pool::read_through(rt, self.n),
+            Kind::ReadThrough { at_once } => pool::read_through(rt, at_once as usize, self.n),
             Kind::CompletionStorm => fairness::completion_storm(rt, self.n),
+            Kind::Burst(Burst::Jobs) => bursts::jobs(rt, self.n),
+            Kind::Grow(Thing::Job, size) => growth::jobs(rt, size.min(self.n), self.n),
             _ => return None,
         })
     }
 
     fn raw_epoll(&self) -> Option<io::Result<Reading>> {
         Some(match self.kind {
-            Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
-                raw_epoll::tcp_echo(connections)
-            }
+            Kind::TcpEcho {
+                connections,
+                bytes,
+                buffer,
+            } => raw_epoll::tcp_echo(connections, buffer_length(buffer, bytes)),
+            Kind::TcpRate { connections, .. } => raw_epoll::tcp_echo(connections, BUFFER),
             Kind::UdpEcho { .. } => raw_epoll::udp_echo(),
             Kind::UdpBatched { .. } => raw_epoll::udp_batched(),
             Kind::IdleConnection => raw_epoll::idle_connection(self.n),
@@ -206,7 +226,7 @@ impl Cell {
     fn std(&self) -> Option<io::Result<Reading>> {
         Some(match self.kind {
             Kind::ReadFiles { .. } => blocking::read_files(self.n),
-            Kind::ReadThrough => blocking::read_through(self.n),
+            Kind::ReadThrough { at_once } => blocking::read_through(at_once as usize, self.n),
             _ => return None,
         })
     }

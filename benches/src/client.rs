@@ -30,6 +30,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Arguments that make no sense, a server that goes away.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
     affinity::die_in_time();
+    affinity::allow_many_files();
     affinity::pin(affinity::Side::Client);
     let (address, rest) = arguments.split_first().ok_or("which address?")?;
     let address: SocketAddr = address.parse()?;

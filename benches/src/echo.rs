@@ -9,39 +9,39 @@ use crate::runtime::phaseloop::Phaseloop;
 #[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
 use crate::runtime::tokio::Tokio;
-use crate::workload::sockets;
+use crate::workload::sockets::{self, BUFFER};
 
 pub fn phaseloop() {
-    sockets::tcp_echo(Phaseloop::default(), 1);
+    sockets::tcp_echo(Phaseloop::default(), 1, BUFFER);
 }
 
 pub fn tokio() {
-    sockets::tcp_echo(Tokio::LocalSet, 1);
+    sockets::tcp_echo(Tokio::LocalSet, 1, BUFFER);
 }
 
 pub fn tokio_local_rt() {
-    sockets::tcp_echo(Tokio::LocalRuntime, 1);
+    sockets::tcp_echo(Tokio::LocalRuntime, 1, BUFFER);
 }
 
 pub fn tokio_threads() {
-    runtime::tokio_threads::tcp_echo(1);
+    runtime::tokio_threads::tcp_echo(1, BUFFER);
 }
 
 #[cfg(feature = "libuv")]
 pub fn libuv() {
-    peer::libuv::tcp_echo(1);
+    peer::libuv::tcp_echo(1, BUFFER);
 }
 
 #[cfg(feature = "smol")]
 pub fn smol() {
-    sockets::tcp_echo(Smol::new(), 1);
+    sockets::tcp_echo(Smol::new(), 1, BUFFER);
 }
 
 #[cfg(feature = "monoio")]
 pub fn monoio() {
-    sockets::tcp_echo(Monoio, 1);
+    sockets::tcp_echo(Monoio, 1, BUFFER);
 }
 
 pub fn raw_epoll() {
-    peer::raw_epoll::tcp_echo(1).expect("it is served");
+    peer::raw_epoll::tcp_echo(1, BUFFER).expect("it is served");
 }

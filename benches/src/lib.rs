@@ -1,7 +1,7 @@
 //! What one operation costs on phaseloop, and on its peers in the same run.
 //!
-//! `cargo bench --manifest-path benches/Cargo.toml` prints the tables and writes the report; see
-//! `compare/main.rs` for its options, and `METHOD.md` for what is measured and what is not.
+//! `cargo bench --manifest-path benches/Cargo.toml` prints the tables and writes the report;
+//! `-- --help` shows its options, `METHOD.md` says what is measured and what is not.
 //!
 //! | file | |
 //! |---|---|
@@ -13,15 +13,19 @@
 //! | `meter.rs`, `latency.rs` | what is read before and after |
 //! | `cell.rs`, `costs.rs`, `allocs.rs` | one workload on one runtime; `allocs.rs` counts |
 //! | `echo.rs`, `examples/` | the smallest programs, for their size |
-//! | `compare/` | runs these for every pair, prints the tables, writes the report |
+//! | `compare.rs`, `compare/`, `driver.rs` | runs these for every pair, prints the tables, writes the report |
 
 mod affinity;
 pub mod catalogue;
 pub mod cell;
 mod client;
+pub mod compare;
 pub mod echo;
 pub mod latency;
 pub mod meter;
 mod peer;
 mod runtime;
 mod workload;
+
+/// The longest time in seconds that a process may be given.
+pub(crate) const LONGEST_LIMIT: u64 = 900;

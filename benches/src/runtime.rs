@@ -43,10 +43,14 @@ pub(crate) trait Sockets: Runtime {
 
     fn listener(self, bound: net::TcpListener) -> Self::Listener;
     fn accept(self, listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>>;
-    /// Writes back what comes, until the stream's end: the loop that one writes by hand, with the
+    /// Writes back what comes, until the stream's end, through a buffer of that length: the loop that one writes by hand, with the
     /// runtime's own calls. A trait with a read and a write would put a future of ours around each
     /// of theirs.
-    fn echo(self, stream: Self::Stream) -> impl Future<Output = io::Result<()>> + 'static;
+    fn echo(
+        self,
+        stream: Self::Stream,
+        buffer: usize,
+    ) -> impl Future<Output = io::Result<()>> + 'static;
     /// Reads one byte. By another call than the echo's: what is called from one place only is
     /// compiled into that place.
     fn first_byte(self, stream: &mut Self::Stream) -> impl Future<Output = io::Result<()>>;

@@ -4,7 +4,9 @@
 //! times. The measured part runs in a spawned task; what the loop does between two polls of it is
 //! measured with it.
 
+pub(crate) mod bursts;
 pub(crate) mod fairness;
+pub(crate) mod growth;
 pub(crate) mod http;
 pub(crate) mod lanes;
 pub(crate) mod memory;

@@ -1,23 +1,17 @@
 //! Which runtime has which workload.
 
-use super::{Kind, Topic, Workload};
+use super::{Buffer, Burst, Kind, Thing, Topic, Workload};
 
 impl Workload {
     /// Whether the runtime has what this is about, and is built in or installed.
     #[must_use]
     pub fn exists_on(&self, runtime: &str) -> bool {
-        let topic = self.topic();
-        let batched = matches!(self.kind, Kind::UdpBatched { .. });
         match runtime {
             "phaseloop" => true,
-            "tokio" | "tokio-local-rt" => topic != Topic::Lanes && !batched,
-            "smol" => cfg!(feature = "smol") && topic != Topic::Lanes && !batched,
+            "tokio" | "tokio-local-rt" => self.has_a_counterpart(),
+            "smol" => cfg!(feature = "smol") && self.has_a_counterpart(),
             "tokio-threads" => self.exists_on_tokio_threads(),
-            "monoio" => {
-                let lacks = matches!(self.kind, Kind::Http { .. } | Kind::CompletionStorm);
-                let lacks = lacks || matches!(topic, Topic::Lanes | Topic::Pool);
-                cfg!(feature = "monoio") && !lacks && !batched
-            }
+            "monoio" => cfg!(feature = "monoio") && self.exists_on_monoio(),
             "libuv" => cfg!(feature = "libuv") && self.exists_on_libuv(),
             "raw-epoll" => matches!(
                 self.kind,
@@ -28,59 +22,94 @@ impl Workload {
                     | Kind::IdleConnection
                     | Kind::BinarySize
             ),
-            "std" => matches!(self.kind, Kind::ReadFiles { .. } | Kind::ReadThrough),
+            "std" => matches!(self.kind, Kind::ReadFiles { .. } | Kind::ReadThrough { .. }),
             "node" => self.exists_on_node(),
-            "phaseloop-budget" => topic == Topic::Fairness,
+            "phaseloop-budget" => self.topic() == Topic::Fairness,
             _ => false,
         }
+    }
+
+    /// Whether runtimes without phases have it: no lanes, no promises, no calls for many datagrams.
+    fn has_a_counterpart(&self) -> bool {
+        self.topic() != Topic::Lanes
+            && !matches!(
+                self.kind,
+                Kind::UdpBatched { .. }
+                    | Kind::Burst(Burst::Immediates)
+                    | Kind::Grow(Thing::Promise, _)
+            )
+    }
+
+    /// It has no thread pool, and hyper does not run on it.
+    fn exists_on_monoio(&self) -> bool {
+        let lacks = matches!(
+            self.kind,
+            Kind::Http { .. }
+                | Kind::CompletionStorm
+                | Kind::Burst(Burst::Jobs)
+                | Kind::Grow(Thing::Job, _)
+        );
+        self.has_a_counterpart() && !lacks && self.topic() != Topic::Pool
     }
 
     /// What its tasks, which must be `Send`, are written for; the others measure one thread by
     /// their nature.
     fn exists_on_tokio_threads(&self) -> bool {
-        let task = matches!(self.kind, Kind::SpawnJoin | Kind::Yield);
+        let task = matches!(
+            self.kind,
+            Kind::SpawnJoin | Kind::SpawnJoinMany { .. } | Kind::Yield
+        );
         task || matches!(
             self.topic(),
             Topic::Sockets | Topic::Latency | Topic::Pool | Topic::Fairness
-        ) && !matches!(self.kind, Kind::UdpBatched { .. } | Kind::ReadThrough)
-            || matches!(
-                self.kind,
-                Kind::TimerFire { .. }
-                    | Kind::IdleTask
-                    | Kind::IdleConnection
-                    | Kind::StartStop
-                    | Kind::ColdStart
-                    | Kind::BinarySize
-                    | Kind::Idle
-            )
-    }
-
-    fn exists_on_node(&self) -> bool {
-        matches!(
+        ) && !matches!(
             self.kind,
-            Kind::Immediates { .. }
-                | Kind::NextTick { .. }
-                | Kind::Microtasks { .. }
-                | Kind::SetTimeout
-                | Kind::TimerDrop { .. }
-                | Kind::TimerFire { .. }
-                | Kind::TcpEcho { .. }
-                | Kind::TcpRate { .. }
-                | Kind::UdpEcho { .. }
-                | Kind::Http { .. }
-                | Kind::ReadFiles { .. }
-                | Kind::ReadThrough
-                | Kind::ColdStart
-                | Kind::Idle
-                | Kind::IdleTimer
+            Kind::UdpBatched { .. } | Kind::ReadThrough { .. }
+        ) || matches!(
+            self.kind,
+            Kind::TimerFire { .. }
+                | Kind::IdleTask
                 | Kind::IdleConnection
-                | Kind::Alone
-                | Kind::Hog
-                | Kind::WakeStorm
-                | Kind::AcceptFlood
+                | Kind::StartStop
+                | Kind::ColdStart
+                | Kind::BinarySize
+                | Kind::Idle
         )
     }
 
+    /// Its sockets choose their own buffers, and no call of its API is an empty job.
+    fn exists_on_node(&self) -> bool {
+        match self.kind {
+            Kind::TcpEcho { buffer, .. } => buffer == Buffer::Roomy,
+            Kind::Burst(burst) => burst != Burst::Jobs,
+            Kind::Grow(thing, _) => {
+                matches!(thing, Thing::Timer | Thing::Promise | Thing::Connection)
+            }
+            Kind::Immediates { .. }
+            | Kind::NextTick { .. }
+            | Kind::Microtasks { .. }
+            | Kind::SetTimeout
+            | Kind::TimerDrop { .. }
+            | Kind::TimerReplace { .. }
+            | Kind::TimerFire { .. }
+            | Kind::TcpRate { .. }
+            | Kind::UdpEcho { .. }
+            | Kind::Http { .. }
+            | Kind::ReadFiles { .. }
+            | Kind::ReadThrough { .. }
+            | Kind::ColdStart
+            | Kind::Idle
+            | Kind::IdleTimer
+            | Kind::IdleConnection
+            | Kind::Alone
+            | Kind::Hog
+            | Kind::WakeStorm
+            | Kind::AcceptFlood => true,
+            _ => false,
+        }
+    }
+
+    /// It has no tasks: what stands for a task that sleeps is a timer with a callback.
     fn exists_on_libuv(&self) -> bool {
         matches!(
             self.kind,
@@ -88,12 +117,14 @@ impl Workload {
                 | Kind::CrossThreadWake
                 | Kind::TimerDrop { .. }
                 | Kind::TimerDropAll { .. }
+                | Kind::TimerReplace { .. }
                 | Kind::TimerFire { .. }
                 | Kind::StartStop
                 | Kind::ColdStart
                 | Kind::BinarySize
                 | Kind::Idle
                 | Kind::IdleTimer
+                | Kind::IdleSleeper
                 | Kind::Alone
                 | Kind::Hog
                 | Kind::CompletionStorm
@@ -104,6 +135,8 @@ impl Workload {
                 | Kind::IdleConnection
                 | Kind::Blocking { .. }
                 | Kind::ReadFiles { .. }
+                | Kind::Burst(Burst::Sleeps | Burst::Jobs)
+                | Kind::Grow(Thing::Timer | Thing::Job | Thing::Connection, _)
         )
     }
 }

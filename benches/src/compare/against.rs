@@ -1,8 +1,8 @@
 //! What changed since an earlier run.
 
-use crate::figure::{FIGURES, Figure};
-use crate::record::{Record, Summary};
-use phaseloop_benches::catalogue::OURS;
+use crate::catalogue::OURS;
+use crate::compare::figure::{FIGURES, Figure};
+use crate::compare::record::{Record, Summary};
 
 /// Counts that differ by less are the same.
 const SAME_COUNT: f64 = 0.01;

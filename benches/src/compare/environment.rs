@@ -5,8 +5,10 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::perf;
+
 /// Name and value, in the order of the report.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Environment(pub(crate) Vec<(String, String)>);
 
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
@@ -35,6 +37,7 @@ impl Environment {
                 .ok()
                 .map(|load| load.trim().to_owned()),
         );
+        fact("system calls counted by", Some(calls_counter().to_owned()));
         fact("rustc", output("rustc", &["-V"]));
         let profile = if cfg!(debug_assertions) {
             "debug"
@@ -69,12 +72,33 @@ impl Environment {
 }
 
 /// `None` where Node is not installed.
-pub(crate) fn node_version() -> Option<String> {
+fn node_version() -> Option<String> {
     output("node", &["--version"])
+}
+
+/// Why a runtime cannot be measured; `None` if it can.
+pub(crate) fn absence(runtime: &str) -> Option<String> {
+    let feature = match runtime {
+        "smol" if cfg!(not(feature = "smol")) => "smol",
+        "monoio" if cfg!(not(feature = "monoio")) => "monoio",
+        "libuv" if cfg!(not(feature = "libuv")) => "libuv",
+        "node" if node_version().is_none() => return Some("node is not installed".to_owned()),
+        _ => return None,
+    };
+    Some(format!(
+        "{runtime} is not built in: add --features {feature} before the --"
+    ))
+}
+
+fn calls_counter() -> &'static str {
+    if perf::is_usable() { "perf" } else { "strace" }
 }
 
 fn command() -> String {
     let mut command = "cargo bench --manifest-path benches/Cargo.toml".to_owned();
+    if cfg!(not(feature = "smol")) {
+        command.push_str(" --no-default-features");
+    }
     if cfg!(feature = "libuv") {
         command.push_str(" --features libuv");
     }

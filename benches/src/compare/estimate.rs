@@ -1,7 +1,7 @@
 //! How many seconds a cell is expected to take: for the progress line, and for what is said before
 //! the start.
 
-use phaseloop_benches::catalogue::{Kind, Topic, Workload};
+use crate::catalogue::{Kind, Thing, Topic, Workload};
 
 /// To start a process and to end it.
 const START: f64 = 0.03;
@@ -22,6 +22,11 @@ pub(crate) fn under_callgrind(workload: &Workload, n: u64) -> f64 {
     2.0 * (START_UNDER_CALLGRIND + preparation(workload)) + slowdown * work(workload, 3 * n)
 }
 
+/// The kernel counts without delay; perf itself takes its time to start.
+pub(crate) fn under_perf(workload: &Workload, n: u64) -> f64 {
+    2.0 * (4.0 * START + preparation(workload)) + 1.3 * work(workload, 3 * n)
+}
+
 /// The factor under strace, which slows down system calls only.
 pub(crate) fn under_strace(workload: &Workload, n: u64) -> f64 {
     let slowdown = match workload.topic() {
@@ -38,8 +43,9 @@ fn preparation(workload: &Workload) -> f64 {
             0.02 + connections as f64 * 50e-6
         }
         Kind::ReadFiles { .. } => 0.3,
-        Kind::ReadThrough => 0.05,
-        Kind::TimerDrop { live } => live as f64 * 0.3e-6,
+        Kind::ReadThrough { .. } => 0.05,
+        Kind::TimerDrop { live } | Kind::TimerReplace { live } => live as f64 * 0.3e-6,
+        Kind::Grow(Thing::Connection, size) => size as f64 * 50e-6,
         _ => 0.0,
     }
 }
@@ -50,7 +56,13 @@ fn work(workload: &Workload, n: u64) -> f64 {
     match workload.kind {
         Kind::Immediates { at_once: 1 } | Kind::YieldImmediate => n * 1e-6,
         Kind::CrossThreadWake => n * 140e-6,
-        Kind::TimerFire { live } => n * 3e-6 + n / live as f64 * 12e-3,
+        Kind::TimerFire { live } | Kind::Grow(Thing::Timer, live) => {
+            n * 3e-6 + (n / live as f64).ceil() * 12e-3
+        }
+        Kind::Grow(Thing::Job, _) => n * 5e-6,
+        Kind::Grow(Thing::Connection, _) => n * 20e-6,
+        Kind::Grow(..) => n * 0.5e-6,
+        Kind::Burst(_) => n * 40e-3,
         Kind::TcpEcho { connections: 1, .. } => n * 20e-6,
         Kind::TcpEcho { bytes, .. } => n * (4e-6 + bytes as f64 * 0.5e-9),
         Kind::TcpRate { per_second, .. } => n / per_second as f64,
@@ -59,7 +71,7 @@ fn work(workload: &Workload, n: u64) -> f64 {
         Kind::Blocking { in_flight: 1 } => n * 15e-6,
         Kind::Blocking { .. } => n * 3e-6,
         Kind::ReadFiles { .. } => n * 15e-6,
-        Kind::ReadThrough => n * 0.4e-3,
+        Kind::ReadThrough { .. } => n * 0.4e-3,
         Kind::StartStop => n * 30e-6,
         Kind::Idle => n * 1e-3,
         Kind::IdleConnection => n * 40e-6,

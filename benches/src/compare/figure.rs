@@ -1,6 +1,6 @@
 //! The figures: what they are called, and which workloads have them.
 
-use phaseloop_benches::catalogue::{Kind, Topic, Workload};
+use crate::catalogue::{Kind, Topic, Workload};
 
 /// One kind of number about a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,9 @@ impl Figure {
             (_, Topic::Latency) => &[P50, P99, P999, MAX],
             // Half of the naps of a victim may well be undisturbed.
             (_, Topic::Fairness) => &[P99, MAX],
+            // The time until the last; the latencies are of the timer beside them.
+            (_, Topic::Bursts) => &[WALL, P50, P99, MAX],
+            (_, Topic::Growth) => &[INSTRUCTIONS, CPU],
         };
         figures.contains(self)
     }
@@ -114,12 +117,25 @@ impl Figure {
     pub(crate) fn show(&self, value: f64) -> String {
         match self.unit {
             Unit::Nanoseconds => show_time(value),
-            Unit::Bytes => format!("{value:.0}"),
-            Unit::Count if value >= 20.0 => format!("{value:.0}"),
+            Unit::Bytes => thousands(value),
+            Unit::Count if value >= 20.0 => thousands(value),
             Unit::Count if value == 0.0 => "0".to_owned(),
             Unit::Count => format!("{value:.2}"),
         }
     }
+}
+
+/// Without decimals, the digits in groups of three.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn show_time(nanoseconds: f64) -> String {

@@ -6,22 +6,31 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::Failure;
-use phaseloop_benches::catalogue::{Topic, Workload};
-use phaseloop_benches::latency::Latencies;
+use crate::catalogue::Workload;
+use crate::compare::Failure;
+use crate::compare::perf;
+use crate::compare::watchdog::{Watchdog, Watched};
+use crate::latency::Latencies;
 
 /// How much slower a process is when every instruction or system call is watched.
 const SLOWDOWN: u32 = 12;
 
 /// Where the programs of the suite are.
 #[derive(Debug)]
-pub(crate) struct Programs {
-    pub(crate) costs: PathBuf,
-    pub(crate) allocs: PathBuf,
+pub struct Programs {
+    pub costs: PathBuf,
+    pub allocs: PathBuf,
     /// The workloads for Node.
-    pub(crate) node: PathBuf,
+    pub node: PathBuf,
+}
+
+/// Runs the programs, each for a limited time.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    programs: Programs,
+    limit: Duration,
 }
 
 /// Under what the process runs.
@@ -31,6 +40,9 @@ pub(crate) enum Tool {
     /// An allocator that counts.
     Allocator,
     Callgrind,
+    /// The kernel counts system calls, which hardly slows the threads.
+    Perf,
+    /// Stops the process at each system call.
     Strace,
 }
 
@@ -70,20 +82,32 @@ impl Output {
         Ok(total.trim().parse()?)
     }
 
-    /// The table that strace prints at its end: how often each call was made.
-    pub(crate) fn calls(&self) -> BTreeMap<String, f64> {
-        let rows = self.stderr.lines().filter_map(|line| {
-            // % time, seconds, usecs/call, calls, errors (or nothing), name
-            let columns: Vec<_> = line.split_whitespace().collect();
-            let (calls, name) = (columns.get(3)?, columns.last()?);
-            let calls = calls.parse().ok()?;
-            (columns.len() >= 5 && *name != "total").then(|| ((*name).to_owned(), calls))
-        });
-        rows.collect()
+    /// How often each system call was made.
+    pub(crate) fn calls(&self, tool: Tool) -> BTreeMap<String, f64> {
+        match tool {
+            Tool::Perf => perf::calls(&self.stderr),
+            _ => strace_calls(&self.stderr),
+        }
     }
 }
 
-impl Programs {
+/// Reads the table that strace prints at its end.
+fn strace_calls(text: &str) -> BTreeMap<String, f64> {
+    let rows = text.lines().filter_map(|line| {
+        // % time, seconds, usecs/call, calls, errors (or nothing), name
+        let columns: Vec<_> = line.split_whitespace().collect();
+        let (calls, name) = (columns.get(3)?, columns.last()?);
+        let calls = calls.parse().ok()?;
+        (columns.len() >= 5 && *name != "total").then(|| ((*name).to_owned(), calls))
+    });
+    rows.collect()
+}
+
+impl Runner {
+    pub(crate) fn new(programs: Programs, limit: Duration) -> Self {
+        Self { programs, limit }
+    }
+
     /// Runs `n` operations of a workload on a runtime.
     pub(crate) fn run(
         &self,
@@ -92,8 +116,18 @@ impl Programs {
         runtime: &str,
         n: u64,
     ) -> Result<Output, Failure> {
-        self.try_run(tool, workload, runtime, n)
-            .map_err(|failure| format!("{} on {runtime}: {failure}", workload.name).into())
+        let watched = Watched::default();
+        let watchdog = Watchdog::start(&watched, self.limit);
+        let output = self.try_run(tool, workload, runtime, n, &watched);
+        if output.is_err() {
+            watched.end_all();
+        }
+        let failure = match (watchdog.stop(), output) {
+            (false, Ok(output)) => return Ok(output),
+            (false, Err(failure)) => failure,
+            (true, _) => format!("over the limit of {} s", self.limit.as_secs()).into(),
+        };
+        Err(format!("{} on {runtime}: {failure}", workload.name).into())
     }
 
     fn try_run(
@@ -102,14 +136,16 @@ impl Programs {
         workload: &Workload,
         runtime: &str,
         n: u64,
+        watched: &Watched,
     ) -> Result<Output, Failure> {
         let slowdown = match tool {
-            Tool::Nothing | Tool::Allocator => 1,
+            Tool::Nothing | Tool::Allocator | Tool::Perf => 1,
             Tool::Callgrind | Tool::Strace => SLOWDOWN,
         };
         let line = self.command_line(tool, workload, runtime, n, slowdown);
         let start = Instant::now();
         let mut process = spawn(&line)?;
+        watched.add(process.id());
         let mut output = Output::default();
         let mut client = None;
         let stdout = process.stdout.take().ok_or("no output")?;
@@ -117,17 +153,20 @@ impl Programs {
             let line = line?;
             match (line.strip_prefix("address "), workload.load(n)) {
                 (Some(address), Some(load)) => {
-                    let mut command =
-                        vec![self.costs.clone().into(), "load".into(), address.into()];
+                    let mut command = vec![
+                        self.programs.costs.clone().into(),
+                        "load".into(),
+                        address.into(),
+                    ];
                     command.extend(load.split(' ').map(OsString::from));
-                    client = Some(Client::start(&command, &process)?);
+                    client = Some(Client::start(&command, process.id(), watched)?);
                 }
                 _ => output
                     .read_line(&line)
                     .ok_or_else(|| format!("unexpected output: {line}"))?,
             }
         }
-        let ended = end(process, &line[0]);
+        let ended = end(process, &line[0], watched);
         output.lifetime = start.elapsed().as_nanos() as f64;
         if let Some(client) = client {
             let text = client.end()?;
@@ -147,29 +186,29 @@ impl Programs {
         n: u64,
         slowdown: u32,
     ) -> Vec<OsString> {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect();
         let mut line: Vec<OsString> = match tool {
             Tool::Nothing | Tool::Allocator => Vec::new(),
-            Tool::Callgrind => [
+            Tool::Callgrind => words(&[
                 "valgrind",
                 "--tool=callgrind",
                 "--callgrind-out-file=/dev/null",
                 // tokio's pool has 512 threads; valgrind ends at 500, and hangs there.
                 "--max-threads=1000",
-            ]
-            .map(OsString::from)
-            .to_vec(),
-            Tool::Strace => ["strace", "-f", "-c"].map(OsString::from).to_vec(),
+            ]),
+            Tool::Perf => perf::command_line(),
+            Tool::Strace => words(&["strace", "-f", "-c"]),
         };
         match (runtime, tool) {
             ("node", _) => {
                 // The others stay on the server's core by themselves.
-                if matches!(workload.topic(), Topic::Sockets | Topic::Latency) {
+                if workload.is_pinned() {
                     line.extend(["taskset", "-c", "0"].map(OsString::from));
                 }
-                line.extend(["node".into(), self.node.clone().into()]);
+                line.extend(["node".into(), self.programs.node.clone().into()]);
             }
-            (_, Tool::Allocator) => line.push(self.allocs.clone().into()),
-            _ => line.push(self.costs.clone().into()),
+            (_, Tool::Allocator) => line.push(self.programs.allocs.clone().into()),
+            _ => line.push(self.programs.costs.clone().into()),
         }
         line.extend([workload.name.into(), runtime.into()]);
         line.extend([n.to_string().into(), slowdown.to_string().into()]);
@@ -181,19 +220,16 @@ impl Programs {
 struct Client(JoinHandle<Result<String, Failure>>);
 
 impl Client {
-    fn start(line: &[OsString], server: &Child) -> Result<Self, Failure> {
+    fn start(line: &[OsString], server: u32, watched: &Watched) -> Result<Self, Failure> {
         let mut client = spawn(line)?;
-        let (name, server) = (line[0].clone(), server.id());
+        watched.add(client.id());
+        let (name, watched) = (line[0].clone(), watched.clone());
         Ok(Self(thread::spawn(move || {
             let mut text = String::new();
             if let Some(mut stdout) = client.stdout.take() {
                 stdout.read_to_string(&mut text)?;
             }
-            end(client, &name).inspect_err(|_| {
-                // SAFETY: it takes no pointer; the server is not waited for before this thread has
-                // ended or its output has, so the process id has not been reused.
-                unsafe { libc::kill(server as i32, libc::SIGKILL) };
-            })?;
+            end(client, &name, &watched).inspect_err(|_| watched.end(server))?;
             Ok(text)
         })))
     }
@@ -216,14 +252,34 @@ fn spawn(line: &[OsString]) -> Result<Child, Failure> {
 }
 
 /// Waits for the end of a process that has closed its output. What it said on the error stream.
-fn end(mut process: Child, name: &OsString) -> Result<String, Failure> {
+fn end(mut process: Child, name: &OsString, watched: &Watched) -> Result<String, Failure> {
     let mut text = String::new();
     if let Some(mut stderr) = process.stderr.take() {
         stderr.read_to_string(&mut text)?;
     }
+    watched.remove(process.id());
     let status = process.wait()?;
     if !status.success() {
         return Err(format!("{}: {status}\n{text}", name.to_string_lossy()).into());
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_strace_is_read() {
+        let text = "% time     seconds  usecs/call     calls    errors syscall\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n \
+                    60.00    0.000012           1        12           epoll_pwait\n \
+                    40.00    0.000008           2         4         1 futex\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                    100.00    0.000020           1        16         1 total\n";
+        let calls = strace_calls(text);
+        assert_eq!(calls.len(), 2);
+        assert_eq!(calls["epoll_pwait"], 12.0);
+        assert_eq!(calls["futex"], 4.0);
+    }
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
-use crate::environment::Environment;
-use crate::figure::Figure;
-use phaseloop_benches::catalogue::{RUNTIMES, WORKLOADS, Workload};
-use phaseloop_benches::latency::Latencies;
+use crate::catalogue::{RUNTIMES, WORKLOADS, Workload};
+use crate::compare::Failure;
+use crate::compare::environment::Environment;
+use crate::compare::figure::Figure;
+use crate::latency::Latencies;
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) environment: Environment,
     /// How long it took to measure, the build apart.

@@ -1,14 +1,16 @@
 //! The page: one file, no scripts, nothing loaded from elsewhere.
 
+mod lines;
 mod plot;
 mod tables;
 
 use std::fmt::Write;
 
-use crate::figure::{FIGURES, Figure};
-use crate::record::Record;
-use crate::verdict::{self, TOPICS, Verdict};
-use phaseloop_benches::catalogue::{Topic, WORKLOADS, Workload};
+use crate::catalogue::{Thing, Topic, WORKLOADS, Workload};
+use crate::compare::figure::{FIGURES, Figure};
+use crate::compare::growth;
+use crate::compare::record::{Record, Summary};
+use crate::compare::verdict::{self, TOPICS, Verdict};
 
 const STYLE: &str = include_str!("report/style.css");
 
@@ -47,7 +49,10 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
         html.push_str(&tables::changes(before, record));
     }
     for topic in topics {
-        html.push_str(&section(record, topic));
+        html.push_str(&match topic {
+            Topic::Growth => growth_section(record),
+            topic => section(record, topic),
+        });
     }
     html.push_str(&tables::figures(record));
     html.push_str(&tables::calls(record));
@@ -69,28 +74,77 @@ fn workloads_of(record: &Record, topic: Topic) -> Vec<Workload> {
         .collect()
 }
 
+/// A card a thing, with a line a runtime.
+fn growth_section(record: &Record) -> String {
+    let all = growth::lines(record);
+    let mut html = format!(
+        r#"<h2 id="Growth">{}</h2><p>What one costs, by how many there are at once. A level line does not depend on the number.</p><div class="cards">"#,
+        Topic::Growth.title()
+    );
+    for thing in Thing::ALL {
+        let of_thing = |figure| {
+            let lines = all.iter();
+            let lines = lines.filter(move |line| line.thing == thing && line.figure == figure);
+            lines.collect::<Vec<_>>()
+        };
+        let figures = growth::GROWING.map(|figure| (figure, of_thing(figure)));
+        if figures.iter().all(|(_, lines)| lines.is_empty()) {
+            continue;
+        }
+        let _ = write!(
+            html,
+            r#"<div class="card"><header><h3>{}</h3></header><p>{}</p>"#,
+            thing.name(),
+            escape(thing.about())
+        );
+        for (figure, lines) in figures {
+            if !lines.is_empty() {
+                let plot = lines::growth(figure, lines);
+                html.push_str(&captioned(figure.title, &plot));
+            }
+        }
+        html.push_str("</div>");
+    }
+    html.push_str("</div>");
+    html
+}
+
+fn captioned(caption: &str, plot: &str) -> String {
+    format!("<figure><figcaption>{caption}</figcaption>{plot}</figure>")
+}
+
 fn section(record: &Record, topic: Topic) -> String {
-    let with_curves = matches!(topic, Topic::Latency | Topic::Fairness);
     let mut html = format!(
         r#"<h2 id="{topic:?}">{}</h2><div class="cards{}">"#,
         topic.title(),
         if topic == Topic::Latency { " wide" } else { "" }
     );
     for workload in workloads_of(record, topic) {
-        html.push_str(&card(record, &workload, with_curves));
+        html.push_str(&card(record, &workload));
     }
     html.push_str("</div>");
     html
 }
 
-fn card(record: &Record, workload: &Workload, with_curve: bool) -> String {
+fn card(record: &Record, workload: &Workload) -> String {
+    let topic = workload.topic();
+    let has_curve = matches!(topic, Topic::Latency | Topic::Fairness | Topic::Bursts);
+    let has_bars = !matches!(topic, Topic::Latency | Topic::Fairness);
     let mut html = format!(
         r#"<div class="card"><header><h3>{}</h3>{}</header><p>{}</p>"#,
         workload.name,
         badge(record, workload),
         escape(&workload.about())
     );
-    if with_curve {
+    if has_bars {
+        for figure in drawn(record, workload) {
+            html.push_str(&captioned(
+                figure.title,
+                &plot::bars(figure, &bars(record, workload, figure)),
+            ));
+        }
+    }
+    if has_curve {
         let lines: Vec<_> = record
             .cells
             .iter()
@@ -102,26 +156,30 @@ fn card(record: &Record, workload: &Workload, with_curve: bool) -> String {
         } else {
             460.0
         };
-        let _ = write!(html, "<figure>{}</figure>", plot::curves(width, lines));
-    } else {
-        for figure in drawn(record, workload) {
-            let runtimes = record.runtimes_with(figure, &[*workload]);
-            let rows: Vec<_> = runtimes
-                .into_iter()
-                .filter_map(|runtime| {
-                    Some((runtime, record.summary(workload.name, runtime, figure)?))
-                })
-                .collect();
-            let _ = write!(
-                html,
-                "<figure><figcaption>{}</figcaption>{}</figure>",
-                figure.title,
-                plot::bars(figure, &rows)
-            );
-        }
+        html.push_str(&captioned(
+            curve_caption(topic),
+            &plot::curves(width, lines),
+        ));
     }
     html.push_str("</div>");
     html
+}
+
+/// Whose latencies the curves of a topic show.
+fn curve_caption(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Latency => "latency by share of the messages, all rounds",
+        Topic::Bursts => "how late a timer of 1 ms beside them was, by share of the bursts",
+        _ => "how late it woke, by share of the naps, all rounds",
+    }
+}
+
+/// A bar a runtime that has the figure.
+fn bars(record: &Record, workload: &Workload, figure: Figure) -> Vec<(&'static str, Summary)> {
+    let runtimes = record.runtimes_with(figure, &[*workload]).into_iter();
+    let rows =
+        runtimes.filter_map(|name| Some((name, record.summary(workload.name, name, figure)?)));
+    rows.collect()
 }
 
 /// The two figures that say most about a workload; the tables have all.
@@ -146,7 +204,7 @@ fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
 fn badge(record: &Record, workload: &Workload) -> String {
     let duels = verdict::duels(record);
     let figures = match workload.topic() {
-        Topic::Latency | Topic::Fairness => vec![crate::figure::P99],
+        Topic::Latency | Topic::Fairness => vec![crate::compare::figure::P99],
         _ => drawn(record, workload),
     };
     let mine: Vec<_> = duels
@@ -179,4 +237,67 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::OURS;
+    use crate::compare::figure::{CPU, INSTRUCTIONS, P99, WALL};
+    use crate::latency::Latencies;
+    use std::time::Duration;
+
+    fn record() -> Record {
+        let mut record = Record::default();
+        for (runtime, cost) in [(OURS, 100.0), ("tokio", 250.0)] {
+            for (workload, factor) in [("grow_task/1000", 1.0), ("grow_task/1000000", 1.1)] {
+                let cell = record.cell_mut(workload, runtime);
+                cell.push(INSTRUCTIONS, cost * factor);
+                cell.push(CPU, cost);
+            }
+            let mut latencies = Latencies::new();
+            (1..=1000).for_each(|i| latencies.record(Duration::from_micros(i)));
+            let tail = record.cell_mut("tcp_rate/1000x20000", runtime);
+            tail.push(P99, cost);
+            tail.keep_curve(&latencies);
+            record.cell_mut("burst/jobs", runtime).push(WALL, cost);
+        }
+        record
+    }
+
+    #[test]
+    fn the_page_has_the_tail_as_curves_and_the_growth_as_lines() {
+        let page = page(&record(), None);
+        assert!(page.contains(r#"<h2 id="Latency">"#));
+        assert!(page.contains("latency by share of the messages"));
+        assert!(page.contains(r#"<h2 id="Growth">"#));
+        assert!(page.contains("1M</text>"));
+        // Two runtimes: two tail curves, two growth lines in each of two figures.
+        assert_eq!(page.matches("<polyline").count(), 2 + 4);
+        assert!(!page.contains("NaN") && !page.contains("inf"));
+    }
+
+    #[test]
+    fn results_that_were_written_render_again_to_the_same_page() {
+        let record = record();
+        let text = serde_json::to_string(&record).expect("it can be written");
+        let read: Record = serde_json::from_str(&text).expect("it was written so");
+        assert_eq!(page(&read, None), page(&record, None));
+    }
+
+    #[test]
+    fn results_of_an_older_suite_render_too() {
+        let old = r#"{"environment": [["date", "2026-01-01"]], "cells": [
+            {"workload": "spawn_join", "runtime": "phaseloop", "figures": {"instructions": [777.0]}},
+            {"workload": "gone", "runtime": "nothing", "figures": {"cpu": [1.0, 2.0]}}]}"#;
+        let record: Record = serde_json::from_str(old).expect("it has what is needed");
+        let page = page(&record, None);
+        assert!(page.contains("spawn_join") && page.contains("777"));
+        assert!(!page.contains("Growth</h2>"));
+    }
+
+    #[test]
+    fn text_from_outside_is_escaped() {
+        assert_eq!(escape("<a & b>"), "&lt;a &amp; b&gt;");
+    }
 }

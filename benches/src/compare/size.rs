@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Failure;
+use crate::compare::Failure;
 
 fn example(runtime: &str) -> String {
     format!("echo_{}", runtime.replace('-', "_"))

@@ -1,9 +1,9 @@
 //! The tables on the terminal: a row a workload, a column a runtime, each number with its ratio to
 //! tokio's.
 
-use crate::figure::{FIGURES, Figure, SYSCALLS};
-use crate::record::Record;
-use phaseloop_benches::catalogue::{PEER, RUNTIMES};
+use crate::catalogue::{PEER, RUNTIMES};
+use crate::compare::figure::{FIGURES, Figure, SYSCALLS};
+use crate::compare::record::Record;
 
 pub(crate) fn print(record: &Record) {
     for (name, value) in &record.environment.0 {

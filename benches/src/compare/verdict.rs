@@ -1,8 +1,8 @@
 //! Who is ahead: counted for the overview, and listed where it is not us.
 
-use crate::figure::{FIGURES, Figure};
-use crate::record::{Record, Summary};
-use phaseloop_benches::catalogue::{OURS, Topic, Workload};
+use crate::catalogue::{OURS, Topic, Workload};
+use crate::compare::figure::{FIGURES, Figure};
+use crate::compare::record::{Record, Summary};
 
 /// Medians closer than this are even; so are times whose spreads overlap.
 pub(crate) const EVEN: f64 = 0.05;
@@ -47,7 +47,7 @@ pub(crate) struct Duel {
 
 impl Duel {
     /// How many times theirs ours is; infinite if theirs is nothing.
-    pub(crate) fn ratio(&self) -> f64 {
+    fn ratio(&self) -> f64 {
         self.ours / self.theirs
     }
 }
@@ -80,6 +80,41 @@ pub(crate) fn duels(record: &Record) -> Vec<Duel> {
     duels
 }
 
+/// A figure of a workload in which at least one peer is ahead.
+pub(crate) struct Loss {
+    pub(crate) workload: Workload,
+    pub(crate) figure: Figure,
+    pub(crate) ours: f64,
+    /// How many times the least of theirs ours is.
+    pub(crate) worst_ratio: f64,
+    /// Each peer that is ahead, with its value.
+    pub(crate) ahead: Vec<String>,
+}
+
+/// All losses, the worst first.
+pub(crate) fn losses(record: &Record) -> Vec<Loss> {
+    let mut duels = duels(record);
+    duels.retain(|duel| duel.verdict == Verdict::Behind);
+    let same = |a: &Duel, b: &Duel| a.workload.name == b.workload.name && a.figure == b.figure;
+    // The duels of one figure of one workload stand together.
+    let mut losses: Vec<_> = duels.chunk_by(same).map(Loss::of).collect();
+    losses.sort_by(|a, b| b.worst_ratio.total_cmp(&a.worst_ratio));
+    losses
+}
+
+impl Loss {
+    fn of(duels: &[Duel]) -> Self {
+        let show = |duel: &Duel| format!("{} {}", duel.peer, duel.figure.show(duel.theirs));
+        Self {
+            workload: duels[0].workload,
+            figure: duels[0].figure,
+            ours: duels[0].ours,
+            worst_ratio: duels.iter().map(Duel::ratio).fold(0.0, f64::max),
+            ahead: duels.iter().map(show).collect(),
+        }
+    }
+}
+
 /// How many of these were won, even and lost.
 pub(crate) fn score<'a>(duels: impl Iterator<Item = &'a Duel>) -> [usize; 3] {
     let mut score = [0; 3];
@@ -89,7 +124,7 @@ pub(crate) fn score<'a>(duels: impl Iterator<Item = &'a Duel>) -> [usize; 3] {
     score
 }
 
-pub(crate) const TOPICS: [Topic; 9] = [
+pub(crate) const TOPICS: [Topic; 11] = [
     Topic::Tasks,
     Topic::Lanes,
     Topic::Timers,
@@ -99,4 +134,6 @@ pub(crate) const TOPICS: [Topic; 9] = [
     Topic::Memory,
     Topic::Latency,
     Topic::Fairness,
+    Topic::Bursts,
+    Topic::Growth,
 ];

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 
 use crate::meter::{Meter, Reading};
-use crate::workload::pool::{AT_ONCE, BigFile, SmallFiles};
+use crate::workload::pool::{BigFile, SmallFiles};
 
 pub(crate) fn read_files(n: u64) -> io::Result<Reading> {
     let files = SmallFiles::create(n);
@@ -16,9 +16,9 @@ pub(crate) fn read_files(n: u64) -> io::Result<Reading> {
     Ok(meter.stop())
 }
 
-pub(crate) fn read_through(megabytes: u64) -> io::Result<Reading> {
+pub(crate) fn read_through(at_once: usize, megabytes: u64) -> io::Result<Reading> {
     let big = BigFile::create();
-    let mut buffer = vec![0; AT_ONCE];
+    let mut buffer = vec![0; at_once];
     let meter = Meter::start();
     for _ in 0..megabytes / BigFile::MEGABYTES {
         let mut file = File::open(&big.path)?;

@@ -4,6 +4,7 @@
 //! share is a structure of the workload that the handle's `data` points to and that outlives the
 //! loop's run.
 
+mod bursts;
 mod files;
 mod sockets;
 mod timers;
@@ -14,8 +15,9 @@ use std::ffi::CStr;
 
 use libuv_sys2::{uv_default_loop, uv_loop_t, uv_run, uv_run_mode_UV_RUN_DEFAULT, uv_strerror};
 
-use crate::catalogue::Kind;
+use crate::catalogue::{Burst, Kind, Thing};
 use crate::meter::Reading;
+use crate::workload::sockets::{BUFFER, buffer_length};
 
 /// `None` if the workload is none of libuv's.
 pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
@@ -26,17 +28,26 @@ pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
         Kind::CrossThreadWake => wakes::cross_thread_wake(uv, n, slowdown),
         Kind::TimerDrop { live } => timers::start_stop(uv, live, n),
         Kind::TimerDropAll { live } => timers::start_stop_all(uv, live, n),
+        Kind::TimerReplace { live } => timers::replace(uv, live, n),
         Kind::TimerFire { live } => timers::fire(uv, live, n, slowdown),
         Kind::StartStop => wakes::loops(n),
         Kind::ColdStart => wakes::loops(1),
         Kind::Idle => timers::rest(uv, n),
-        Kind::IdleTimer => timers::idle(uv, n),
+        Kind::IdleTimer | Kind::IdleSleeper => timers::idle(uv, n),
         Kind::Alone | Kind::Hog | Kind::CompletionStorm | Kind::AcceptFlood => {
             victims::run(uv, kind, n)
         }
-        Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
-            sockets::tcp_echo(uv, connections)
-        }
+        Kind::TcpEcho {
+            connections,
+            bytes,
+            buffer,
+        } => sockets::tcp_echo(uv, connections, buffer_length(buffer, bytes)),
+        Kind::TcpRate { connections, .. } => sockets::tcp_echo(uv, connections, BUFFER),
+        Kind::Grow(Thing::Connection, _) => sockets::connections(uv, n),
+        Kind::Grow(Thing::Timer, size) => timers::fire(uv, size.min(n), n, slowdown),
+        Kind::Grow(Thing::Job, size) => wakes::blocking(uv, size.min(n), n),
+        Kind::Burst(Burst::Sleeps) => bursts::sleeps(uv, n),
+        Kind::Burst(Burst::Jobs) => bursts::jobs(uv, n),
         Kind::UdpEcho { .. } => sockets::udp_echo(uv),
         Kind::IdleConnection => sockets::idle_connection(uv, n),
         Kind::Blocking { in_flight } => wakes::blocking(uv, in_flight, n),
@@ -46,9 +57,9 @@ pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
 }
 
 /// The smallest server.
-pub(crate) fn tcp_echo(connections: u64) -> Reading {
+pub(crate) fn tcp_echo(connections: u64, buffer: usize) -> Reading {
     // SAFETY: as above.
-    sockets::tcp_echo(unsafe { uv_default_loop() }, connections)
+    sockets::tcp_echo(unsafe { uv_default_loop() }, connections, buffer)
 }
 
 /// Runs the loop until nothing is left to wait for.

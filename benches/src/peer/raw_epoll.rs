@@ -10,23 +10,23 @@ use std::time::Duration;
 use super::epoll::Epoll;
 use crate::meter::{Meter, Reading};
 use crate::workload::sockets::{
-    BUFFER, DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
+    DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
 };
 
-pub(crate) fn tcp_echo(connections: u64) -> io::Result<Reading> {
+pub(crate) fn tcp_echo(connections: u64, buffer: usize) -> io::Result<Reading> {
     let mut epoll = Epoll::new()?;
     for stream in accept_all(&epoll, connections)? {
         // Closed below, by its number.
         let _ = stream.into_raw_fd();
     }
-    let mut buffer = vec![0_u8; BUFFER];
+    let mut buffer = vec![0_u8; buffer];
     let mut open = connections;
     let meter = Meter::start();
     while open > 0 {
         for key in epoll.wait(-1)? {
             let stream = key as i32;
             // SAFETY: the pointer is valid for the time of the call.
-            let n = unsafe { libc::recv(stream, buffer.as_mut_ptr().cast(), BUFFER, 0) };
+            let n = unsafe { libc::recv(stream, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
             if n > 0 {
                 send_all(stream, &buffer[..n as usize])?;
             } else if n == 0 {

@@ -11,7 +11,7 @@ use monoio::net::{TcpListener, TcpStream};
 use monoio::{FusionDriver, RuntimeBuilder};
 
 use super::{Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
-use crate::workload::sockets::{BUFFER, DATAGRAM};
+use crate::workload::sockets::DATAGRAM;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Monoio;
@@ -58,8 +58,8 @@ impl Sockets for Monoio {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, mut stream: TcpStream) -> io::Result<()> {
-        let mut buffer = vec![0; BUFFER];
+    async fn echo(self, mut stream: TcpStream, buffer: usize) -> io::Result<()> {
+        let mut buffer = vec![0; buffer];
         loop {
             // A read fills the vector's capacity and makes it as long as what came.
             let (read, bytes) = stream.read(buffer).await;

@@ -11,7 +11,7 @@ use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::{Http, Pool, Runtime, Sockets};
-use crate::workload::sockets::{BUFFER, DATAGRAM};
+use crate::workload::sockets::DATAGRAM;
 
 /// `phaseloop::block_on`; with a budget, a loop whose lanes let the phases go on after so many
 /// entries.
@@ -68,8 +68,8 @@ impl Sockets for Phaseloop {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, mut stream: TcpStream) -> io::Result<()> {
-        let mut buffer = vec![0; BUFFER];
+    async fn echo(self, mut stream: TcpStream, buffer: usize) -> io::Result<()> {
+        let mut buffer = vec![0; buffer];
         loop {
             let n = stream.read(&mut buffer).await?;
             if n == 0 {

@@ -12,7 +12,7 @@ use async_net::{TcpListener, TcpStream, UdpSocket};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Http, Pool, Runtime, Sockets};
-use crate::workload::sockets::{BUFFER, DATAGRAM};
+use crate::workload::sockets::DATAGRAM;
 
 /// A `LocalExecutor` under `async_io::block_on`, which is `smol::block_on`.
 #[derive(Clone, Copy)]
@@ -63,8 +63,8 @@ impl Sockets for Smol {
         Ok(listener.accept().await?.0)
     }
 
-    async fn echo(self, mut stream: TcpStream) -> io::Result<()> {
-        let mut buffer = vec![0; BUFFER];
+    async fn echo(self, mut stream: TcpStream, buffer: usize) -> io::Result<()> {
+        let mut buffer = vec![0; buffer];
         loop {
             let n = stream.read(&mut buffer).await?;
             if n == 0 {

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::LocalSet;
 
 use super::{Http, Pool, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
-use crate::workload::sockets::{BUFFER, DATAGRAM};
+use crate::workload::sockets::DATAGRAM;
 
 /// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a
 /// `LocalRuntime`.
@@ -76,8 +76,12 @@ impl Sockets for Tokio {
         Ok(listener.accept().await?.0)
     }
 
-    fn echo(self, stream: TcpStream) -> impl Future<Output = io::Result<()>> + 'static {
-        echo(stream)
+    fn echo(
+        self,
+        stream: TcpStream,
+        buffer: usize,
+    ) -> impl Future<Output = io::Result<()>> + 'static {
+        echo(stream, buffer)
     }
 
     async fn first_byte(self, stream: &mut TcpStream) -> io::Result<()> {
@@ -94,8 +98,8 @@ impl Sockets for Tokio {
     }
 }
 
-pub(super) async fn echo(mut stream: TcpStream) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+pub(super) async fn echo(mut stream: TcpStream, buffer: usize) -> io::Result<()> {
+    let mut buffer = vec![0; buffer];
     loop {
         let n = stream.read(&mut buffer).await?;
         if n == 0 {

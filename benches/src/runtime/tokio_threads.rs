@@ -18,18 +18,22 @@ use crate::catalogue::Kind;
 use crate::meter::{Meter, Reading};
 use crate::workload::http::hello;
 use crate::workload::pool::SmallFiles;
-use crate::workload::sockets::{announced_datagrams, announced_listener};
+use crate::workload::sockets::{BUFFER, announced_datagrams, announced_listener, buffer_length};
 use crate::workload::timers::Deadlines;
 
 /// `None` if the workload is not written for it.
 pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
     Some(match kind {
         Kind::SpawnJoin => spawn_join(n),
+        Kind::SpawnJoinMany { at_once } => spawn_join_many(at_once, n),
         Kind::Yield => yield_now(n),
         Kind::TimerFire { live } => timer_fire(live, n, slowdown),
-        Kind::TcpEcho { connections, .. } | Kind::TcpRate { connections, .. } => {
-            serve(connections, super::tokio::echo)
-        }
+        Kind::TcpEcho {
+            connections,
+            bytes,
+            buffer,
+        } => tcp_echo(connections, buffer_length(buffer, bytes)),
+        Kind::TcpRate { connections, .. } => tcp_echo(connections, BUFFER),
         Kind::UdpEcho { .. } => udp_echo(),
         Kind::Http { connections } => http(connections),
         Kind::Blocking { in_flight } => blocking(in_flight, n),
@@ -65,6 +69,19 @@ fn spawn_join(n: u64) -> Reading {
     })
 }
 
+fn spawn_join_many(at_once: u64, n: u64) -> Reading {
+    on_threads(async move {
+        let meter = Meter::start();
+        for _ in 0..n / at_once {
+            let tasks: Vec<_> = (0..at_once).map(|_| tokio::spawn(async {})).collect();
+            for task in tasks {
+                let _ = task.await;
+            }
+        }
+        meter.stop()
+    })
+}
+
 fn yield_now(n: u64) -> Reading {
     on_threads(async move {
         let meter = Meter::start();
@@ -90,8 +107,10 @@ fn timer_fire(live: u64, n: u64, slowdown: u32) -> Reading {
     })
 }
 
-pub(crate) fn tcp_echo(connections: u64) -> Reading {
-    serve(connections, super::tokio::echo)
+pub(crate) fn tcp_echo(connections: u64, buffer: usize) -> Reading {
+    serve(connections, move |stream| {
+        super::tokio::echo(stream, buffer)
+    })
 }
 
 fn http(connections: u64) -> Reading {
@@ -103,7 +122,7 @@ fn http(connections: u64) -> Reading {
     })
 }
 
-fn serve<F>(connections: u64, connection: fn(TcpStream) -> F) -> Reading
+fn serve<F>(connections: u64, connection: impl Fn(TcpStream) -> F + Send + 'static) -> Reading
 where
     F: Future<Output = io::Result<()>> + Send + 'static,
 {

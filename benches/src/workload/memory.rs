@@ -39,6 +39,21 @@ pub(crate) fn idle_timer<R: Runtime>(rt: R, n: u64) -> Reading {
     })
 }
 
+/// How much memory does a task take that is asleep?
+pub(crate) fn idle_sleeper<R: Runtime>(rt: R, n: u64) -> Reading {
+    rt.run(async move {
+        let meter = Meter::start();
+        for _ in 0..n {
+            rt.detach(async move {
+                rt.sleep(Duration::from_secs(3600)).await;
+            });
+        }
+        // Every task is polled once before this one runs again.
+        rt.spawn(async {}).await;
+        meter.stop()
+    })
+}
+
 /// How much memory does a connection take on which a task waits for the first byte?
 pub(crate) fn idle_connection<R: Sockets>(rt: R, n: u64) -> Reading {
     let listener = announced_listener();

@@ -50,17 +50,15 @@ pub(crate) fn read_files<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
     })
 }
 
-/// What one read of a file that is read through asks for.
-pub(crate) const AT_ONCE: usize = 64 * 1024;
-
-/// What does a megabyte cost of a file that is read from its start to its end?
-pub(crate) fn read_through<R: Pool>(rt: R, megabytes: u64) -> Reading {
+/// What does a megabyte cost of a file that is read from its start to its end, so many bytes at a
+/// time?
+pub(crate) fn read_through<R: Pool>(rt: R, at_once: usize, megabytes: u64) -> Reading {
     let big = BigFile::create();
     let path = big.path.clone();
     rt.run(async move {
         let meter = Meter::start();
         for _ in 0..megabytes / BigFile::MEGABYTES {
-            let total = rt.read_through(path.clone(), AT_ONCE).await;
+            let total = rt.read_through(path.clone(), at_once).await;
             assert_eq!(total.expect("it was written"), BigFile::SIZE);
         }
         meter.stop()

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 
 use phaseloop::net::Batch;
 
+use crate::catalogue::Buffer;
 use crate::meter::{Meter, Reading};
 use crate::runtime::phaseloop::Phaseloop;
 use crate::runtime::{Runtime, Sockets};
@@ -14,6 +15,14 @@ use crate::runtime::{Runtime, Sockets};
 /// What one read asks for: more than a message has, so that a read says by itself that nothing is
 /// left.
 pub(crate) const BUFFER: usize = 64 * 1024;
+
+/// The length of the buffer for messages of so many bytes.
+pub(crate) fn buffer_length(buffer: Buffer, bytes: u64) -> usize {
+    match buffer {
+        Buffer::Roomy => BUFFER,
+        Buffer::Exact => bytes as usize,
+    }
+}
 
 /// Longer than any datagram of the workloads.
 pub(crate) const DATAGRAM: usize = 2048;
@@ -49,14 +58,14 @@ fn announce(address: io::Result<SocketAddr>) {
 }
 
 /// What does it cost to read a message and to write it back, on each of so many connections?
-pub(crate) fn tcp_echo<R: Sockets>(rt: R, connections: u64) -> Reading {
+pub(crate) fn tcp_echo<R: Sockets>(rt: R, connections: u64, buffer: usize) -> Reading {
     let listener = announced_listener();
     rt.run(async move {
         let listener = rt.listener(listener);
         let mut tasks = Vec::new();
         for _ in 0..connections {
             let stream = rt.accept(&listener).await.expect("clients connect");
-            tasks.push(rt.spawn(rt.echo(stream)));
+            tasks.push(rt.spawn(rt.echo(stream, buffer)));
         }
         let meter = Meter::start();
         for task in tasks {

@@ -23,6 +23,20 @@ pub(crate) fn spawn_join<R: Runtime>(rt: R, n: u64) -> Reading {
     })
 }
 
+/// What does it cost to spawn so many tasks that return at once, and then to wait for all, each?
+pub(crate) fn spawn_join_many<R: Runtime>(rt: R, at_once: u64, n: u64) -> Reading {
+    rt.run(async move {
+        let meter = Meter::start();
+        for _ in 0..n / at_once {
+            let tasks: Vec<_> = (0..at_once).map(|_| rt.spawn(async {})).collect();
+            for task in tasks {
+                task.await;
+            }
+        }
+        meter.stop()
+    })
+}
+
 /// What does one poll of a task cost that wakes itself each time, alone or among `tasks`?
 pub(crate) fn self_wake<R: Runtime>(rt: R, tasks: u64, n: u64) -> Reading {
     rt.run(async move {

@@ -1,7 +1,7 @@
 //! Timers: armed, dropped, fired, with few or many others alive.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ const FIRE_WITHIN: Duration = Duration::from_millis(10);
 pub(crate) fn timer_drop<R: Runtime>(rt: R, live: u64, n: u64) -> Reading {
     rt.run(async move {
         let mut random = Random::new();
-        let mut others = Vec::new();
+        let mut others = Vec::with_capacity(live as usize);
         for i in 0..live {
             let mut sleep = Box::pin(rt.sleep(random.far_away()));
-            poll_fn(|cx| poll_once(sleep.as_mut().poll(cx))).await;
+            arm(sleep.as_mut()).await;
             others.push(sleep);
             if i % POLLED_AT_ONCE == 0 {
                 rt.yield_now().await;
@@ -61,6 +61,39 @@ pub(crate) fn timer_drop_all<R: Runtime>(rt: R, live: u64, n: u64) -> Reading {
         }
         meter.stop()
     })
+}
+
+/// What does it cost to drop one of `live` armed sleeps and to arm another in its place, as a
+/// time-out that starts again does?
+pub(crate) fn timer_replace<R: Runtime>(rt: R, live: u64, n: u64) -> Reading {
+    rt.run(async move {
+        let mut random = Random::new();
+        let mut sleeps = Vec::with_capacity(live as usize);
+        for i in 0..live {
+            let mut sleep = Box::pin(rt.sleep(random.far_away()));
+            arm(sleep.as_mut()).await;
+            sleeps.push(sleep);
+            if i % POLLED_AT_ONCE == 0 {
+                rt.yield_now().await;
+            }
+        }
+        let meter = Meter::start();
+        for i in 0..n {
+            let sleep = &mut sleeps[random.index(live)];
+            sleep.set(rt.sleep(random.far_away()));
+            poll_fn(|cx| poll_once(sleep.as_mut().poll(cx))).await;
+            if i % POLLED_AT_ONCE == 0 {
+                rt.yield_now().await;
+            }
+        }
+        meter.stop()
+    })
+}
+
+/// Polls a sleep for the first time, which arms it.
+async fn arm(sleep: Pin<&mut impl Future>) {
+    let mut sleep = sleep;
+    poll_fn(|cx| poll_once(sleep.as_mut().poll(cx))).await;
 }
 
 fn poll_once<T>(polled: Poll<T>) -> Poll<()> {
@@ -130,6 +163,10 @@ impl Random {
             .wrapping_add(1);
         let scaled = u128::from(self.0) * u128::from(limit.as_nanos() as u64);
         Duration::from_nanos((scaled >> 64) as u64)
+    }
+
+    fn index(&mut self, length: u64) -> usize {
+        self.below(Duration::from_nanos(length)).as_nanos() as usize
     }
 
     /// An hour and up to four seconds: within the range of one of tokio's wheels, as deadlines

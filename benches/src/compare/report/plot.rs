@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::figure::Figure;
-use crate::record::Summary;
-use phaseloop_benches::catalogue::{OURS, RUNTIMES};
+use crate::catalogue::{OURS, RUNTIMES};
+use crate::compare::figure::Figure;
+use crate::compare::record::Summary;
 
 const WIDTH: f64 = 460.0;
 const ROW: f64 = 22.0;
@@ -81,7 +81,7 @@ pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
 }
 
 /// The class that gives a runtime its colour.
-fn class_of(runtime: &str) -> String {
+pub(super) fn class_of(runtime: &str) -> String {
     let index = RUNTIMES.iter().position(|name| *name == runtime);
     format!("r{}", index.unwrap_or(RUNTIMES.len()))
 }
@@ -107,7 +107,8 @@ pub(super) fn curves(width: f64, mut lines: Vec<Curve<'_>>) -> String {
     let last = |curve: &[(f64, f64)]| curve.last().map_or(0.0, |(_, ns)| *ns);
     lines.sort_by(|a, b| last(b.1).total_cmp(&last(a.1)));
     let wanted: Vec<_> = lines.iter().map(|(_, curve)| axes.y(last(curve))).collect();
-    for ((runtime, curve), place) in lines.into_iter().zip(places(&wanted)) {
+    let room = places(&wanted, TOP, CURVE_HEIGHT - BOTTOM);
+    for ((runtime, curve), place) in lines.into_iter().zip(room) {
         let class = class_of(runtime);
         let points: Vec<_> = curve
             .iter()
@@ -125,15 +126,15 @@ pub(super) fn curves(width: f64, mut lines: Vec<Curve<'_>>) -> String {
 }
 
 /// Heights for names whose lines end at these heights, sorted from the top: near them, in order,
-/// none over another.
-fn places(wanted: &[f64]) -> Vec<f64> {
+/// none over another, between top and bottom.
+pub(super) fn places(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     const LINE: f64 = 14.0;
     let mut places: Vec<f64> = Vec::new();
     for &wanted in wanted {
-        let free = places.last().map_or(TOP, |above| above + LINE);
+        let free = places.last().map_or(top, |above| above + LINE);
         places.push(wanted.max(free));
     }
-    let mut lowest = CURVE_HEIGHT - BOTTOM;
+    let mut lowest = bottom;
     for place in places.iter_mut().rev() {
         *place = place.min(lowest);
         lowest = *place - LINE;

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::against;
-use crate::figure::{FIGURES, SYSCALLS};
-use crate::goals;
-use crate::record::Record;
-use crate::table;
-use crate::verdict::{self, Duel, TOPICS, Verdict, is_peer};
-use phaseloop_benches::catalogue::{OURS, RUNTIMES};
+use crate::catalogue::{OURS, RUNTIMES};
+use crate::compare::against;
+use crate::compare::figure::{FIGURES, SYSCALLS};
+use crate::compare::goals;
+use crate::compare::record::Record;
+use crate::compare::table;
+use crate::compare::verdict::{self, TOPICS, Verdict, is_peer};
 
 pub(super) fn environment(record: &Record) -> String {
     let mut html = "<details><summary>Where and with what</summary><table>".to_owned();
@@ -31,13 +31,11 @@ pub(super) fn goals(record: &Record) -> String {
     if outcomes.is_empty() {
         return String::new();
     }
-    let met = outcomes.iter().filter(|outcome| outcome.met == Some(true));
     let mut html = format!(
-        "<h2 id=\"goals\">Goals</h2><details open><summary>{} of {} met</summary><div class=\"scroll\"><table>\
-         <tr><th>workload</th><th class=\"left\">figure</th><th>goal</th><th>phaseloop</th><th></th>\
+        "<h2 id=\"goals\">Goals</h2><details open><summary>{}</summary><div class=\"scroll\"><table>\
+         <tr><th>workload</th><th class=\"left\">figure</th><th>now</th><th>best peer</th><th>goal</th><th></th>\
          <th class=\"text\">the others</th></tr>",
-        met.count(),
-        outcomes.len()
+        goals::score(&outcomes)
     );
     for outcome in outcomes {
         let class = match outcome.met {
@@ -47,13 +45,15 @@ pub(super) fn goals(record: &Record) -> String {
         };
         let _ = write!(
             html,
-            r#"<tr><td>{}</td><td class="left">{}</td><td>{}</td><td class="ours">{}</td><td class="{class}">{}</td><td class="text">{}</td></tr>"#,
+            r#"<tr><td title="{}">{}</td><td class="left">{}</td><td class="ours">{}</td><td>{}</td><td>{}</td><td class="{class}">{}</td><td class="text">{}</td></tr>"#,
+            escape(&outcome.about),
             outcome.workload,
             outcome.what,
-            outcome.wanted,
             outcome.ours,
+            outcome.best_peer.as_deref().unwrap_or("–"),
+            outcome.wanted,
             goals::word(outcome.met).to_lowercase(),
-            outcome.peers.join(" · ")
+            outcome.others.join(" · ")
         );
     }
     html.push_str("</table></div></details>");
@@ -104,15 +104,10 @@ fn score_cell([ahead, even, behind]: [usize; 3]) -> String {
 
 /// Every figure in which a peer is ahead, with all who are.
 pub(super) fn losses(record: &Record) -> String {
-    let mut duels = verdict::duels(record);
-    duels.retain(|duel| duel.verdict == Verdict::Behind);
-    if duels.is_empty() {
+    let losses = verdict::losses(record);
+    if losses.is_empty() {
         return "<p>phaseloop is behind in nothing.</p>".to_owned();
     }
-    let same = |a: &Duel, b: &Duel| a.workload.name == b.workload.name && a.figure == b.figure;
-    // The duels of one figure of one workload stand together.
-    let mut losses: Vec<_> = duels.chunk_by(same).collect();
-    losses.sort_by(|a, b| worst_ratio(b).total_cmp(&worst_ratio(a)));
     let mut html = format!(
         "<details open><summary>Where phaseloop is behind ({} of all figures)</summary><div class=\"scroll\"><table>\
          <tr><th>workload</th><th class=\"text\">figure</th><th>phaseloop</th><th>at most</th>\
@@ -120,27 +115,18 @@ pub(super) fn losses(record: &Record) -> String {
         losses.len()
     );
     for loss in losses {
-        let first = &loss[0];
-        let ahead: Vec<_> = loss
-            .iter()
-            .map(|duel| format!("{} {}", duel.peer, duel.figure.show(duel.theirs)))
-            .collect();
         let _ = write!(
             html,
             r#"<tr><td>{}</td><td class="text">{}</td><td class="ours">{}</td><td class="bad">{:.2}×</td><td class="text">{}</td></tr>"#,
-            first.workload.name,
-            first.figure.title,
-            first.figure.show(first.ours),
-            worst_ratio(loss),
-            ahead.join(", "),
+            loss.workload.name,
+            loss.figure.title,
+            loss.figure.show(loss.ours),
+            loss.worst_ratio,
+            loss.ahead.join(", "),
         );
     }
     html.push_str("</table></div></details>");
     html
-}
-
-fn worst_ratio(duels: &[Duel]) -> f64 {
-    duels.iter().map(Duel::ratio).fold(0.0, f64::max)
 }
 
 pub(super) fn changes(before: &Record, now: &Record) -> String {

@@ -28,11 +28,12 @@ impl Server {
     fn listen(
         uv: *mut uv_loop_t,
         connections: u64,
+        buffer: usize,
         when_all_are_there: fn(&mut Self),
     ) -> Box<Self> {
         let listener: TcpListener = announced_listener();
         let mut server = Box::new(Self {
-            buffer: vec![0; BUFFER],
+            buffer: vec![0; buffer],
             // SAFETY: a handle of zeroes is overwritten by its initialization.
             listener: unsafe { std::mem::zeroed() },
             to_accept: connections,
@@ -110,8 +111,8 @@ extern "C" fn free(handle: *mut uv_handle_t) {
     drop(unsafe { Box::from_raw(handle.cast::<uv_tcp_t>()) });
 }
 
-pub(super) fn tcp_echo(uv: *mut uv_loop_t, connections: u64) -> Reading {
-    let mut server = Server::listen(uv, connections, |server| {
+pub(super) fn tcp_echo(uv: *mut uv_loop_t, connections: u64, buffer: usize) -> Reading {
+    let mut server = Server::listen(uv, connections, buffer, |server| {
         server.meter = Some(Meter::start());
     });
     run_loop(uv);
@@ -119,8 +120,16 @@ pub(super) fn tcp_echo(uv: *mut uv_loop_t, connections: u64) -> Reading {
     meter.stop()
 }
 
+/// From the first connection to the end of the last.
+pub(super) fn connections(uv: *mut uv_loop_t, n: u64) -> Reading {
+    let _server = Server::listen(uv, n, BUFFER, |_| ());
+    let meter = Meter::start();
+    run_loop(uv);
+    meter.stop()
+}
+
 pub(super) fn idle_connection(uv: *mut uv_loop_t, n: u64) -> Reading {
-    let server = Server::listen(uv, n, |server| {
+    let server = Server::listen(uv, n, BUFFER, |server| {
         // SAFETY: the handle was initialized with its loop.
         unsafe { uv_stop(server.listener.loop_) };
     });

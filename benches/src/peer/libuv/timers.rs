@@ -75,6 +75,25 @@ pub(super) fn start_stop(uv: *mut uv_loop_t, live: u64, n: u64) -> Reading {
     reading
 }
 
+/// One of them, chosen by chance, is stopped and started with another time.
+pub(super) fn replace(uv: *mut uv_loop_t, live: u64, n: u64) -> Reading {
+    let mut random = Random(1);
+    let mut timers = timers(uv, live);
+    for timer in &mut timers {
+        start(timer, random.far_away());
+    }
+    let meter = Meter::start();
+    for _ in 0..n {
+        let timer = &mut timers[random.below(live) as usize];
+        stop(timer);
+        start(timer, random.far_away());
+    }
+    let reading = meter.stop();
+    // As above.
+    std::mem::forget(timers);
+    reading
+}
+
 /// All are started, then all are stopped.
 pub(super) fn start_stop_all(uv: *mut uv_loop_t, live: u64, n: u64) -> Reading {
     let mut random = Random(1);

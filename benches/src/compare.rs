@@ -1,0 +1,124 @@
+//! What does each operation cost, compared with other runtimes in the same run? `options.rs` has
+//! the options, `METHOD.md` says what is measured and what is not.
+
+mod against;
+mod contract;
+mod environment;
+mod estimate;
+mod figure;
+mod goals;
+mod growth;
+mod list;
+mod measure;
+mod options;
+mod perf;
+mod process;
+mod progress;
+mod record;
+mod report;
+mod size;
+mod summary;
+mod table;
+mod verdict;
+mod watchdog;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use options::Options;
+pub use process::Programs;
+use process::Runner;
+use record::Record;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Does what the arguments of the process ask for.
+#[must_use]
+pub fn main(programs: Programs) -> ExitCode {
+    let options = match Options::read(std::env::args_os()) {
+        Ok(options) => options,
+        Err(error) => {
+            // Help goes to standard output and is no failure. A closed terminal is none either.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let runner = Runner::new(programs, options.limit());
+    match compare(&runner, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("compare: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(runner: &Runner, options: &Options) -> Result<(), Failure> {
+    if options.list {
+        list::print(options);
+        return Ok(());
+    }
+    if let Some(task) = options.contract() {
+        return contract::run(runner, options, task);
+    }
+    if options.smoke {
+        return measure::smoke(runner, options);
+    }
+    let before = options.against.as_deref().map(Record::read).transpose()?;
+    let record = match &options.report {
+        Some(results) => Record::read(results)?,
+        None => measure::all(runner, options)?,
+    };
+    table::print(&record);
+    growth::print(&record);
+    goals::print(&record);
+    if let Some(before) = &before {
+        against::print(before, &record);
+    }
+    write(options, &record, before.as_ref())?;
+    if options.growth {
+        growth::check(&record)?;
+    }
+    Ok(())
+}
+
+/// Writes the page and the summary, and the results if they are new.
+fn write(options: &Options, record: &Record, before: Option<&Record>) -> Result<(), Failure> {
+    let folder = match (&options.out, &options.report) {
+        (Some(folder), _) => folder.clone(),
+        (None, Some(results)) => folder_of(results),
+        (None, None) => default_folder(),
+    };
+    fs::create_dir_all(&folder)?;
+    let [page, data, short] =
+        ["report.html", "report.json", "summary.md"].map(|file| folder.join(file));
+    fs::write(&page, report::page(record, before))?;
+    fs::write(&short, summary::markdown(record))?;
+    println!(
+        "\nmeasured in {}\n{}\n{}",
+        progress::duration(record.seconds),
+        page.display(),
+        short.display()
+    );
+    if options.report.is_none() {
+        record.write(&data)?;
+        println!("{}", data.display());
+    }
+    Ok(())
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// `report` in cargo's target folder, where the benches were built.
+fn default_folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let target = program.ancestors().nth(3).map(PathBuf::from);
+    target.unwrap_or_default().join("report")
+}
