@@ -1,7 +1,7 @@
 //! Raw requests with the bytes that Node answers, against a server here.
 //!
 //! A file has one JSON object a line. Strings of bytes hold one byte a character. `name` and `send`
-//! (pieces, sent 40 ms apart) are the input; the rest is what Node did:
+//! (pieces, each a read of its own) are the input; the rest is what Node did:
 //!
 //! - `answer`: the bytes that came before the client ended its side, without lines `Date: …`
 //! - `closed`: whether the server closed by itself
@@ -110,6 +110,7 @@ struct Log {
     has_ended: Cell<bool>,
     error: RefCell<Option<String>>,
     error_after_end: RefCell<Option<String>>,
+    server_side: RefCell<Option<Socket>>,
     received: RefCell<Vec<u8>>,
     is_over: Cell<bool>,
     /// Counts what has come, so that a look sees whether there is news.
@@ -124,6 +125,21 @@ impl Log {
     fn over(&self) {
         self.is_over.set(true);
         self.note();
+    }
+
+    /// Waits until the server has read as many bytes, so that the next piece is another read.
+    async fn has_read(&self, sent: u64) {
+        let has_read = |socket: &Socket| socket.bytes_read() >= sent;
+        // A server that does not read has its reasons; the case goes on.
+        for _ in 0..200 {
+            if self.is_over.get() || sent == 0 {
+                return;
+            }
+            sleep(LOOK / 2).await;
+            if self.server_side.borrow().as_ref().is_some_and(has_read) {
+                return sleep(LOOK / 2).await;
+            }
+        }
     }
 
     /// Waits until the connection is over, or nothing comes any more.
@@ -149,14 +165,15 @@ async fn run(pieces: &[Vec<u8>]) -> Map<String, Value> {
         .await
         .expect("there is a port left");
     let client = connect(&server, &log);
-    for (at, piece) in pieces.iter().enumerate() {
-        if at > 0 {
-            sleep(Duration::from_millis(40)).await;
-        }
+    let mut sent = 0;
+    for piece in pieces {
+        log.has_read(sent).await;
         if !log.is_over.get() {
             client.write(piece.clone());
         }
+        sent += piece.len() as u64;
     }
+    log.has_read(sent).await;
     log.quiet().await;
     let mut out = Map::new();
     let answer = undated(&log.received.borrow());
@@ -198,6 +215,7 @@ fn serve(log: &Rc<Log>) -> http::Server {
     let (requests, errors) = (log.clone(), log.clone());
     let server = http::create_server(move |request, response| handle(&requests, request, response));
     server.on(CONNECTION, move |socket| {
+        errors.server_side.replace(Some(socket.clone()));
         let errors = errors.clone();
         socket.on(ERROR, move |error| {
             let code = error.code().map(str::to_owned);

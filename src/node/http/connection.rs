@@ -172,6 +172,7 @@ impl Connection {
                 }
                 Ok(Part::End) => self.end_of_message(),
                 Ok(Part::Rest) => return Outcome::Rest(at),
+                Err(_) if self.parser.borrow().hides_faults() => return Outcome::Parsed,
                 Err(fault) => return Outcome::Refused(fault, at),
             }
         }
@@ -440,11 +441,11 @@ impl Connection {
     fn ended(&self) {
         let finished = self.parser.borrow_mut().finish();
         match finished {
-            Err(fault) => {
+            Err(fault) if !self.parser.borrow().hides_faults() => {
                 let error = Error::with_code(fault.code(), fault.message());
                 self.failed(error, 0, Vec::new());
             }
-            Ok(_) => self.socket.end(),
+            _ => self.socket.end(),
         }
     }
 

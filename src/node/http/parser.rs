@@ -153,6 +153,8 @@ pub(super) struct Parser {
     method: ([u8; 16], usize),
     /// Whether a message has begun and is not complete.
     is_inside: bool,
+    /// Whether the last head asked for another protocol.
+    asked_upgrade: bool,
 }
 
 impl Parser {
@@ -176,6 +178,7 @@ impl Parser {
             word: (b"", 0),
             method: ([0; 16], 0),
             is_inside: false,
+            asked_upgrade: false,
         }
     }
 
@@ -257,6 +260,12 @@ impl Parser {
     /// Says after [`Part::Head`] that the connection leaves HTTP: [`Part::Rest`] follows the end.
     pub(super) fn upgrade(&mut self) {
         self.plan = Plan::Upgrade;
+    }
+
+    /// Returns whether faults are not reported: between a head that asks for another protocol, which
+    /// the program does not hear, and the next head. Node ignores the rest of the input then.
+    pub(super) fn hides_faults(&self) -> bool {
+        self.asked_upgrade
     }
 
     /// Returns whether a message has begun and is not complete.

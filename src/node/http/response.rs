@@ -17,6 +17,9 @@ use crate::node::delay::Delay;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, EventEmitter};
 
+/// The answer that asks for the body.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
 /// The response of a server to one request. A clone is a handle to the same response. It
 /// dereferences to [`OutgoingMessage`], which has the headers and the body. JavaScript:
 /// `http.ServerResponse`.
@@ -134,6 +137,14 @@ impl ServerResponse {
         self
     }
 
+    /// Sets whether the connection is kept for further requests, if the program does not set a
+    /// `Connection` header. The default follows from the request. JavaScript:
+    /// `response.shouldKeepAlive = false`.
+    pub fn set_keep_alive(&self, keeps: bool) -> &Self {
+        self.message.sending().framing.keeps_alive.set(keeps);
+        self
+    }
+
     /// Fixes the head with a status; the head leaves with the first bytes of the body. JavaScript:
     /// `response.writeHead(status)`.
     ///
@@ -194,7 +205,15 @@ impl ServerResponse {
     /// `response.writeContinue()`.
     // H15.
     pub fn write_continue(&self) {
-        self.write_bytes(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
+        self.write_bytes(CONTINUE.to_vec());
+        self.state.sent_continue.set(true);
+    }
+
+    /// Sends `100 Continue`, and calls `callback` when it is written. JavaScript:
+    /// `response.writeContinue(callback)`.
+    pub fn write_continue_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        let sending = self.message.sending();
+        sending.write_raw(CONTINUE.to_vec(), Some(Box::new(callback)));
         self.state.sent_continue.set(true);
     }
 

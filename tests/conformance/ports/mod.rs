@@ -21,8 +21,13 @@ mod events;
 mod exit;
 mod files;
 mod generators;
+mod http_bytes;
 mod http_client;
 mod http_ends;
+mod http_errors;
+mod http_headers;
+mod http_limits;
+mod http_order;
 mod immediates;
 mod io;
 mod lanes;
@@ -67,6 +72,11 @@ pub(crate) const ALL: &[&[Port]] = &[
     surface::PORTS,
     combined::PORTS,
     order::PORTS,
+    http_order::PORTS,
+    http_bytes::PORTS,
+    http_headers::PORTS,
+    http_limits::PORTS,
+    http_errors::PORTS,
     readline::PORTS,
     small_modules::PORTS,
     generators::PORTS,

@@ -41,6 +41,7 @@ impl Parser {
             Kind::Request => asks || self.head.method == Some(Method::CONNECT),
             Kind::Response => asks && self.head.status == 101,
         };
+        self.asked_upgrade = self.head.upgrade;
         self.head.keep_alive = self.keeps_alive();
     }
 
@@ -75,7 +76,9 @@ impl Parser {
         if self.kind == Kind::Response && self.status == 101 {
             self.plan = Plan::Upgrade;
         }
+        let has_body = self.flags.is_chunked || self.length > 0;
         let is_over = self.plan != Plan::AsHead
+            || self.asked_upgrade && !has_body
             || matches!(self.status, 100..=103 | 204 | 304) && self.kind == Kind::Response;
         self.state = if is_over {
             State::End

@@ -14,6 +14,10 @@ pub(super) enum LineState {
     Url(UrlState),
     /// Behind the CR of a line that has no version.
     UrlLf,
+    /// Right behind the blank after the URL.
+    AfterUrl,
+    /// Right behind a line that has no version.
+    AfterNoVersion,
     /// The blanks before the version.
     BeforeProtocol,
     /// At the first letter of the protocol.
@@ -73,6 +77,19 @@ impl Parser {
                 self.state = State::Line(LineState::Url(first));
                 return Ok(());
             }
+            // Node counts these two bytes as bytes of the URL.
+            LineState::AfterUrl | LineState::AfterNoVersion if matches!(byte, b'\t' | 0x0c) => {
+                *at += 1;
+                return Err(Fault::InvalidUrl);
+            }
+            LineState::AfterUrl => {
+                self.state = State::Line(LineState::BeforeProtocol);
+                return Ok(());
+            }
+            LineState::AfterNoVersion => {
+                self.state = State::Field(FieldState::First);
+                return Ok(());
+            }
             LineState::BeforeProtocol if byte != b' ' => {
                 self.state = State::Line(LineState::Protocol);
                 return Ok(());
@@ -126,8 +143,12 @@ impl Parser {
             | LineState::ReasonLf => return self.status_byte(line, byte, at),
             // The blanks; what else may follow is handled by the caller.
             LineState::BeforeUrl | LineState::BeforeProtocol => line,
-            LineState::Method | LineState::Url(_) | LineState::Reason => {
-                unreachable!("these states take more than one byte")
+            LineState::Method
+            | LineState::Url(_)
+            | LineState::Reason
+            | LineState::AfterUrl
+            | LineState::AfterNoVersion => {
+                unreachable!("the caller handles these states")
             }
         };
         Ok(State::Line(next))
@@ -136,7 +157,7 @@ impl Parser {
     /// The line of a request has ended without a version, which means HTTP/0.9.
     fn without_version(&mut self) -> State {
         self.head.version = (0, 9);
-        State::Field(FieldState::First)
+        State::Line(LineState::AfterNoVersion)
     }
 
     fn method(&mut self, input: &[u8], at: &mut usize) -> Result<(), Fault> {
@@ -224,7 +245,7 @@ impl Parser {
         *at += 1;
         self.head.end_line();
         self.state = match byte {
-            b' ' => State::Line(LineState::BeforeProtocol),
+            b' ' => State::Line(LineState::AfterUrl),
             b'\r' => State::Line(LineState::UrlLf),
             _ => self.without_version(),
         };
