@@ -3,17 +3,22 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use super::END;
 use super::base::Done;
 use super::chunk::ByteChunk;
 use super::duplex::Duplex;
 use super::readable::{self, Readable};
 use super::writable::Writable;
+use super::{CLOSE, END};
+use crate::node::context::Node;
 use crate::node::events::Emitter as _;
 use crate::task::next_tick;
 
 /// Creates two duplex streams of bytes: what is written to one is read from the other. A write
 /// completes when the other side wants more data. JavaScript: `stream.duplexPair()`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
 ///
 /// # Examples
 ///
@@ -35,7 +40,16 @@ pub fn duplex_pair<T: ByteChunk>() -> (Duplex<T, T>, Duplex<T, T>) {
     right
         .stream
         .replace(Rc::downgrade(second.readable().state()));
+    keep_alive(&first, &second);
+    keep_alive(&second, &first);
     (first, second)
+}
+
+/// Lets `this` keep `other` alive until it is closed, or its loop ends.
+fn keep_alive<T: 'static>(this: &Duplex<T, T>, other: &Duplex<T, T>) {
+    let kept = other.clone();
+    this.once(CLOSE, move |()| drop(kept));
+    Node::current().emitters.insert(this.emitter());
 }
 
 /// One of the two streams, as the other one sees it.

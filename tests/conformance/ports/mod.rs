@@ -16,6 +16,7 @@
 //! one on the real clock.
 
 mod combined;
+mod dialogues;
 mod errors;
 mod events;
 mod exit;
@@ -32,6 +33,7 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+mod modules;
 mod order;
 mod processes;
 mod promise_timers;
@@ -80,6 +82,8 @@ pub(crate) const ALL: &[&[Port]] = &[
     readline::PORTS,
     small_modules::PORTS,
     generators::PORTS,
+    dialogues::PORTS,
+    modules::PORTS,
     http_ends::PORTS,
     http_client::PORTS,
 ];
