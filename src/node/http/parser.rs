@@ -262,8 +262,8 @@ impl Parser {
         self.plan = Plan::Upgrade;
     }
 
-    /// Returns whether faults are not reported: between a head that asks for another protocol, which
-    /// the program does not hear, and the next head. Node ignores the rest of the input then.
+    /// Returns whether faults are not reported: between a head that asks for another protocol,
+    /// which the program does not hear, and the next head. Node ignores the rest of the input then.
     pub(super) fn hides_faults(&self) -> bool {
         self.asked_upgrade
     }

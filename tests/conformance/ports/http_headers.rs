@@ -1,7 +1,9 @@
-//! 310–315: headers and trailers, in and out.
+//! 300, 310–315, 319: headers and trailers, in and out.
 
 use phaseloop::node::events::ERROR;
-use phaseloop::node::http::{HeaderValue, Headers, Server};
+use phaseloop::node::http::{
+    self, Agent, CONTINUE, HeaderValue, Headers, INFORMATION, RESPONSE, RequestOptions, Server,
+};
 use phaseloop::node::stream::{CLOSE, END, FINISH};
 use phaseloop::node::{Emitter, Error, next_tick, set_immediate, set_timeout};
 use serde_json::{Value, json};
@@ -13,12 +15,97 @@ use crate::support::{log, say, says};
 const NONE: [(&str, &str); 0] = [];
 
 super::ports! {
+    Real "300-http-hello" => hello,
     Real "310-http-header-methods" => header_methods,
     Real "311-http-header-errors" => header_errors,
     Real "312-http-write-after-end" => write_after_end,
     Real "313-http-duplicate-headers" => duplicate_headers,
     Real "314-http-join-duplicates-and-count" => join_duplicates_and_count,
     Real "315-http-trailers" => trailers,
+    Real "319-http-informational" => informational,
+}
+
+/// `{ port, host: '127.0.0.1', agent: false }`.
+fn alone(port: u16) -> RequestOptions {
+    RequestOptions::new(("127.0.0.1", port)).agent(&Agent::none())
+}
+
+async fn hello() {
+    let server = serve(|_, req, res| {
+        log(format!(
+            "{} {} {}",
+            req.method(),
+            req.url(),
+            req.http_version()
+        ));
+        res.set_header("X-One", "1").unwrap();
+        res.end_bytes("hello");
+    });
+    listen(&server, |server, port| {
+        let server = server.clone();
+        let req = http::get(alone(port).path("/a?b=c")).unwrap();
+        req.on(RESPONSE, move |res| {
+            let status = res.status_code().unwrap_or(0);
+            log(format!(
+                "{status} {} {}",
+                res.status_message(),
+                res.http_version()
+            ));
+            let header = |name| res.headers().get(name).unwrap_or("undefined");
+            log(format!(
+                "x-one {} length {}",
+                header("x-one"),
+                header("content-length")
+            ));
+            res.on_data(|d| log(format!("data-{}", latin1(d))));
+            let server = server.clone();
+            res.on_this(END, move |res, ()| {
+                log(format!("end-{}", res.complete()));
+                server.close_with(say("closed"));
+            });
+        });
+    });
+}
+
+async fn informational() {
+    let server = serve(|_, _, res| {
+        res.send_date(false);
+        res.write_processing();
+        let links = [
+            "</a.css>; rel=preload; as=style",
+            "</b.js>; rel=preload; as=script",
+        ];
+        let hints = [("link", HeaderValue::from(links)), ("x-h", "1".into())];
+        res.write_early_hints(hints).unwrap();
+        res.write_early_hints([("link", Vec::<String>::new())])
+            .unwrap();
+        log(format!("sent-{}", res.headers_sent()));
+        res.end_bytes("final");
+    });
+    listen(&server, |server, port| {
+        let server = server.clone();
+        raw(port, &get("/", "Connection: close\r\n"), move |text| {
+            log(show(text));
+            let req = http::get(alone(port)).unwrap();
+            req.on(CONTINUE, says("continue"));
+            req.on(INFORMATION, |i| {
+                let (status, message) = (i.status_code, &i.status_message);
+                let (version, headers) = (i.http_version, object_of(&i.headers));
+                let count = i.raw_headers.len() * 2;
+                log(format!(
+                    "information {status} {message} {version} {headers} {count}"
+                ));
+            });
+            req.on(RESPONSE, |res| {
+                log(format!("response-{}", res.status_code().unwrap_or(0)));
+                res.resume();
+            });
+            req.on(CLOSE, move |()| {
+                log("close");
+                server.close();
+            });
+        });
+    });
 }
 
 /// A header as JavaScript shows it.
