@@ -5,6 +5,7 @@ mod util {
     pub(crate) mod child;
     pub(crate) mod faults;
     pub(crate) mod panics;
+    pub(crate) mod peers;
     pub(crate) mod trace;
 }
 
@@ -13,6 +14,7 @@ mod events;
 mod faults;
 mod fork;
 mod http_faults;
+mod http_peers;
 mod io;
 mod messages;
 mod process;

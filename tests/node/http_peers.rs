@@ -1,0 +1,171 @@
+//! `node::http` with other programs at the other end: `curl`, and Node itself. A test says so and
+//! passes where its program is missing.
+#![cfg(all(unix, feature = "node"))]
+
+use crate::util::peers::{output, start};
+use std::cell::Cell;
+use std::rc::Rc;
+
+use phaseloop::node::events::once;
+use phaseloop::node::http::{self, IncomingMessage, Server, ServerResponse};
+use phaseloop::node::net::{CONNECTION, LISTENING};
+use phaseloop::node::stream::END;
+use phaseloop::node::{Emitter, run, set_timeout};
+
+/// Answers with the method, the URL and the length of the body; `/slow` a moment later, `/trailer`
+/// in chunks with a trailer.
+fn describe(req: &IncomingMessage, res: &ServerResponse) {
+    let (size, res) = (Rc::new(Cell::new(0)), res.clone());
+    let count = size.clone();
+    req.on_data(move |bytes| count.set(count.get() + bytes.len()));
+    req.on_this(END, move |req, ()| {
+        let text = format!("{} {} {}\n", req.method(), req.url(), size.get());
+        let res = res.clone();
+        match req.url() {
+            "/slow" => drop(set_timeout(20, move || res.end_bytes(text))),
+            "/trailer" => {
+                res.set_header("Trailer", "X-Size").unwrap();
+                res.write(text);
+                res.add_trailers([("X-Size", size.get().to_string())])
+                    .unwrap();
+                res.end();
+            }
+            _ => res.end_bytes(text),
+        }
+    });
+}
+
+/// Runs a program against a server of [`describe`], and returns the number of its connections.
+fn serving<F>(program: impl FnOnce(Server, String) -> F + 'static) -> usize
+where
+    F: Future<Output = ()> + 'static,
+{
+    let connections = Rc::new(Cell::new(0));
+    let count = connections.clone();
+    let exit = run(async move {
+        let server = http::create_server(describe);
+        server.on(CONNECTION, move |_| count.set(count.get() + 1));
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let base = format!("http://{}", server.address().unwrap());
+        program(server.clone(), base).await;
+        server.close_all_connections();
+        server.close();
+    });
+    assert_eq!(exit.code(), 0);
+    connections.get()
+}
+
+/// Runs `curl` without a configuration of the user. `None` if there is no `curl`.
+async fn curl(args: &[&str]) -> Option<String> {
+    let quiet = ["--disable", "--silent", "--show-error", "--max-time", "60"];
+    let args = [&quiet, args].concat();
+    Some(output(start("curl", &args)?).await)
+}
+
+#[test]
+fn curl_uses_one_connection_for_several_requests() {
+    let connections = serving(|_, base| async move {
+        let urls = ["/one", "/slow", "/trailer"].map(|path| format!("{base}{path}"));
+        let [one, slow, trailer] = &urls;
+        if let Some(text) = curl(&[one, slow, trailer]).await {
+            assert_eq!(text, "GET /one 0\nGET /slow 0\nGET /trailer 0\n");
+        }
+    });
+    assert!(connections <= 1, "{connections} connections");
+}
+
+#[test]
+fn curl_uploads_with_a_length_in_chunks_and_after_100_continue() {
+    serving(|_, base| async move {
+        let url = format!("{base}/upload");
+        // Curl asks for permission before it sends more than a megabyte.
+        let body = "x".repeat(3 << 20);
+        let file = std::env::temp_dir().join(format!("phaseloop-upload-{}", std::process::id()));
+        std::fs::write(&file, &body).unwrap();
+        let data = format!("@{}", file.display());
+        let chunked = "Transfer-Encoding: chunked";
+        let expected = format!("POST /upload {}\n", body.len());
+        if let Some(text) = curl(&["--data-binary", &data, &url]).await {
+            assert_eq!(text, expected);
+        }
+        if let Some(text) = curl(&["--header", chunked, "--data-binary", &data, &url]).await {
+            assert_eq!(text, expected);
+        }
+        std::fs::remove_file(&file).unwrap();
+    });
+}
+
+#[test]
+fn curl_is_understood_in_other_versions_and_methods() {
+    serving(|_, base| async move {
+        if let Some(text) = curl(&["--http1.0", "--include", &format!("{base}/old")]).await {
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            assert!(text.contains("\r\nConnection: close\r\n"), "{text}");
+            assert!(text.ends_with("\r\n\r\nGET /old 0\n"), "{text}");
+        }
+        if let Some(text) = curl(&["--head", &format!("{base}/head")]).await {
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            assert!(text.ends_with("\r\nKeep-Alive: timeout=5\r\n\r\n"), "{text}");
+        }
+        let long = format!("X: {}", "y".repeat(17_000));
+        let status = ["--output", "/dev/null", "--write-out", "%{http_code}"];
+        let args = [&status[..], &["--header", &long, &base]].concat();
+        if let Some(code) = curl(&args).await {
+            assert_eq!(code, "431");
+        }
+    });
+}
+
+/// Requests of Node's own client, and its `fetch`. Prints what came back, one line each.
+const CLIENT: &str = r#"
+const http = require('http');
+const base = process.argv[1];
+const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });
+const ask = (method, path, pieces = [], headers = {}) => new Promise((resolve, reject) => {
+  const req = http.request(base + path, { method, agent, headers }, (res) => {
+    let text = '';
+    res.setEncoding('utf8');
+    res.on('data', (piece) => text += piece);
+    res.on('end', () => resolve(`${res.statusCode} ${text.trim()} ${JSON.stringify(res.trailers)}`));
+  });
+  req.on('error', reject);
+  req.on('continue', () => console.log('continue'));
+  for (const piece of pieces) req.write(piece);
+  req.end();
+});
+(async () => {
+  console.log(await ask('GET', '/a'));
+  console.log(await ask('POST', '/b', ['one', 'two']));
+  console.log(await ask('PUT', '/trailer', [Buffer.alloc(1 << 20)]));
+  console.log(await ask('POST', '/c', ['x'], { Expect: '100-continue', 'Content-Length': 1 }));
+  const many = await Promise.all(Array.from({ length: 40 }, (_, i) => ask('GET', '/slow?' + i)));
+  console.log(new Set(many.map((text) => text.slice(0, 3))).size, many.length);
+  agent.destroy();
+  const res = await fetch(base + '/fetched', { method: 'POST', body: 'hello' });
+  console.log(res.status, (await res.text()).trim());
+  process.exit();
+})();
+"#;
+
+#[test]
+fn node_s_client_keeps_two_connections_and_its_fetch_another() {
+    let connections = serving(move |_, base| async move {
+        let Some(node) = start("node", &["-e", CLIENT, &base]) else {
+            return;
+        };
+        let lines = [
+            "200 GET /a 0 {}",
+            "200 POST /b 6 {}",
+            "200 PUT /trailer 1048576 {\"x-size\":\"1048576\"}",
+            "continue",
+            "200 POST /c 1 {}",
+            "1 40",
+            "200 POST /fetched 5",
+        ];
+        assert_eq!(output(node).await.lines().collect::<Vec<_>>(), lines);
+    });
+    // None, where Node is missing.
+    assert!(connections == 0 || connections == 3, "{connections}");
+}
