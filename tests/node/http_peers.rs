@@ -2,15 +2,17 @@
 //! passes where its program is missing.
 #![cfg(all(unix, feature = "node"))]
 
-use crate::util::peers::{output, start};
+use crate::util::peers::{output, serve, start};
 use std::cell::Cell;
 use std::rc::Rc;
 
-use phaseloop::node::events::once;
-use phaseloop::node::http::{self, IncomingMessage, Server, ServerResponse};
+use phaseloop::node::events::{ERROR, once};
+use phaseloop::node::http::{
+    self, Agent, CONTINUE, IncomingMessage, RESPONSE, RequestOptions, Server, ServerResponse,
+};
 use phaseloop::node::net::{CONNECTION, LISTENING};
 use phaseloop::node::stream::END;
-use phaseloop::node::{Emitter, run, set_timeout};
+use phaseloop::node::{AbortController, Emitter, run, set_timeout};
 
 /// Answers with the method, the URL and the length of the body; `/slow` a moment later, `/trailer`
 /// in chunks with a trailer.
@@ -107,7 +109,10 @@ fn curl_is_understood_in_other_versions_and_methods() {
         }
         if let Some(text) = curl(&["--head", &format!("{base}/head")]).await {
             assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
-            assert!(text.ends_with("\r\nKeep-Alive: timeout=5\r\n\r\n"), "{text}");
+            assert!(
+                text.ends_with("\r\nKeep-Alive: timeout=5\r\n\r\n"),
+                "{text}"
+            );
         }
         let long = format!("X: {}", "y".repeat(17_000));
         let status = ["--output", "/dev/null", "--write-out", "%{http_code}"];
@@ -168,4 +173,102 @@ fn node_s_client_keeps_two_connections_and_its_fetch_another() {
     });
     // None, where Node is missing.
     assert!(connections == 0 || connections == 3, "{connections}");
+}
+
+/// A server that prints its port.
+const SERVER: &str = r#"
+const server = require('http').createServer((req, res) => {
+  let size = 0;
+  req.on('data', (piece) => size += piece.length);
+  req.on('end', () => {
+    const text = `${req.method} ${req.url} ${size} ${req.headers['transfer-encoding']}`;
+    if (req.url === '/never') return;
+    if (req.url === '/cut') return res.write(text, () => req.socket.destroy());
+    if (req.url === '/trailer') res.setHeader('Trailer', 'X-Size').write('in ');
+    if (req.url === '/trailer') res.addTrailers({ 'X-Size': String(size) });
+    res.end(text);
+  });
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+"#;
+
+/// Sends a request in pieces. Returns the status, the text, and the trailer `X-Size`.
+async fn ask(options: RequestOptions, pieces: &[&str]) -> (u16, String, String) {
+    let request = http::request(options).unwrap();
+    let response = once(&request, RESPONSE);
+    for piece in pieces {
+        request.write(*piece);
+    }
+    request.end();
+    let response = response.await.unwrap();
+    let body = response.readable().to_array().await.unwrap().concat();
+    let size = response.trailers().get("x-size").unwrap_or_default();
+    let status = response.status_code().unwrap();
+    (status, String::from_utf8(body).unwrap(), size.to_owned())
+}
+
+#[test]
+fn node_s_server_understands_the_client_and_its_kept_connection() {
+    let Some((_server, port)) = serve("node", &["-e", SERVER]) else {
+        return;
+    };
+    let port: u16 = port.parse().unwrap();
+    let exit = run(async move {
+        let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
+        let to = |method: &str, path: &str| {
+            let options = RequestOptions::new(("127.0.0.1", port)).agent(&agent);
+            options.method(method).path(path)
+        };
+        let opened = Rc::new(Cell::new(0));
+        let plain = |text: &str| (200, text.to_owned(), String::new());
+        assert_eq!(ask(to("GET", "/a"), &[]).await, plain("GET /a 0 undefined"));
+        let answer = ask(to("POST", "/b"), &["one", "two"]).await;
+        assert_eq!(answer, plain("POST /b 6 chunked"));
+        let (_, text, size) = ask(to("PUT", "/trailer"), &["x", &"y".repeat(1 << 20)]).await;
+        assert_eq!(
+            (&*text, &*size),
+            ("in PUT /trailer 1048577 chunked", "1048577")
+        );
+        assert_eq!((agent.sockets(), agent.free_sockets()), (0, 1));
+
+        // The body waits for the server's word.
+        let request = to("POST", "/c")
+            .header("Expect", "100-continue")
+            .header("Content-Length", 1);
+        let request = http::request(request).unwrap();
+        let (count, response) = (opened.clone(), once(&request, RESPONSE));
+        request.on_this(CONTINUE, move |request, ()| {
+            count.set(count.get() + 1);
+            request.end_bytes("x");
+        });
+        let body = response.await.unwrap().readable().to_array().await;
+        assert_eq!(body.unwrap().concat(), b"POST /c 1 undefined");
+        assert_eq!(opened.get(), 1);
+        agent.destroy();
+    });
+    assert_eq!(exit.code(), 0);
+}
+
+#[test]
+fn the_client_notices_that_node_s_server_cuts_and_gives_up_waiting_for_it() {
+    let Some((_server, port)) = serve("node", &["-e", SERVER]) else {
+        return;
+    };
+    let port: u16 = port.parse().unwrap();
+    let exit = run(async move {
+        let to = |path: &str| RequestOptions::new(("127.0.0.1", port)).path(path);
+        let cut = http::get(to("/cut")).unwrap();
+        let response = once(&cut, RESPONSE).await.unwrap();
+        let error = response.readable().to_array().await.unwrap_err();
+        assert_eq!(error.code(), Some("ECONNRESET"));
+
+        let controller = AbortController::new();
+        let never = http::get(to("/never").signal(&controller.signal())).unwrap();
+        let failed = once(&never, ERROR);
+        set_timeout(50, move || controller.abort());
+        // An awaited 'error' is a value, not a failure of the wait.
+        let error = failed.await.unwrap();
+        assert_eq!(error.code(), Some("ABORT_ERR"));
+    });
+    assert_eq!(exit.code(), 0);
 }

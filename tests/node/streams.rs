@@ -301,6 +301,18 @@ fn a_mark_of_zero_reads_on_demand() {
 }
 
 #[test]
+fn n141_an_empty_chunk_that_is_put_back_is_none() {
+    let said = traced(|trace| {
+        let (stream, data) = (Readable::<String>::bytes().build(), trace.clone());
+        stream.on_data(move |text| data.log(text.len()));
+        stream.unshift(String::new());
+        stream.push("ab".to_owned());
+        stream.push_end();
+    });
+    assert_eq!(said, "2");
+}
+
+#[test]
 fn a_push_after_the_end_is_an_error() {
     let trace = traced(|trace| {
         let readable = source();

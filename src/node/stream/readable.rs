@@ -136,9 +136,13 @@ impl<T: 'static> Readable<T> {
         self.state.push_end();
     }
 
-    /// Puts a chunk back, ahead of all buffered chunks. JavaScript: `readable.unshift(chunk)`.
+    /// Puts a chunk back, ahead of all buffered chunks. An empty chunk of bytes is dropped.
+    /// JavaScript: `readable.unshift(chunk)`.
     pub fn unshift(&self, chunk: T) -> bool {
         let state = &self.state;
+        if state.mode.get().is_empty(&chunk) {
+            return state.can_push_more();
+        }
         if state.end_emitted.get() {
             let text = "stream.unshift() after end event";
             let error = Error::with_code("ERR_STREAM_UNSHIFT_AFTER_END_EVENT", text);
