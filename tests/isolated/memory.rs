@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn live() -> usize {
+pub(crate) fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 

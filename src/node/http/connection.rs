@@ -543,6 +543,16 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // A response that was ended keeps a callback which holds the response itself.
+        let current = self.current.take().map(|(response, _)| response);
+        for response in self.waiting.take().iter().chain(&current) {
+            response.sending().abandon();
+        }
+    }
+}
+
 impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
         let outcome = self.parse(bytes);

@@ -39,6 +39,8 @@ pub(in crate::node::http) struct Sending {
     /// What was written while the message had no turn.
     kept: RefCell<Vec<(Vec<u8>, Option<Callback>)>>,
     kept_size: Cell<usize>,
+    /// Whether the connection is gone before the message had its turn.
+    is_abandoned: Cell<bool>,
     /// The corks while the message has no socket.
     corked: Cell<usize>,
     /// The number of bytes of the body so far, without the framing.
@@ -71,6 +73,7 @@ impl Sending {
             has_turn: Cell::new(false),
             kept: RefCell::default(),
             kept_size: Cell::new(0),
+            is_abandoned: Cell::new(false),
             corked: Cell::new(0),
             body_size: Cell::new(0),
             needs_drain: Cell::new(false),
@@ -159,6 +162,14 @@ impl Sending {
         if size > 0 {
             self.role.kept_bytes_changed(0, size);
         }
+        drop(kept);
+    }
+
+    /// Drops what is kept and will be written: the message never gets its turn. The size stays, so
+    /// that the message does not seem to be finished.
+    pub(in crate::node::http) fn abandon(&self) {
+        self.is_abandoned.set(true);
+        let kept = self.kept.take();
         drop(kept);
     }
 
@@ -264,8 +275,11 @@ impl Sending {
         }
         let size = self.kept_size.get() + bytes.len();
         let added = bytes.len();
-        self.kept.borrow_mut().push((bytes, callback));
         self.kept_size.set(size);
+        if self.is_abandoned.get() {
+            return size < HIGH_WATER_MARK;
+        }
+        self.kept.borrow_mut().push((bytes, callback));
         self.role.kept_bytes_changed(added, 0);
         size < HIGH_WATER_MARK
     }
