@@ -266,8 +266,6 @@ impl Core {
         self.run_interrupted_lanes();
         self.run_hooks(Phase::Check);
         self.run_closing();
-        // The callbacks since the poll phase have taken time.
-        self.clock.update();
         self.run_timers();
         Ok(())
     }

@@ -214,16 +214,20 @@ impl Executor {
         self.drain_within(drain, self.lane_budget);
     }
 
-    /// Runs the only entry of the lanes if it is a microtask, then what it queued. Returns `false`
-    /// if the lanes have another content, and then runs nothing.
+    /// Calls `wake`, polls the task that it woke, and drains what that queued. If the lanes have
+    /// another content after the wake, nothing is run and the result is `false`.
     // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
     // calls, so that no call lies between the wake and the poll.
     #[inline(always)]
-    pub(crate) fn drain_only_microtask(&self) -> bool {
-        let Some(microtask) = self.lane.pop_only_microtask() else {
+    pub(crate) fn drain_after_wake(&self, wake: impl FnOnce()) -> bool {
+        if let Some(runnable) = self.lane.catch_task(wake) {
+            self.run_task(runnable);
+        } else if let Some(microtask) = self.lane.pop_only_microtask() {
+            // The main future, which is not a task.
+            self.run_microtask(microtask);
+        } else {
             return false;
-        };
-        self.run_microtask(microtask);
+        }
         self.polled.set(NO_TASK);
         if !self.lane.is_empty() {
             self.drain_rest();

@@ -27,6 +27,7 @@ const _: () = {
     use crate::phase_order::Phase;
     use crate::task_info::Info;
     fn _parity(probe: &Probe) {
+        let _: bool = probe.is_silent();
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);
         let _: Span<'_> = probe.poll(|| None::<Info>);

@@ -21,6 +21,8 @@ pub(crate) struct Clock {
     /// The value of `now` until the next `update`.
     // Rule R44.
     cached: Cell<u64>,
+    /// Whether an update was left out because no code was about to read the cached time.
+    is_behind: Cell<bool>,
     /// The time while the clock is paused.
     paused: Cell<Option<u64>>,
 }
@@ -31,6 +33,7 @@ impl Clock {
             start: sys::clock::monotonic(),
             stopwatch: Stopwatch::new(),
             cached: Cell::new(0),
+            is_behind: Cell::new(false),
             paused: Cell::new(paused.then_some(0)),
         }
     }
@@ -43,6 +46,21 @@ impl Clock {
     /// Refreshes the cached time.
     pub(crate) fn update(&self) {
         self.cached.set(self.read());
+        self.is_behind.set(false);
+    }
+
+    /// Leaves an update out. [`catch_up`](Self::catch_up) makes up for it before user code runs.
+    #[inline(always)]
+    pub(crate) fn leave_behind(&self) {
+        self.is_behind.set(true);
+    }
+
+    /// Refreshes the cached time if an update was left out.
+    #[inline(always)]
+    pub(crate) fn catch_up(&self) {
+        if self.is_behind.get() {
+            self.update();
+        }
     }
 
     /// Returns the time at this moment.
@@ -118,6 +136,20 @@ mod tests {
         assert_eq!(clock.read(), 50);
         assert_eq!(clock.now(), 0, "cached until updated");
         clock.update();
+        assert_eq!(clock.now(), 50);
+    }
+
+    #[test]
+    fn an_update_that_was_left_out_is_made_up_once() {
+        let clock = Clock::new(true);
+        clock.advance_to(50);
+        clock.catch_up();
+        assert_eq!(clock.now(), 0, "no update was left out");
+        clock.leave_behind();
+        clock.catch_up();
+        assert_eq!(clock.now(), 50);
+        clock.advance_to(60);
+        clock.catch_up();
         assert_eq!(clock.now(), 50);
     }
 

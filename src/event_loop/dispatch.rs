@@ -73,9 +73,8 @@ impl Core {
         if self.panic_policy.is_contained() {
             return self.dispatch_contained(wake);
         }
-        wake();
-        // Usually one task is in the lanes; it is polled without the loops over the lanes.
-        if !self.executor.drain_only_microtask() {
+        // Usually one task is woken; it is polled without its way through the lanes.
+        if !self.executor.drain_after_wake(wake) {
             self.drain();
         }
     }
@@ -99,6 +98,7 @@ impl Core {
 
     #[inline(never)]
     fn run_filled_lanes(&self) {
+        self.clock.catch_up();
         if !self.panic_policy.is_interrupted() {
             self.contain(|| self.drain());
         }

@@ -134,6 +134,7 @@ impl Drop for Running<'_> {
                 core.shared().inbox.signal();
             }
         }
+        core.clock.catch_up();
         core.was_stopped.set(core.stop.replace(false));
         core.shared().inbox.leave_parked();
     }

@@ -7,6 +7,8 @@
 //!
 //! The lanes are pure data: the caller pops an entry and runs it, and no borrow is held meanwhile.
 
+use std::cell::Cell;
+
 use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 
@@ -30,6 +32,10 @@ pub(crate) struct Lane<R> {
     /// since most are tasks.
     microtasks: Ring<Option<R>>,
     calls: Ring<Call>,
+    /// Whether the next woken task goes to `caught`; see [`catch_task`](Self::catch_task).
+    catches: Cell<bool>,
+    /// The task that was woken, on its way to the caller of `catch_task`.
+    caught: Cell<Option<R>>,
 }
 
 impl<R> Lane<R> {
@@ -38,6 +44,8 @@ impl<R> Lane<R> {
             ticks: Ring::new(),
             microtasks: Ring::new(),
             calls: Ring::new(),
+            catches: Cell::new(false),
+            caught: Cell::new(None),
         }
     }
 
@@ -63,14 +71,59 @@ impl<R> Lane<R> {
     /// free of calls.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
+        if self.catches.get() {
+            self.catches.set(false);
+            // The slot is empty, and its content need not be dropped.
+            std::mem::forget(self.caught.replace(Some(task)));
+            return Ok(());
+        }
         let pushed = self.microtasks.try_push(Some(task));
         pushed.map_err(|task| task.expect("what was pushed comes back"))
     }
 
+    /// Calls `wake`. If that wakes a task and queues nothing else, and the lanes were empty before,
+    /// the task is returned: its way through the lane is saved. Otherwise what `wake` queued is in
+    /// the lanes.
+    #[inline(always)]
+    pub(crate) fn catch_task(&self, wake: impl FnOnce()) -> Option<R> {
+        struct Uncaught<'a, R>(&'a Lane<R>);
+        impl<R> Drop for Uncaught<'_, R> {
+            fn drop(&mut self) {
+                self.0.catches.set(false);
+                if let Some(task) = self.0.caught.take() {
+                    self.0.push_first(task);
+                }
+            }
+        }
+
+        self.catches.set(self.is_empty());
+        // A panic of the wake must not leave the task in the slot.
+        let uncaught = Uncaught(self);
+        wake();
+        std::mem::forget(uncaught);
+        self.catches.set(false);
+        let task = self.caught.take()?;
+        if self.is_empty() {
+            return Some(task);
+        }
+        self.push_first(task);
+        None
+    }
+
+    /// Queues a task before all other microtasks.
+    #[cold]
+    fn push_first(&self, task: R) {
+        let others = self.microtasks.take();
+        self.microtasks.push(Some(task));
+        for other in others {
+            self.microtasks.push(other);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // The bitwise or of both lengths avoids a branch.
-        self.ticks.rest() | self.microtasks.rest() == 0
+        // The bitwise or avoids a branch.
+        self.microtasks.rest() | self.ticks.rest() == 0
     }
 
     /// Returns whether there are microtasks.
@@ -208,6 +261,49 @@ mod tests {
         let only = lane.pop_only_microtask();
         assert!(matches!(only, Some(Microtask::Task("c"))));
         assert!(lane.is_empty());
+    }
+
+    #[test]
+    fn a_task_is_caught_only_if_its_wake_queues_nothing_else() {
+        let lane = Lane::new();
+        let wake = |task| assert!(lane.try_push_task(task).is_ok());
+        assert_eq!(lane.catch_task(|| wake("a")), Some("a"));
+        assert!(lane.is_empty());
+        assert_eq!(lane.catch_task(|| {}), None);
+        wake("b");
+        assert_eq!(lane.catch_task(|| wake("c")), None, "another one waits");
+        assert_eq!(microtasks(&lane), ["b", "c"]);
+        let two = || {
+            wake("d");
+            lane.push_call(call());
+            wake("e");
+        };
+        assert_eq!(lane.catch_task(two), None);
+        assert_eq!(microtasks(&lane), ["d", "call", "e"]);
+        let with_tick = || {
+            lane.push_tick(call());
+            wake("f");
+        };
+        assert_eq!(lane.catch_task(with_tick), None);
+        assert!(lane.has_ticks() && !lane.is_empty());
+        drop(lane.pop_tick());
+        assert_eq!(microtasks(&lane), ["f"]);
+    }
+
+    #[test]
+    fn a_wake_that_panics_leaves_its_task_in_the_lane() {
+        let lane = Lane::new();
+        let wake = || {
+            let _ = lane.try_push_task("a");
+            panic!("a waker of user code");
+        };
+        let caught = std::panic::AssertUnwindSafe(|| lane.catch_task(wake));
+        assert!(std::panic::catch_unwind(caught).is_err());
+        assert!(
+            lane.try_push_task("b").is_ok(),
+            "nothing is caught any more"
+        );
+        assert_eq!(microtasks(&lane), ["a", "b"]);
     }
 
     #[test]

@@ -185,10 +185,10 @@ impl<T: AsSource> Source<T> {
     #[inline]
     fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
+            // The most frequent case comes first: a write that is not short.
+            Ok(count) if *count >= asked && *count > 0 => {}
             Ok(0) | Err(_) => self.count_waits(),
-            Ok(count) if *count < asked && *count < self.drained_below => {
-                self.state.clear_after_partial(direction);
-            }
+            Ok(count) if *count < self.drained_below => self.state.clear_after_partial(direction),
             Ok(_) => {}
         }
     }

@@ -17,6 +17,11 @@ impl Probe {
         Self
     }
 
+    #[inline(always)]
+    pub(crate) fn is_silent(&self) -> bool {
+        true
+    }
+
     #[inline]
     pub(crate) fn phase(&self, _: Phase) -> Span<'_> {
         Span(PhantomData)

@@ -84,6 +84,11 @@ impl Probe {
         }
     }
 
+    /// Returns whether there is no observer.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.observer.is_none()
+    }
+
     pub(crate) fn phase(&self, phase: Phase) -> Span<'_> {
         self.span(|| (Fact::PhaseStart(phase), Fact::PhaseEnd(phase)))
     }

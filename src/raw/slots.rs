@@ -119,9 +119,15 @@ impl<T: Pointer> Slots<T> {
         });
     }
 
+    /// Returns the pointer of a value. The value may be gone when it is used.
+    #[inline(always)]
+    pub(super) fn pointer(&self, slot: usize) -> Option<NonNull<()>> {
+        self.with(|places| places.get(slot)?.value())
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, slot: usize) -> Option<T> {
-        let raw = self.with(|places| places.get(slot)?.value())?;
+        let raw = self.pointer(slot)?;
         // SAFETY: the table owns the pointer, and keeps its count: this value is not dropped. Its
         // clone is made when no reference to the places is left.
         let value = ManuallyDrop::new(unsafe { T::from_raw(raw) });

@@ -6,7 +6,7 @@
 use crate::util::trace::{ZERO, busy, finish, ms, paused, turn};
 use std::time::{Duration, Instant};
 
-use phaseloop::phase::{self, Check, Idle, Prepare};
+use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
 
@@ -163,4 +163,44 @@ fn r048_started_in_a_timer_it_waits_its_whole_timeout() {
     first.start(ZERO, ZERO, work).unwrap();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "timer@100");
+}
+
+/// Without timers the loop reads the clock before the next callback in place of the timers phase.
+#[test]
+fn r044_without_timers_a_callback_before_the_poll_phase_sees_a_fresh_time() {
+    let queued = |phase| {
+        let (mut event_loop, handle, trace) = paused();
+        let log = trace.clone();
+        handle.clone().set_immediate(move || {
+            busy(ms(5));
+            handle.call_in(phase, move || log.stamp("called"));
+        });
+        finish(&mut event_loop);
+        trace.take()
+    };
+    for phase in [Phase::Pending, Phase::Idle, Phase::Prepare, Phase::Timers] {
+        assert_eq!(queued(phase), "called@5", "{phase}");
+    }
+
+    let (mut event_loop, handle, trace) = paused();
+    let (prepare, log) = (Prepare::new(&handle), trace.clone());
+    prepare.start(move |_| log.stamp("hook")).unwrap();
+    prepare.unref();
+    handle.clone().set_immediate(move || {
+        busy(ms(5));
+        handle.set_immediate(|| ());
+    });
+    finish(&mut event_loop);
+    assert_eq!(trace.take(), "hook@0 hook@5");
+}
+
+#[test]
+fn r044_without_timers_the_time_is_fresh_when_a_run_returns() {
+    let (mut event_loop, handle, _) = paused();
+    let start = handle.now();
+    for after in 1..3 {
+        handle.set_immediate(|| busy(ms(5)));
+        turn(&mut event_loop);
+        assert_eq!(handle.now() - start, ms(5 * after));
+    }
 }

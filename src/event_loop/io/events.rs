@@ -5,7 +5,7 @@ use super::waiters::Waiters;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::sys::poller::{Event, Ready};
+use crate::sys::poller::{Event, Events, NOTIFY_KEY, Ready};
 
 impl Core {
     /// Dispatches the events of the last wait and returns the number of callbacks.
@@ -14,33 +14,50 @@ impl Core {
         // The only cell that is borrowed while user code runs. No other code borrows it mutably
         // until the next wait, which comes after the last event.
         let events = self.io.events.borrow();
+        // A source that user code closes meanwhile stays in memory.
+        let sources = self.io.sources.hold();
         while let Some(Event { key, ready }) = events.next() {
             // The event of a closed source is dropped; a new source in its slot has another key
             // (R94).
-            let Some(source) = self.io.sources.get(key) else {
-                self.io.after_io.note_event(key);
-                dispatched += self.run_poll_handle(key, &events);
+            let Some(source) = sources.get(key) else {
+                dispatched += self.run_event_without_source(key, &events);
                 continue;
             };
             source.add_ready(ready);
             if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
                 dispatched += self.wake_waiters(source.waiters(Direction::Read));
             }
+            let mut has_changed = false;
             if ready.intersects(Ready::WRITE) && source.is_awaited(Direction::Write) {
                 dispatched += self.wake_waiters(source.waiters(Direction::Write));
+                has_changed = true;
             }
             if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
-                dispatched += self.wake_rare(&source, ready);
+                dispatched += self.wake_rare(source, ready);
+                has_changed = true;
             }
             // Only now: after a panic above, the event is dispatched again. The kernel reports an
             // edge once, so the remaining waiters would otherwise never be woken.
             events.advance();
-            // Only now: the woken task usually waits again already, and the count stays as it is.
-            if !source.reads_only() {
-                self.count_waits_after(&source);
+            // Only now: a reader that was woken usually waits again already, and then the count
+            // stays as it is.
+            if has_changed || !source.is_awaited(Direction::Read) {
+                self.count_waits_after(source);
             }
         }
         dispatched
+    }
+
+    /// Dispatches the next event, which belongs to the notifier, a subscriber, a poll handle, or a
+    /// source that was closed. Returns the number of callbacks.
+    #[inline(never)]
+    fn run_event_without_source(&self, key: usize, events: &Events) -> usize {
+        if key == NOTIFY_KEY {
+            events.advance();
+            return 0;
+        }
+        self.io.after_io.note_event(key);
+        self.run_poll_handle(key, events)
     }
 
     #[cold]

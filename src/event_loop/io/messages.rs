@@ -46,14 +46,26 @@ impl Core {
     /// Delivers what other threads have sent: first the messages, then the async handles.
     /// Returns `false` if nothing was sent.
     // Rule R121.
+    #[inline(always)]
     pub(super) fn run_messages(&self) -> bool {
+        // Messages that were taken and not delivered keep the inbox pending.
+        let is_pending = self.io.shared.inbox.unpark();
+        if is_pending {
+            self.run_pending_messages();
+        }
+        is_pending
+    }
+
+    #[inline(never)]
+    fn run_pending_messages(&self) {
+        let inbox = &self.io.shared.inbox;
         if self.io.messages.borrow().is_empty() {
-            if !self.io.shared.inbox.unpark() {
-                return false;
-            }
             let mut messages = self.io.messages.borrow_mut();
-            self.io.shared.inbox.take(&mut messages);
+            inbox.take(&mut messages);
             messages.reverse();
+        } else {
+            // What is in the inbox is left to the next turn.
+            inbox.signal();
         }
         // The walk is taken before the messages run, so that a handle that a message creates is not
         // visited (R123).
@@ -70,7 +82,6 @@ impl Core {
             self.run_ends_of_jobs();
         }
         self.run_asyncs(walk);
-        true
     }
 
     /// Delivers the completions of jobs among the remaining messages. The other messages wait for

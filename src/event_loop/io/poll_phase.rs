@@ -91,7 +91,7 @@ impl Core {
         self.poll_timeout(wait)
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_timeout(&self, wait: Wait) -> Option<u64> {
         let Wait::Until(until) = wait else {
             return Some(0);
@@ -107,7 +107,7 @@ impl Core {
     /// Returns how long the poll phase may sleep, in nanoseconds: zero if there is work, otherwise
     /// until the earliest timer. `None` means without a limit.
     // Rule R32.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_timeout(&self) -> Option<u64> {
         if self.has_work_now() {
             return Some(0);
@@ -121,6 +121,7 @@ impl Core {
         Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
     }
 
+    #[inline(always)]
     fn has_work_now(&self) -> bool {
         self.stop.get()
             || !self.ledger.has_keepers()

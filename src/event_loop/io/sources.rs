@@ -15,7 +15,7 @@ use super::waiters::Waiters;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
-use crate::raw::slots::Slots;
+use crate::raw::held_slots::{Held, HeldSlots};
 use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
 
 /// One half of a key is the slot, the other half the generation.
@@ -183,15 +183,6 @@ impl SourceState {
         }
     }
 
-    /// Fast path: only a reader is waiting and the handle is already counted active.
-    #[inline]
-    pub(crate) fn reads_only(&self) -> bool {
-        self.read.has_waiters()
-            && self.header.active.get()
-            && !self.write.has_waiters()
-            && !self.request_counted.get()
-    }
-
     /// Updates liveness from the waiters: after a wait began, was dropped, or was woken and has had
     /// the chance to start again.
     #[inline(never)]
@@ -255,14 +246,14 @@ impl Owner for SourceState {
 }
 
 pub(super) struct Sources {
-    slots: Slots<Rc<SourceState>>,
+    slots: HeldSlots<SourceState>,
     generation: Cell<usize>,
 }
 
 impl Sources {
     pub(crate) fn new() -> Self {
         Self {
-            slots: Slots::new(),
+            slots: HeldSlots::new(),
             generation: Cell::new(0),
         }
     }
@@ -291,17 +282,15 @@ impl Sources {
         state
     }
 
-    /// Returns the source of an event, if it is still registered.
-    #[inline]
-    pub(crate) fn get(&self, key: usize) -> Option<Rc<SourceState>> {
-        self.slots
-            .get(key & SLOT_MASK)
-            .filter(|state| state.key == key)
+    /// Keeps the sources in memory that are removed until the result is dropped.
+    #[inline(always)]
+    pub(super) fn hold(&self) -> HeldSources<'_> {
+        HeldSources(self.slots.hold())
     }
 
     pub(crate) fn remove(&self, state: &SourceState) {
-        if self.get(state.key).is_some() {
-            drop(self.slots.remove(state.key & SLOT_MASK));
+        if self.hold().get(state.key).is_some() {
+            self.slots.remove(state.key & SLOT_MASK);
         }
     }
 
@@ -311,6 +300,17 @@ impl Sources {
 
     pub(crate) fn drain(&self) -> Vec<Rc<SourceState>> {
         self.slots.take()
+    }
+}
+
+/// The sources, none of which is freed while this exists.
+pub(super) struct HeldSources<'a>(Held<'a, SourceState>);
+
+impl HeldSources<'_> {
+    /// Returns the source of an event, if it is still registered.
+    #[inline(always)]
+    pub(super) fn get(&self, key: usize) -> Option<&SourceState> {
+        self.0.get(key & SLOT_MASK).filter(|state| state.key == key)
     }
 }
 

@@ -2,7 +2,7 @@
 //! completes first.
 // Rules of tests/LIBUV.md: R103.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -14,6 +14,8 @@ use crate::phase_order::Phase;
 #[derive(Default)]
 pub(super) struct Closing {
     stacks: RefCell<Stacks>,
+    /// Whether a handle may be in the stacks.
+    has_some: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -28,11 +30,12 @@ struct Stacks {
 impl Closing {
     pub(crate) fn push(&self, header: Rc<Header>) {
         self.stacks.borrow_mut().waiting.push(header);
+        self.has_some.set(true);
     }
 
+    #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        let stacks = self.stacks.borrow();
-        stacks.waiting.is_empty() && stacks.running.is_empty() && stacks.current.is_none()
+        !self.has_some.get()
     }
 
     /// Returns whether a panic left closes that were not delivered.
@@ -59,6 +62,9 @@ impl Closing {
     pub(crate) fn next(&self) -> Option<Rc<Header>> {
         let stacks = &mut *self.stacks.borrow_mut();
         stacks.current = stacks.running.pop();
+        if stacks.current.is_none() {
+            self.has_some.set(!stacks.waiting.is_empty());
+        }
         stacks.current.clone()
     }
 }

@@ -220,6 +220,7 @@ impl Core {
 
     #[inline(never)]
     fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
+        self.clock.catch_up();
         hooks.begin_pass();
         while let Some(hook) = hooks.next() {
             self.dispatch(phase, || hook.callback.call());

@@ -215,6 +215,7 @@ impl Core {
 
     #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
+        self.clock.catch_up();
         if self.panic_policy.is_contained() {
             return self.run_queue_contained(phase, queue);
         }

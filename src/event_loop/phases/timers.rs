@@ -214,10 +214,16 @@ impl Core {
         })
     }
 
+    /// Updates the time, since the callbacks of the phases before have taken some, and runs what is
+    /// due. Without timers the clock is read later: before the next user code runs, by
+    /// [`catch_up`](crate::event_loop::clock::Clock::catch_up).
     #[inline(always)]
     pub(in crate::event_loop) fn run_timers(&self) {
         let _span = self.probe.phase(Phase::Timers);
-        if !self.phases.timers.borrow().is_empty() {
+        if self.phases.timers.borrow().is_empty() && self.probe.is_silent() {
+            self.clock.leave_behind();
+        } else {
+            self.clock.update();
             self.run_timer_pass();
         }
         self.run_queue(Phase::Timers);

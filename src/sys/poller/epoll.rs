@@ -225,18 +225,14 @@ impl Events {
         self.list.len()
     }
 
-    /// Returns the next event of a source, without consuming it; see [`advance`](Self::advance).
+    /// Returns the next event, without consuming it; see [`advance`](Self::advance). The event of
+    /// the notifier has the key [`NOTIFY_KEY`].
     #[inline]
     pub(crate) fn next(&self) -> Option<Event> {
-        loop {
-            let event = self.list.get(self.next.get())?;
-            let key = event.data.u64() as usize;
-            if key != NOTIFY_KEY {
-                let ready = translate(event.flags);
-                return Some(Event { key, ready });
-            }
-            self.advance();
-        }
+        let event = self.list.get(self.next.get())?;
+        let key = event.data.u64() as usize;
+        let ready = translate(event.flags);
+        Some(Event { key, ready })
     }
 
     /// Returns the requested events that the next event reports for a level-triggered source;
