@@ -6,7 +6,7 @@ use crate::memory::live;
 use crate::util::child::in_child;
 use crate::util::trace::paused;
 use std::cell::{Cell, RefCell};
-use std::io::Write;
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::rc::Rc;
 

@@ -9,6 +9,7 @@ mod util {
 }
 
 mod fork;
+mod http_idle;
 mod http_memory;
 mod memory;
 mod signal_owners;
