@@ -122,8 +122,9 @@ mod tests {
         drop(held);
         assert_eq!(values.each_ref().map(Rc::strong_count), [1, 1]);
         assert_eq!(values[0].get(), 3);
+        let slot = slots.next();
         slots.insert(values[0].clone());
-        slots.remove(0);
+        slots.remove(slot);
         assert_eq!(Rc::strong_count(&values[0]), 1, "the table is not held");
     }
 }
