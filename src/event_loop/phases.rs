@@ -126,7 +126,9 @@ impl Phases {
     /// Stops all hooks when the loop is dropped.
     pub(super) fn stop_hooks(&self) {
         for phase in [&self.idle, &self.prepare, &self.check] {
-            drop(phase.hooks.drain());
+            if !phase.hooks.is_empty() {
+                drop(phase.hooks.drain());
+            }
         }
     }
 
@@ -141,7 +143,10 @@ impl Phases {
             &self.poll,
             &self.timers_queue,
         ] {
-            waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
+            // Most are empty: a short-lived loop pays for what it has used.
+            if !queue.is_empty() {
+                waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
+            }
         }
     }
 }

@@ -197,6 +197,9 @@ impl<R> Lane<R> {
 
     /// Takes the ticks and closures. The tasks stay.
     pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
+        if self.is_empty() {
+            return [Vec::new(), Vec::new()];
+        }
         let tasks = self.take_tasks();
         drop(self.microtasks.take());
         let calls = [self.ticks.take(), self.calls.take()];

@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 
-use slab::Slab;
-
 use super::HandleInfo;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::keeper::Keeper;
+use crate::raw::slots::Slots;
 use crate::site::Site;
 
 /// The flags of one handle, shared by the handle and the loop.
@@ -19,7 +18,7 @@ pub(crate) struct Header {
     site: Site,
     /// The number of the handle in the order of creation, over all kinds.
     id: u64,
-    slot: Cell<u32>,
+    slot: u32,
     pub(crate) active: Cell<bool>,
     pub(crate) referenced: Cell<bool>,
     pub(crate) stage: Cell<Stage>,
@@ -70,14 +69,14 @@ pub(crate) enum OnClose {
 
 /// The open handles of a loop.
 pub(crate) struct Handles {
-    list: RefCell<Slab<Rc<Header>>>,
+    list: Slots<Rc<Header>>,
     next_id: Cell<u64>,
 }
 
 impl Handles {
     pub(crate) fn new() -> Self {
         Self {
-            list: RefCell::new(Slab::new()),
+            list: Slots::new(),
             next_id: Cell::new(0),
         }
     }
@@ -85,23 +84,24 @@ impl Handles {
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
-        let header = Rc::new(Header::new(kind, site, id));
-        let slot = self.list.borrow_mut().insert(header.clone());
-        header
-            .slot
-            .set(u32::try_from(slot).expect("fewer than 2^32 handles are open at once"));
+        let slot = u32::try_from(self.list.next());
+        let header = Rc::new(Header {
+            slot: slot.expect("fewer than 2^32 handles are open at once"),
+            ..Header::new(kind, site, id)
+        });
+        self.list.insert(header.clone());
         header
     }
 
     /// Removes a handle from the list.
     pub(crate) fn remove(&self, header: &Header) {
         if header.stage.replace(Stage::Closed) != Stage::Closed {
-            self.list.borrow_mut().remove(header.slot.get() as usize);
+            drop(self.list.remove(header.slot as usize));
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.borrow().len()
+        self.list.list().len()
     }
 
     /// Takes the wakers that wait on any handle.
@@ -114,8 +114,7 @@ impl Handles {
     /// Stops all handles for good and drops their callbacks, also those of handles that are not
     /// started: a callback may own its handle.
     pub(crate) fn shut_down(&self) {
-        let headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
-        for header in headers {
+        for header in self.list.list() {
             header.active.set(false);
             if let Some(callback) = header.owner().as_ref().and_then(|owner| owner.callback()) {
                 callback.clear();
@@ -130,7 +129,7 @@ impl Handles {
 
     /// Returns the headers of all handles in the order of their creation.
     pub(in crate::event_loop) fn headers(&self) -> Vec<Rc<Header>> {
-        let mut headers: Vec<_> = self.list.borrow().iter().map(|(_, h)| h.clone()).collect();
+        let mut headers = self.list.list();
         headers.sort_unstable_by_key(|header| header.id);
         headers
     }
@@ -169,7 +168,7 @@ impl Header {
             kind,
             site,
             id,
-            slot: Cell::new(0),
+            slot: 0,
             active: Cell::new(false),
             referenced: Cell::new(true),
             stage: Cell::new(Stage::Open),
