@@ -7,6 +7,7 @@
 //! | [`held_slots`] | a table whose values stay in memory while it is held |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | [`ring`] | a queue for one thread, used through shared references |
+//! | [`scope`] | futures that borrow from the scope that polls and drops them |
 //! | [`scoped`] | a slot through which a borrowed closure is called from a deeper frame |
 //! | [`slots`] | a table that is used through shared references, without a `RefCell` |
 //! | [`sync`] | atomics, locks and threads; model-checked ones under `cfg(phaseloop_loom)` |
@@ -20,6 +21,7 @@ pub(crate) mod current;
 pub(crate) mod held_slots;
 pub(crate) mod nesting;
 pub(crate) mod ring;
+pub(crate) mod scope;
 pub(crate) mod scoped;
 pub(crate) mod slots;
 pub(crate) mod sync;

@@ -3,13 +3,17 @@
 //! A task is polled in the microtask lane: first after it is spawned, then once for each wake. All
 //! tasks of a loop run on its thread, so they may share `Rc` and `RefCell`.
 
+mod cancellation;
 mod join_set;
+mod scope;
 
 use std::future::Future;
 use std::panic::Location;
 use std::rc::Rc;
 
+pub use self::cancellation::{CancellationToken, Cancelled, DropGuard};
 pub use self::join_set::JoinSet;
+pub use self::scope::{Scope, ScopedJoinHandle, scope, try_scope};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::phase_call::Immediate;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};

@@ -36,6 +36,7 @@ mod references;
 mod remote;
 mod report;
 mod run_modes;
+mod scopes;
 mod sites;
 mod spawn;
 mod two_loops;

@@ -1,0 +1,264 @@
+//! Cancellation that follows from a parent to its children.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use crate::raw::nesting::drop_flat;
+
+/// Tells futures that they should end. Clones share one state.
+///
+/// A [child](Self::child_token) is cancelled with its parent; the parent is not cancelled with its
+/// child. A token wakes its waiters in the order in which they began to wait, and then those of its
+/// children, oldest first. A cancelled token stays cancelled.
+///
+/// It is made of `Rc`: it stays on its thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{spawn, task::CancellationToken, time::sleep};
+///
+/// phaseloop::block_on(async {
+///     let server = CancellationToken::new();
+///     let connection = server.child_token();
+///     let task = spawn(async move {
+///         connection.run_until_cancelled(sleep(Duration::from_secs(3600))).await
+///     });
+///     server.cancel();
+///     assert_eq!(task.await.unwrap(), None, "the sleep was dropped");
+/// });
+/// ```
+#[derive(Clone)]
+pub struct CancellationToken {
+    node: Rc<Node>,
+}
+
+struct Node {
+    is_cancelled: Cell<bool>,
+    next_number: Cell<u64>,
+    /// The waiters by the number of their registration.
+    waiters: RefCell<BTreeMap<u64, Waker>>,
+    /// The children by the number of their creation.
+    children: RefCell<BTreeMap<u64, Weak<Self>>>,
+    parent: Option<Parent>,
+}
+
+/// A child keeps its ancestors, so that a cancellation finds its way down to it.
+struct Parent {
+    node: Rc<Node>,
+    number: u64,
+}
+
+impl Node {
+    fn new(parent: Option<Parent>, is_cancelled: bool) -> Self {
+        Self {
+            is_cancelled: Cell::new(is_cancelled),
+            next_number: Cell::new(0),
+            waiters: RefCell::default(),
+            children: RefCell::default(),
+            parent,
+        }
+    }
+
+    fn next_number(&self) -> u64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        number
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(parent) = self.parent.take() {
+            parent.node.children.borrow_mut().remove(&parent.number);
+            // A long chain of tokens is dropped without recursion.
+            drop_flat(parent.node);
+        }
+    }
+}
+
+impl CancellationToken {
+    /// Creates a token without a parent.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            node: Rc::new(Node::new(None, false)),
+        }
+    }
+
+    /// Creates a token that is cancelled with this one. The child of a cancelled token is
+    /// cancelled.
+    #[must_use]
+    pub fn child_token(&self) -> Self {
+        let number = self.node.next_number();
+        let parent = Parent {
+            node: self.node.clone(),
+            number,
+        };
+        let is_cancelled = self.is_cancelled();
+        let node = Rc::new(Node::new(Some(parent), is_cancelled));
+        if !is_cancelled {
+            let child = Rc::downgrade(&node);
+            self.node.children.borrow_mut().insert(number, child);
+        }
+        Self { node }
+    }
+
+    /// Cancels the token and all its descendants. Tasks that wait for them are woken, and run in
+    /// the microtask lane.
+    pub fn cancel(&self) {
+        let mut left = vec![self.node.clone()];
+        while let Some(node) = left.pop() {
+            if node.is_cancelled.replace(true) {
+                continue;
+            }
+            // Nothing is borrowed while a waker runs: it may be user code.
+            let children = node.children.take();
+            let children = children.into_values().rev();
+            left.extend(children.filter_map(|child| child.upgrade()));
+            let waiters = node.waiters.take();
+            waiters.into_values().for_each(Waker::wake);
+        }
+    }
+
+    /// Returns whether the token was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.node.is_cancelled.get()
+    }
+
+    /// Waits until the token is cancelled.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future has no effect.
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled {
+            node: self.node.clone(),
+            number: None,
+        }
+    }
+
+    /// Runs `future` until it completes, and returns its output; or until the token is cancelled,
+    /// and returns `None`. If both happen before the next poll, it returns `None`.
+    ///
+    /// # Cancel safety
+    ///
+    /// A cancellation drops `future`, as does dropping the returned future.
+    pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut cancelled = self.cancelled();
+        std::future::poll_fn(|cx| {
+            if Pin::new(&mut cancelled).poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// Returns a guard that cancels the token when it is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task::CancellationToken;
+    ///
+    /// let token = CancellationToken::new();
+    /// let guard = token.clone().drop_guard();
+    /// drop(guard);
+    /// assert!(token.is_cancelled());
+    /// ```
+    pub fn drop_guard(self) -> DropGuard {
+        DropGuard { token: Some(self) }
+    }
+}
+
+impl Default for CancellationToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CancellationToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancellationToken")
+            .field("is_cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future of [`CancellationToken::cancelled`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct Cancelled {
+    node: Rc<Node>,
+    /// The number of the registration, while there is one.
+    number: Option<u64>,
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.node.is_cancelled.get() {
+            self.number = None;
+            return Poll::Ready(());
+        }
+        let number = match self.number {
+            Some(number) => number,
+            None => self.node.next_number(),
+        };
+        self.number = Some(number);
+        // The clone and the drop of a waker may be user code: neither runs under the borrow.
+        let waker = cx.waker().clone();
+        let before = self.node.waiters.borrow_mut().insert(number, waker);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            let waker = self.node.waiters.borrow_mut().remove(&number);
+            drop(waker);
+        }
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancelled")
+            .field("is_cancelled", &self.node.is_cancelled.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Cancels its token on drop; see [`CancellationToken::drop_guard`].
+#[derive(Debug)]
+#[must_use = "dropping the guard at once cancels the token at once"]
+pub struct DropGuard {
+    token: Option<CancellationToken>,
+}
+
+impl DropGuard {
+    /// Returns the token and does not cancel it.
+    #[must_use]
+    pub fn disarm(mut self) -> CancellationToken {
+        self.token.take().expect("it is taken here only")
+    }
+}
+
+impl Drop for DropGuard {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            token.cancel();
+        }
+    }
+}
