@@ -67,9 +67,9 @@ fn compare(runner: &Runner, options: &Options) -> Result<(), Failure> {
         return measure::smoke(runner, options);
     }
     let before = options.against.as_deref().map(Record::read).transpose()?;
-    let record = match &options.report {
-        Some(results) => Record::read(results)?,
-        None => measure::all(runner, options)?,
+    let record = match options.report.as_slice() {
+        [] => measure::all(runner, options)?,
+        results => Record::read_all(results)?,
     };
     table::print(&record);
     growth::print(&record);
@@ -86,7 +86,7 @@ fn compare(runner: &Runner, options: &Options) -> Result<(), Failure> {
 
 /// Writes the page and the summary, and the results if they are new.
 fn write(options: &Options, record: &Record, before: Option<&Record>) -> Result<(), Failure> {
-    let folder = match (&options.out, &options.report) {
+    let folder = match (&options.out, options.report.last()) {
         (Some(folder), _) => folder.clone(),
         (None, Some(results)) => folder_of(results),
         (None, None) => default_folder(),
@@ -102,7 +102,7 @@ fn write(options: &Options, record: &Record, before: Option<&Record>) -> Result<
         page.display(),
         short.display()
     );
-    if options.report.is_none() {
+    if options.report.is_empty() {
         record.write(&data)?;
         println!("{}", data.display());
     }

@@ -65,6 +65,17 @@ impl Environment {
         Self(facts)
     }
 
+    /// Facts of a later run: what differs stands behind what was there.
+    pub(crate) fn add(&mut self, later: Self) {
+        for (name, value) in later.0 {
+            match self.0.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) if *known == value => {}
+                Some((_, known)) => *known = format!("{known}; {value}"),
+                None => self.0.push((name, value)),
+            }
+        }
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())

@@ -58,14 +58,16 @@ pub(crate) struct Options {
     /// Writes contract.json
     #[arg(long, help_heading = "Instead of a comparison")]
     renew_contract: bool,
-    /// Renders the report.json of an earlier run again: tables, page and summary
+    /// Renders the report.json of an earlier run again: tables, page and summary; of several runs,
+    /// what each of them measured
     #[arg(
         long,
         value_name = "FILE",
+        num_args = 1..,
         alias = "show",
         help_heading = "Instead of a comparison"
     )]
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Vec<PathBuf>,
 
     /// Only workloads of these names, or that fit these patterns (`*`, `?`), or with these texts in
     /// their names
@@ -328,7 +330,7 @@ mod tests {
     #[test]
     fn the_former_name_of_report_still_works() {
         let options = read("--show old.json").expect("it is known");
-        assert_eq!(options.report, Some("old.json".into()));
+        assert_eq!(options.report, [PathBuf::from("old.json")]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,31 @@ impl Record {
         Ok(serde_json::from_reader(BufReader::new(file))?)
     }
 
+    /// Several runs as one: of a figure that two of them have, the later counts.
+    pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut all = Self::default();
+        for path in paths {
+            all.add(Self::read(path)?);
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, later: Self) {
+        self.environment.add(later.environment);
+        self.seconds += later.seconds;
+        self.failures.extend(later.failures);
+        for cell in later.cells {
+            let kept = self.cell_mut(&cell.workload, &cell.runtime);
+            kept.figures.extend(cell.figures);
+            if !cell.calls.is_empty() {
+                kept.calls = cell.calls;
+            }
+            if !cell.curve.is_empty() {
+                kept.curve = cell.curve;
+            }
+        }
+    }
+
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let mut file = BufWriter::new(File::create(path)?);
         serde_json::to_writer_pretty(&mut file, self)?;
@@ -154,5 +179,40 @@ impl Record {
                 .any(|workload| self.summary(workload.name, runtime, figure).is_some())
         };
         RUNTIMES.into_iter().filter(has).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::figure::{CPU, INSTRUCTIONS};
+
+    #[test]
+    fn several_runs_become_one() {
+        let mut counted = Record::default();
+        counted.environment.0 = vec![
+            ("date".to_owned(), "Monday".to_owned()),
+            ("rustc".to_owned(), "1.95".to_owned()),
+        ];
+        let cell = counted.cell_mut("spawn_join", "phaseloop");
+        cell.push(INSTRUCTIONS, 700.0);
+        cell.push(CPU, 1.0);
+        let mut timed = Record::default();
+        timed.environment.0 = vec![
+            ("date".to_owned(), "Tuesday".to_owned()),
+            ("rustc".to_owned(), "1.95".to_owned()),
+        ];
+        timed.cell_mut("spawn_join", "phaseloop").push(CPU, 2.0);
+        timed.cell_mut("yield", "tokio").push(CPU, 3.0);
+        counted.add(timed);
+        let median = |workload, runtime, figure| {
+            let summary = counted.summary(workload, runtime, figure);
+            summary.map(|summary| summary.median)
+        };
+        assert_eq!(median("spawn_join", "phaseloop", INSTRUCTIONS), Some(700.0));
+        assert_eq!(median("spawn_join", "phaseloop", CPU), Some(2.0));
+        assert_eq!(median("yield", "tokio", CPU), Some(3.0));
+        assert_eq!(counted.environment.get("date"), Some("Monday; Tuesday"));
+        assert_eq!(counted.environment.get("rustc"), Some("1.95"));
     }
 }

@@ -12,6 +12,10 @@ use crate::compare::progress::duration;
 use crate::compare::record::Record;
 use crate::compare::verdict;
 
+const ABOUT: &str = "\
+What one operation costs on phaseloop and on its peers, in one run. `METHOD.md` says how it is measured, how to
+refute it, and why phaseloop is behind where it is. Counts hardly change between runs; times do, and are medians.";
+
 /// One table: its title, the workloads of its rows, the figure.
 type Table = (&'static str, &'static [(&'static str, Figure)]);
 
@@ -94,11 +98,11 @@ const TABLES: [Table; 4] = [
 ];
 
 pub(crate) fn markdown(record: &Record) -> String {
-    let facts = record.environment.0.iter();
-    let facts: Vec<_> = facts
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    let mut text = format!("{}; {}\n", facts.join("; "), duration(record.seconds));
+    let mut text = format!("# Results\n\n{ABOUT}\n\n");
+    for (name, value) in &record.environment.0 {
+        let _ = writeln!(text, "- {name}: {value}");
+    }
+    let _ = writeln!(text, "- measured in {}", duration(record.seconds));
     text.push_str(&losses(record));
     text.push_str(&goals::markdown(record));
     for (title, rows) in TABLES {
