@@ -67,13 +67,19 @@ impl Watchdog {
     }
 }
 
-/// Ends a process and what it has started: a tool that is killed leaves its program running.
+/// Ends a process and what it has started: a tool that is killed leaves its program running. It is
+/// stopped first, so that it starts nothing more meanwhile.
 fn end_tree(process: u32) {
+    signal(process, libc::SIGSTOP);
     for child in children(process) {
         end_tree(child);
     }
+    signal(process, libc::SIGKILL);
+}
+
+fn signal(process: u32, signal: i32) {
     // SAFETY: it takes no pointer; the process has not been waited for, so the id is still its own.
-    unsafe { libc::kill(process as i32, libc::SIGKILL) };
+    unsafe { libc::kill(process as i32, signal) };
 }
 
 fn children(process: u32) -> Vec<u32> {
@@ -97,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    /// A shell whose child sleeps: both must end.
+    /// A shell whose child prints a word after some seconds, unless it is ended.
     fn shell() -> Child {
         Command::new("sh")
-            .args(["-c", "sleep 600; true"])
+            .args(["-c", "(sleep 5; echo alive); true"])
             .stdout(Stdio::piped())
             .spawn()
             .expect("there is a shell")
@@ -115,6 +121,7 @@ mod tests {
         let output = child.wait_with_output().expect("it is a child");
         assert!(watchdog.stop());
         assert!(!output.status.success());
+        assert_eq!(output.stdout, b"");
     }
 
     #[test]
