@@ -13,6 +13,7 @@ mod deep;
 mod events;
 mod faults;
 mod fork;
+mod http_client_faults;
 mod http_faults;
 mod http_peers;
 mod io;
