@@ -7,6 +7,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const HOUR = 3_600_000;
@@ -14,7 +15,10 @@ const FILES = 10_000;
 const FILE_SIZE = 1024;
 /** Megabytes of the file that is read through. */
 const BIG_FILE = 64;
-const BODY = 'Hello, world!\n';
+const BODY = 'Hello, world!';
+/** A long answer: sixteen chunks, one mebibyte. */
+const CHUNKS = 16;
+const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
 const [name, , count] = process.argv.slice(2);
 const n = Number(count);
@@ -169,13 +173,44 @@ function tcpEcho() {
   serve(server, connections);
 }
 
-function http() {
-  const server = createHttpServer((_, response) => {
-    response.setHeader('content-length', BODY.length);
-    response.end(BODY);
+function hello(_, response) {
+  response.setHeader('content-length', BODY.length);
+  response.end(BODY);
+}
+
+function long(_, response) {
+  response.setHeader('content-length', CHUNKS * CHUNK.length);
+  let left = CHUNKS;
+  const source = new Readable({
+    read() {
+      left -= 1;
+      this.push(left < 0 ? null : CHUNK);
+    },
   });
+  source.pipe(response);
+}
+
+function http(answer) {
+  const server = createHttpServer(answer);
   server.keepAliveTimeout = HOUR;
   serve(server, connections);
+}
+
+/** Connections that have had their answer. */
+function idleHttp() {
+  const meter = new Meter();
+  let answered = 0;
+  const server = createHttpServer((request, response) => {
+    hello(request, response);
+    answered += 1;
+    if (answered < n) return;
+    setTimeout(() => {
+      meter.stop();
+      end();
+    }, 20);
+  });
+  server.keepAliveTimeout = HOUR;
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => announce(server.address()));
 }
 
 function udpEcho() {
@@ -376,7 +411,8 @@ const workloads = {
   tcp_echo: tcpEcho,
   tcp_rate: tcpEcho,
   udp_echo: udpEcho,
-  http,
+  http: () => http(hello),
+  http_body: () => http(long),
   read_files: readFiles,
   read_through: readThrough,
   cold_start: () => {
@@ -386,6 +422,7 @@ const workloads = {
   idle,
   idle_timer: idleTimer,
   idle_connection: idleConnection,
+  idle_http: idleHttp,
   'victim/alone': victim,
   'victim/hog': hog,
   'victim/wake_storm': wakeStorm,

@@ -9,7 +9,7 @@ use crate::workload::pool::BigFile;
 pub use list::WORKLOADS;
 
 /// The runtimes; ratios are against the second.
-pub const RUNTIMES: [&str; 11] = [
+pub const RUNTIMES: [&str; 12] = [
     "phaseloop",
     "tokio",
     "tokio-local-rt",
@@ -20,6 +20,7 @@ pub const RUNTIMES: [&str; 11] = [
     "raw-epoll",
     "std",
     "node",
+    "phaseloop-node",
     "phaseloop-budget",
 ];
 
@@ -93,6 +94,9 @@ pub enum Kind {
     Http {
         connections: u64,
     },
+    HttpBody {
+        connections: u64,
+    },
     TcpRate {
         connections: u64,
         per_second: u64,
@@ -114,6 +118,7 @@ pub enum Kind {
     IdleTimer,
     IdleSleeper,
     IdleConnection,
+    IdleHttp,
     Alone,
     Hog,
     WakeStorm,
@@ -206,7 +211,9 @@ impl Workload {
             Kind::ReadThrough { .. } => BigFile::MEGABYTES,
             Kind::PingPong => 2,
             Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
-            Kind::TcpEcho { connections, .. } | Kind::Http { connections } => connections,
+            Kind::TcpEcho { connections, .. }
+            | Kind::Http { connections }
+            | Kind::HttpBody { connections } => connections,
             Kind::UdpEcho { clients } | Kind::UdpBatched { clients } => clients,
             Kind::Blocking { in_flight } | Kind::ReadFiles { in_flight } => in_flight,
             _ => 1,
@@ -247,14 +254,17 @@ impl Workload {
             Kind::TcpEcho { .. }
             | Kind::UdpEcho { .. }
             | Kind::UdpBatched { .. }
-            | Kind::Http { .. } => Topic::Sockets,
+            | Kind::Http { .. }
+            | Kind::HttpBody { .. } => Topic::Sockets,
             Kind::Blocking { .. } | Kind::ReadFiles { .. } | Kind::ReadThrough { .. } => {
                 Topic::Pool
             }
             Kind::StartStop | Kind::ColdStart | Kind::BinarySize | Kind::Idle => Topic::Process,
-            Kind::IdleTask | Kind::IdleTimer | Kind::IdleSleeper | Kind::IdleConnection => {
-                Topic::Memory
-            }
+            Kind::IdleTask
+            | Kind::IdleTimer
+            | Kind::IdleSleeper
+            | Kind::IdleConnection
+            | Kind::IdleHttp => Topic::Memory,
             Kind::TcpRate { .. } => Topic::Latency,
             Kind::Alone
             | Kind::Hog
@@ -286,12 +296,15 @@ impl Workload {
             Kind::UdpEcho { clients } | Kind::UdpBatched { clients } => {
                 Some(format!("datagrams {clients} 64 {n}"))
             }
-            Kind::Http { connections } => Some(format!("http {connections} {n}")),
+            Kind::Http { connections } | Kind::HttpBody { connections } => {
+                Some(format!("http {connections} {n}"))
+            }
             Kind::TcpRate {
                 connections,
                 per_second,
             } => Some(format!("rate {connections} 64 {per_second} {n}")),
             Kind::IdleConnection => Some(format!("hold {n}")),
+            Kind::IdleHttp => Some(format!("hold_http {n}")),
             Kind::AcceptFlood => Some("flood".to_owned()),
             _ => None,
         }

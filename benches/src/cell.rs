@@ -19,7 +19,7 @@ use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
-    bursts, fairness, growth, http, lanes, memory, pool, process, sockets, tasks, timers,
+    bursts, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks, timers,
 };
 
 /// After so many entries the lanes of `phaseloop-budget` let the phases go on.
@@ -101,6 +101,7 @@ impl Cell {
         }
         match self.runtime.as_str() {
             "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
+            "phaseloop-node" => self.node_http(),
             "phaseloop-budget" => self.all(|| Phaseloop {
                 lane_budget: Some(BUDGET),
             }),
@@ -190,10 +191,21 @@ impl Cell {
     }
 
     fn http<R: Http>(&self, rt: R) -> Option<Reading> {
-        match self.kind {
-            Kind::Http { connections } => Some(http::http(rt, connections)),
-            _ => None,
-        }
+        Some(match self.kind {
+            Kind::Http { connections } => http::http(rt, connections),
+            Kind::HttpBody { connections } => http::http_body(rt, connections),
+            Kind::IdleHttp => http::idle_http(rt, self.n),
+            _ => return None,
+        })
+    }
+
+    fn node_http(&self) -> Option<Reading> {
+        Some(match self.kind {
+            Kind::Http { connections } => node_http::http(connections),
+            Kind::HttpBody { connections } => node_http::http_body(connections),
+            Kind::IdleHttp => node_http::idle_http(self.n),
+            _ => return None,
+        })
     }
 
     fn pool<R: Pool>(&self, rt: R) -> Option<Reading> {

@@ -8,6 +8,7 @@
 //! | `datagrams <clients> <bytes> <n>` | as `echo`, with datagrams; the last one is empty |
 //! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, without waiting |
 //! | `hold <connections>` | connects and waits until the server ends |
+//! | `hold_http <connections>` | as `hold`, after one GET on each connection |
 //! | `flood` | connects and disconnects, in bursts, until the server ends |
 
 mod closed;
@@ -54,6 +55,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
         }
         ["hold", connections] => {
             let streams = connect(address, connections.parse()?)?;
+            let _ = (&streams[0]).read(&mut [0]);
+        }
+        ["hold_http", connections] => {
+            let streams = connect(address, connections.parse()?)?;
+            for stream in &streams {
+                closed::Exchange::learn(GET, stream)?;
+            }
             let _ = (&streams[0]).read(&mut [0]);
         }
         ["flood"] => flood::run(address),

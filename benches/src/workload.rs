@@ -10,6 +10,7 @@ pub(crate) mod growth;
 pub(crate) mod http;
 pub(crate) mod lanes;
 pub(crate) mod memory;
+pub(crate) mod node_http;
 pub(crate) mod pool;
 pub(crate) mod process;
 pub(crate) mod sockets;

@@ -24,9 +24,18 @@ impl Workload {
             ),
             "std" => matches!(self.kind, Kind::ReadFiles { .. } | Kind::ReadThrough { .. }),
             "node" => self.exists_on_node(),
+            "phaseloop-node" => self.is_http(),
             "phaseloop-budget" => self.topic() == Topic::Fairness,
             _ => false,
         }
+    }
+
+    /// Whether `phaseloop::node::http` has it; hyper runs on `phaseloop`.
+    fn is_http(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Http { .. } | Kind::HttpBody { .. } | Kind::IdleHttp
+        )
     }
 
     /// Whether runtimes without phases have it: no lanes, no promises, no calls for many datagrams.
@@ -45,6 +54,8 @@ impl Workload {
         let lacks = matches!(
             self.kind,
             Kind::Http { .. }
+                | Kind::HttpBody { .. }
+                | Kind::IdleHttp
                 | Kind::CompletionStorm
                 | Kind::Burst(Burst::Jobs)
                 | Kind::Grow(Thing::Job, _)
@@ -64,7 +75,7 @@ impl Workload {
             Topic::Sockets | Topic::Latency | Topic::Pool | Topic::Fairness
         ) && !matches!(
             self.kind,
-            Kind::UdpBatched { .. } | Kind::ReadThrough { .. }
+            Kind::UdpBatched { .. } | Kind::HttpBody { .. } | Kind::ReadThrough { .. }
         ) || matches!(
             self.kind,
             Kind::TimerFire { .. }
@@ -95,12 +106,14 @@ impl Workload {
             | Kind::TcpRate { .. }
             | Kind::UdpEcho { .. }
             | Kind::Http { .. }
+            | Kind::HttpBody { .. }
             | Kind::ReadFiles { .. }
             | Kind::ReadThrough { .. }
             | Kind::ColdStart
             | Kind::Idle
             | Kind::IdleTimer
             | Kind::IdleConnection
+            | Kind::IdleHttp
             | Kind::Alone
             | Kind::Hog
             | Kind::WakeStorm

@@ -52,7 +52,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 84] = [
+pub const WORKLOADS: [Workload; 86] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -90,6 +90,7 @@ pub const WORKLOADS: [Workload; 84] = [
     workload("udp_echo/50", Kind::UdpEcho { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("udp_batched/50", Kind::UdpBatched { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("http/50", Kind::Http { connections: 50 }, 100 * K, 2 * K).quick(),
+    workload("http_body/8", Kind::HttpBody { connections: 8 }, 2 * K, 200).quick(),
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),
     workload("read_files/64", Kind::ReadFiles { in_flight: 64 }, 10 * K, 6_400).quick(),
@@ -103,6 +104,7 @@ pub const WORKLOADS: [Workload; 84] = [
     workload("idle_timer", Kind::IdleTimer, 100 * K, 20 * K),
     workload("idle_sleeper", Kind::IdleSleeper, 100 * K, 20 * K),
     workload("idle_connection", Kind::IdleConnection, 8 * K, 2 * K).quick(),
+    workload("idle_http", Kind::IdleHttp, 8 * K, 2 * K).quick(),
     workload("tcp_rate/50x20000", Kind::TcpRate { connections: 50, per_second: 20 * K }, 40 * K, 0),
     workload("tcp_rate/1000x20000", Kind::TcpRate { connections: 1000, per_second: 20 * K }, 100 * K, 0).quick(),
     workload("tcp_rate/1000x50000", Kind::TcpRate { connections: 1000, per_second: 50 * K }, 150 * K, 0),

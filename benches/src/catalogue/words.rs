@@ -73,7 +73,10 @@ impl Workload {
             Kind::UdpEcho { clients } => format!("UDP: 64 bytes there and back, {clients} clients"),
             Kind::UdpBatched { clients } => format!("the same in batches, {clients} clients"),
             Kind::Http { connections } => {
-                format!("HTTP: a small GET (hyper; Node's own), {connections} connections")
+                format!("HTTP: a GET of 13 bytes (hyper; Node's own), {connections} connections")
+            }
+            Kind::HttpBody { connections } => {
+                format!("HTTP: an answer of a mebibyte, streamed, {connections} connections")
             }
             Kind::TcpRate {
                 connections,
@@ -97,6 +100,7 @@ impl Workload {
             Kind::IdleTimer => "an armed sleep".into(),
             Kind::IdleSleeper => "a task that is asleep".into(),
             Kind::IdleConnection => "a connection with a task that waits for a byte".into(),
+            Kind::IdleHttp => "an HTTP connection that has had its answer".into(),
             Kind::Alone => "a sleep of 1 ms, alone".into(),
             Kind::Hog => "a sleep of 1 ms beside a task that computes 20 µs and yields".into(),
             Kind::WakeStorm => "a sleep of 1 ms beside a task that wakes itself for 20 ms".into(),

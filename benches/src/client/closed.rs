@@ -45,8 +45,9 @@ impl Exchange {
 
 /// The length of head and body, if all of it is there.
 fn http_length(answer: &[u8]) -> Option<usize> {
-    let text = std::str::from_utf8(answer).ok()?;
-    let (head, body) = text.split_once("\r\n\r\n")?;
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let (head, body) = (&answer[..end], &answer[end + 4..]);
+    let head = std::str::from_utf8(head).ok()?;
     let head_lower = head.to_ascii_lowercase();
     let (_, length) = head_lower.split_once("content-length:")?;
     let length: usize = length.lines().next()?.trim().parse().ok()?;

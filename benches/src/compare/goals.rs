@@ -15,6 +15,8 @@ use list::{GOALS, RING};
 #[derive(Clone, Copy)]
 struct Goal {
     workload: &'static str,
+    /// The runtime whose cell it is about.
+    runtime: &'static str,
     measure: Measure,
     bound: Bound,
 }
@@ -111,8 +113,10 @@ impl Measure {
 impl Goal {
     fn outcome(&self, record: &Record) -> Option<Outcome> {
         let figure = self.measure.figure();
-        let ours = self.measure.value(record, self.workload, OURS)?;
-        let others = RUNTIMES.into_iter().filter(|runtime| *runtime != OURS);
+        let ours = self.measure.value(record, self.workload, self.runtime)?;
+        let others = RUNTIMES
+            .into_iter()
+            .filter(|runtime| *runtime != self.runtime);
         let others = others.filter_map(|runtime| Some((runtime, self.value(record, runtime)?)));
         let show = |(runtime, value): (&str, f64)| format!("{runtime} {}", figure.show(value));
         Some(Outcome {
@@ -120,7 +124,10 @@ impl Goal {
             about: Workload::find(self.workload)?.about(),
             what: self.measure.title(),
             wanted: self.wanted(figure),
-            ours: figure.show(ours),
+            ours: match self.runtime {
+                OURS => figure.show(ours),
+                runtime => show((runtime, ours)),
+            },
             best_peer: self.best_peer(record).map(show),
             others: others.map(show).collect(),
             met: self.met(record, ours),

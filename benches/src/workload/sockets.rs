@@ -50,7 +50,7 @@ pub(crate) fn announced_datagrams() -> UdpSocket {
     socket
 }
 
-fn announce(address: io::Result<SocketAddr>) {
+pub(crate) fn announce(address: io::Result<SocketAddr>) {
     let mut stdout = io::stdout().lock();
     let address = address.expect("it is bound");
     writeln!(stdout, "address {address}").expect("the driver reads standard output");

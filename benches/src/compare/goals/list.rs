@@ -2,6 +2,7 @@
 
 use super::Bound::{AtMost, FirstOfAll, NotBehind, Times};
 use super::{Bound, Goal, Measure};
+use crate::catalogue::OURS;
 use crate::compare::figure::{
     CPU, Figure, INSTRUCTIONS, P99, P999, RESIDENT, SIZE, SYSCALLS, WALL,
 };
@@ -20,6 +21,7 @@ const FUTEX: Measure = Measure::Calls("futex", &["futex"]);
 const fn goal(workload: &'static str, measure: Measure, bound: Bound) -> Goal {
     Goal {
         workload,
+        runtime: OURS,
         measure,
         bound,
     }
@@ -27,6 +29,14 @@ const fn goal(workload: &'static str, measure: Measure, bound: Bound) -> Goal {
 
 const fn figure(workload: &'static str, figure: Figure, bound: Bound) -> Goal {
     goal(workload, Measure::Figure(figure), bound)
+}
+
+/// A goal of `phaseloop::node::http`.
+const fn node_http(workload: &'static str, of: Figure, bound: Bound) -> Goal {
+    Goal {
+        runtime: "phaseloop-node",
+        ..figure(workload, of, bound)
+    }
 }
 
 const fn instructions(workload: &'static str, most: f64) -> Goal {
@@ -40,7 +50,7 @@ const fn bytes(workload: &'static str, most: f64) -> Goal {
 /// Where one operation has two bounds, the wider one is what it must cost, the narrower one what it
 /// should.
 #[rustfmt::skip]
-pub(super) const GOALS: [Goal; 64] = [
+pub(super) const GOALS: [Goal; 68] = [
     instructions("spawn_join", 400.0),
     instructions("spawn_join/1000", 645.0),
     instructions("spawn_join/1000", 590.0),
@@ -86,6 +96,10 @@ pub(super) const GOALS: [Goal; 64] = [
     goal("udp_batched/50", READS, AtMost(0.2)),
     goal("udp_batched/50", WRITES, AtMost(0.2)),
     figure("http/50", CPU, Times(0.95, "tokio")),
+    node_http("http/50", CPU, Times(0.33, "node")),
+    node_http("http/50", CPU, Times(1.2, "phaseloop")),
+    node_http("http_body/8", CPU, Times(1.0, "node")),
+    node_http("idle_http", RESIDENT, Times(0.25, "node")),
     figure("tcp_rate/1000x20000", P99, FirstOfAll),
     figure("tcp_rate/1000x20000", P999, FirstOfAll),
 
