@@ -30,12 +30,15 @@ impl Environment {
                 .ok()
                 .map(|n| n.to_string()),
         );
-        fact("kernel", output("uname", &["-srm"]));
+        fact(
+            "kernel",
+            output("uname", &["-sr"]).map(|text| kernel(&text)),
+        );
         fact(
             "load at the start",
             fs::read_to_string("/proc/loadavg")
                 .ok()
-                .map(|load| load.trim().to_owned()),
+                .map(|load| averages(&load)),
         );
         fact("system calls counted by", Some(calls_counter().to_owned()));
         fact("rustc", output("rustc", &["-V"]));
@@ -113,15 +116,37 @@ fn command() -> String {
     if cfg!(feature = "libuv") {
         command.push_str(" --features libuv");
     }
-    let arguments: Vec<_> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
+    let arguments = public_arguments(std::env::args().skip(1));
     if !arguments.is_empty() {
         command.push_str(" -- ");
         command.push_str(&arguments.join(" "));
     }
     command
+}
+
+/// Without what cargo adds, and without where the results go.
+fn public_arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut arguments = arguments.filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--out" | "--against" => drop(arguments.next()),
+            out if out.starts_with("--out=") || out.starts_with("--against=") => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept
+}
+
+/// System and version, without what the distributor has added.
+fn kernel(text: &str) -> String {
+    text.split('-').next().unwrap_or(text).to_owned()
+}
+
+/// The load of one, five and fifteen minutes.
+fn averages(load: &str) -> String {
+    let averages: Vec<_> = load.split_whitespace().take(3).collect();
+    averages.join(", ")
 }
 
 fn processor() -> Option<String> {
@@ -140,4 +165,28 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_is_shown_has_no_folders() {
+        let arguments = ["--quick", "--out", "/a", "--against=b", "--time", "--bench"];
+        let shown = public_arguments(arguments.into_iter().map(str::to_owned));
+        assert_eq!(shown, ["--quick", "--time"]);
+    }
+
+    #[test]
+    fn facts_are_shortened_to_what_matters() {
+        assert_eq!(kernel("Linux 6.1.0-31-amd64"), "Linux 6.1.0");
+        assert_eq!(averages("0.50 0.40 0.30 1/100 12345"), "0.50, 0.40, 0.30");
+    }
+
+    #[test]
+    fn a_runtime_that_needs_nothing_is_there() {
+        assert_eq!(absence("phaseloop"), None);
+        assert_eq!(absence("tokio"), None);
+    }
 }

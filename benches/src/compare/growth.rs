@@ -12,7 +12,7 @@ pub(crate) const GROWING: [Figure; 2] = [INSTRUCTIONS, CPU];
 
 /// By how much the instructions of one may exceed what is expected: a table that has just doubled
 /// is paid for by those in it.
-const SLACK: f64 = 0.15;
+const SLACK: f64 = 0.2;
 
 /// How much more time one of the most may take than one of the fewest, what is expected apart. A
 /// thousand things are in the caches of the processor and a million are not, so each access takes

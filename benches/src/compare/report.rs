@@ -294,6 +294,8 @@ mod tests {
         let page = page(&record, None);
         assert!(page.contains("spawn_join") && page.contains("777"));
         assert!(!page.contains("Growth</h2>"));
+        // There is no peer to be ahead of.
+        assert!(!page.contains("behind in nothing"));
     }
 
     #[test]

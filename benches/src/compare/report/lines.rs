@@ -14,6 +14,9 @@ const RIGHT: f64 = 112.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
 
+/// The highest cost of the axis is at least so many times the lowest.
+const LEAST_RANGE: f64 = 20.0;
+
 pub(super) fn growth(figure: Figure, mut lines: Vec<&Line>) -> String {
     let axes = Axes::around(&lines);
     let mut svg = format!(r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">"#);
@@ -73,9 +76,11 @@ impl Axes {
         };
         let sizes = range(&mut points().map(|(size, _)| *size as f64));
         let [least, most] = range(&mut points().map(|(_, cost)| cost.max(1.0)));
+        // Lines that are almost level shall look so.
+        let margin = (LEAST_RANGE * least / most).sqrt().max(1.4);
         Self {
             sizes,
-            costs: [least / 1.4, most * 1.4],
+            costs: [least / margin, most * margin],
         }
     }
 

@@ -63,6 +63,9 @@ pub(super) fn goals(record: &Record) -> String {
 /// Won, even and lost, by peer and topic.
 pub(super) fn scores(record: &Record) -> String {
     let duels = verdict::duels(record);
+    if duels.is_empty() {
+        return String::new();
+    }
     let topics: Vec<_> = TOPICS
         .into_iter()
         .filter(|topic| duels.iter().any(|duel| duel.workload.topic() == *topic))
@@ -105,6 +108,9 @@ fn score_cell([ahead, even, behind]: [usize; 3]) -> String {
 /// Every figure in which a peer is ahead, with all who are.
 pub(super) fn losses(record: &Record) -> String {
     let losses = verdict::losses(record);
+    if losses.is_empty() && verdict::duels(record).is_empty() {
+        return String::new();
+    }
     if losses.is_empty() {
         return "<p>phaseloop is behind in nothing.</p>".to_owned();
     }
