@@ -1,4 +1,52 @@
-//! HTTP/1.1 servers and clients: Node's `http`.
+//! HTTP/1.1 servers and clients: Node's `http`, in Node's order and with Node's bytes.
+//!
+//! ```
+//! use phaseloop::node::{http, run};
+//!
+//! run(async {
+//!     let server = http::create_server(|request, response| {
+//!         response.end_bytes(format!("hello from {}", request.url()));
+//!     });
+//!     server.listen_this(("127.0.0.1", 0), |server| {
+//!         let request = http::get(server.address().unwrap()).unwrap();
+//!         let server = server.clone();
+//!         request.on_response(move |response| {
+//!             assert_eq!(response.status_code(), Some(200));
+//!             response.resume();
+//!             server.close();
+//!         });
+//!     });
+//! });
+//! ```
+//!
+//! | Node | here |
+//! |---|---|
+//! | `http.createServer(f)` | [`create_server`], [`Server::builder`] |
+//! | `server.on('request', ..)` and the other events | [`REQUEST`], … in [`server`] |
+//! | `req.method`, `req.url`, `req.headers` | [`IncomingMessage::method`], `url`, [`Headers`] |
+//! | `req.on('data', ..)`, `req.pipe(..)` | [`IncomingMessage::on_data`], `readable().pipe(..)` |
+//! | `res.statusCode = 404` | [`ServerResponse::set_status`] |
+//! | `res.setHeader`, `res.writeHead` | [`OutgoingMessage::set_header`], [`ServerResponse::write_head_with`] |
+//! | `res.write`, `res.end(data)` | [`OutgoingMessage::write`], [`OutgoingMessage::end_bytes`] |
+//! | `http.request`, `http.get` | [`request()`], [`get`] |
+//! | `new http.Agent({ keepAlive: true })` | [`Agent::builder`] |
+//!
+//! A text that belongs to a head is latin1, as in Node: one byte of the message is one character.
+//!
+//! # Limits
+//!
+//! A server limits by default what a client may cost: a head of 16 KiB in 60 s, a message in 300 s,
+//! 5 s between two requests, 16 KiB of buffered bytes in each direction, and 1,000 unanswered
+//! requests of one connection. A declared length allocates nothing.
+//!
+//! # Left out
+//!
+//! - `insecureHTTPParser` and the lenient flags: they open the door to request smuggling.
+//! - `req.abort`, `'abort'`, `res.finished`, `req.connection`, `res.writeHeader`: deprecated in Node.
+//! - Own classes of messages, `createConnection`, `uniqueHeaders`, `httpAllowHalfOpen`,
+//!   `captureRejections`, diagnostics channels, performance hooks.
+//! - A header that was set to a number is a text: [`HeaderValue`].
+//! - HTTP/2: [`crate::hyper`] serves it.
 
 mod agent;
 mod client;

@@ -16,6 +16,7 @@ mod fork;
 mod http_client_faults;
 mod http_faults;
 mod http_peers;
+mod http_server;
 mod io;
 mod messages;
 mod process;

@@ -1,0 +1,269 @@
+//! A server of `node::http`: what the recorded programs do not show, and real peers.
+#![cfg(all(unix, feature = "node"))]
+
+use std::cell::RefCell;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::thread;
+
+use phaseloop::node::events::ERROR;
+use phaseloop::node::http::{self, CLIENT_ERROR, IncomingMessage, Server, ServerResponse};
+use phaseloop::node::net;
+use phaseloop::node::stream::CLOSE;
+use phaseloop::node::{Emitter, process, run, set_timeout, throw};
+use phaseloop::spawn_blocking;
+
+/// Sends the pieces, each after an answer to the one before, and returns all that came. The peer
+/// closes its side at the end.
+fn exchange(
+    handler: impl Fn(&IncomingMessage, &ServerResponse) + 'static,
+    pieces: impl Into<Vec<&'static str>>,
+) -> String {
+    let pieces = pieces.into();
+    let got = Rc::<RefCell<String>>::default();
+    let all = got.clone();
+    run(async move {
+        let server = http::create_server(handler);
+        server.listen_this(("127.0.0.1", 0), move |server| {
+            let client = net::connect(server.address().unwrap());
+            let left = RefCell::new(pieces.into_iter());
+            client.write(left.borrow_mut().next().unwrap());
+            client.on_data_this(move |client, bytes| {
+                got.borrow_mut().push_str(&String::from_utf8_lossy(bytes));
+                if got.borrow().ends_with("ok") {
+                    let piece = left.borrow_mut().next();
+                    let client = client.clone();
+                    match piece {
+                        Some(piece) => {
+                            client.write(piece);
+                        }
+                        None => client.end(),
+                    }
+                    if left.borrow().len() == 0 {
+                        // The last piece may have no answer.
+                        set_timeout(50, move || client.end());
+                    }
+                }
+            });
+            client.on(ERROR, |_| ());
+            let server = server.clone();
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    all.take()
+}
+
+/// The number of answers in a text.
+fn answers(text: &str) -> usize {
+    text.matches("HTTP/1.1 ").count()
+}
+
+const UPGRADE: &str = "GET /1 HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+
+#[test]
+fn h046_bytes_behind_an_unheard_upgrade_are_the_next_request() {
+    let both = "GET /1 HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n\
+                GET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let text = exchange(|_, res| res.end_bytes("ok"), [both]);
+    assert_eq!(answers(&text), 2, "{text}");
+}
+
+#[test]
+fn h046_faults_behind_an_unheard_upgrade_are_not_answered() {
+    let text = exchange(|_, res| res.end_bytes("ok"), [UPGRADE, "BAD\r\n\r\n"]);
+    assert_eq!(answers(&text), 1, "{text}");
+    let next = "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n";
+    let text = exchange(|_, res| res.end_bytes("ok"), [UPGRADE, next, "BAD\r\n\r\n"]);
+    assert!(
+        text.ends_with("400 Bad Request\r\nConnection: close\r\n\r\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn h044_a_destroyed_socket_does_not_stop_the_handlers_of_its_read() {
+    let seen = Rc::<RefCell<Vec<String>>>::default();
+    let urls = seen.clone();
+    let both = "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n";
+    let handler = move |req: &IncomingMessage, res: &ServerResponse| {
+        seen.borrow_mut().push(req.url().to_owned());
+        req.socket().destroy(None);
+        res.end_bytes("ok");
+    };
+    assert_eq!(exchange(handler, [both]), "");
+    assert_eq!(*urls.borrow(), ["/1", "/2"]);
+}
+
+#[test]
+fn h054_a_connection_whose_handler_has_panicked_is_refused_later() {
+    let codes = Rc::<RefCell<Vec<String>>>::default();
+    let seen = codes.clone();
+    run(async move {
+        process::on_uncaught_exception(|_, _| ());
+        let server = http::create_server(|_, _| throw(phaseloop::node::Error::new("handler")));
+        server.on(CLIENT_ERROR, move |failed| {
+            let code = failed.error.code().unwrap_or_default().to_owned();
+            seen.borrow_mut().push(code);
+            failed.socket.destroy(None);
+        });
+        server.listen_this(("127.0.0.1", 0), |server| {
+            let client = net::connect(server.address().unwrap());
+            client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            client.resume();
+            let later = client.clone();
+            set_timeout(50, move || {
+                later.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            });
+            client.on(ERROR, |_| ());
+            let server = server.clone();
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    assert_eq!(*codes.borrow(), ["HPE_CB_HEADERS_COMPLETE"]);
+}
+
+#[test]
+fn h032_hints_that_could_split_a_head_are_refused() {
+    let text = exchange(
+        |_, res| {
+            let refused = |link: &str| {
+                let error = res.write_early_hints([("link", link)]).unwrap_err();
+                error.code().unwrap_or_default().to_owned()
+            };
+            assert_eq!(refused("/style.css"), "ERR_INVALID_ARG_VALUE");
+            assert_eq!(refused("</a>; rel=\"x; y"), "ERR_INVALID_ARG_VALUE");
+            assert_eq!(refused("</a>\r\nx: y"), "ERR_INVALID_CHAR");
+            let hints = [("link", "</a>; rel=preload"), ("x\n", "y")];
+            assert!(res.write_early_hints(hints).is_err());
+            res.write_early_hints([("x", "no link")]).unwrap();
+            res.end_bytes("ok");
+        },
+        ["GET / HTTP/1.1\r\nHost: h\r\n\r\n"],
+    );
+    assert_eq!(answers(&text), 1, "{text}");
+}
+
+#[test]
+fn a_dropped_response_sends_nothing() {
+    let got = Rc::<RefCell<Vec<u8>>>::default();
+    let all = got.clone();
+    run(async move {
+        let server = http::create_server(|_, _| ());
+        server.listen_this(("127.0.0.1", 0), move |server| {
+            let client = net::connect(server.address().unwrap());
+            client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            client.on_data(move |bytes| got.borrow_mut().extend_from_slice(bytes));
+            let (server, last) = (server.clone(), client.clone());
+            set_timeout(50, move || last.end());
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    assert_eq!(*all.borrow(), b"");
+}
+
+/// Runs a command with the server's port while the server runs, and returns what it printed.
+/// `None` if the command is not installed.
+fn peer(
+    server: Server,
+    program: &'static str,
+    arguments: fn(u16) -> Vec<String>,
+) -> Option<String> {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if found.is_err() {
+        return None;
+    }
+    let printed = Rc::<RefCell<String>>::default();
+    let text = printed.clone();
+    run(async move {
+        let listening = phaseloop::node::events::once(&server, net::LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let port = server.address().unwrap().port();
+        let output = spawn_blocking(move || {
+            let output = Command::new(program).args(arguments(port)).output();
+            output.expect("the program runs")
+        });
+        let output = output.await.expect("the job does not panic");
+        printed
+            .borrow_mut()
+            .push_str(&String::from_utf8_lossy(&output.stdout));
+        server.close();
+        server.close_all_connections();
+    });
+    Some(text.take())
+}
+
+/// A server that answers with the method and the size of the body.
+fn echo_size() -> Server {
+    http::create_server(|req, res| {
+        let (method, res) = (req.method(), res.clone());
+        let size = Rc::new(std::cell::Cell::new(0));
+        let total = size.clone();
+        req.on_data(move |bytes| size.set(size.get() + bytes.len()));
+        req.on(phaseloop::node::stream::END, move |()| {
+            res.end_bytes(format!("{method} {}\n", total.get()));
+        });
+    })
+}
+
+#[test]
+fn curl_gets_its_answers() {
+    let arguments = |port: u16| {
+        let url = format!("http://127.0.0.1:{port}/");
+        let body = "x".repeat(5000);
+        let list = [
+            "-s",
+            "-d",
+            &body,
+            "-H",
+            "Expect: 100-continue",
+            &url,
+            "--next",
+            "-s",
+            &url,
+        ];
+        list.map(str::to_owned).to_vec()
+    };
+    if let Some(text) = peer(echo_size(), "curl", arguments) {
+        assert_eq!(text, "POST 5000\nGET 0\n");
+    }
+}
+
+#[test]
+fn a_client_of_node_gets_its_answers_on_one_connection() {
+    let arguments = |port: u16| {
+        let program = format!(
+            "const http = require('http'); const agent = new http.Agent({{ keepAlive: true }});
+             let left = 3; const next = () => {{
+               const req = http.request({{ port: {port}, host: '127.0.0.1', method: 'PUT', agent }}, (res) => {{
+                 res.on('data', (d) => process.stdout.write(req.reusedSocket + ' ' + d));
+                 res.on('end', () => {{ if (--left) setImmediate(next); else agent.destroy(); }});
+               }});
+               req.write('ab'); req.end('cd');
+             }}; next();"
+        );
+        vec!["-e".to_owned(), program]
+    };
+    if let Some(text) = peer(echo_size(), "node", arguments) {
+        assert_eq!(text, "false PUT 4\ntrue PUT 4\ntrue PUT 4\n");
+    }
+}
+
+#[test]
+fn servers_of_several_threads_do_not_know_each_other() {
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            thread::spawn(|| {
+                let get = ["GET / HTTP/1.1\r\nHost: h\r\n\r\n"];
+                answers(&exchange(|_, res| res.end_bytes("ok"), get))
+            })
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), 1);
+    }
+}
