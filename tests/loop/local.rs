@@ -65,7 +65,7 @@ fn on_another_thread_a_local_refuses_and_names_its_line() {
         assert!(local.try_get().is_none() && !local.is_home());
         let text = panic_of(|| Rc::strong_count(&local));
         let cloned = panic_of(|| drop(local.clone()));
-        let pinned = panic_of(|| drop(local.as_pin_mut()));
+        let pinned = panic_of(|| _ = local.as_pin_mut());
         assert_eq!(format!("{local:?}"), "Local(<on another thread>)");
         // Without a loop it cannot be sent home: the value of this test owns memory, and leaks.
         std::mem::forget(local);
