@@ -15,6 +15,7 @@ mod faults;
 mod fork;
 mod http_client_faults;
 mod http_faults;
+mod http_left;
 mod http_peers;
 mod http_server;
 mod io;

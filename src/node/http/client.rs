@@ -237,6 +237,13 @@ impl ClientRequest {
             message: OutgoingMessage::new("ClientRequest", state.clone()),
             state,
         };
+        let weak = request.weak_this();
+        request.writable().on_leave(move || {
+            if let Some(request) = weak() {
+                request.destroy(None);
+            }
+            false
+        });
         request.set_up(options)?;
         request.state.agent.add_request(&request);
         Ok(request)

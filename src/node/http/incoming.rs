@@ -66,6 +66,8 @@ struct Inner {
     is_consuming: Cell<bool>,
     /// Whether the body is dropped.
     is_dumped: Cell<bool>,
+    /// Whether the reader has left the body: the connection stays for the response.
+    is_left: Cell<bool>,
 }
 
 /// How a message shows its headers.
@@ -104,13 +106,15 @@ impl IncomingMessage {
             aborted: Cell::new(false),
             is_consuming: Cell::new(false),
             is_dumped: Cell::new(false),
+            is_left: Cell::new(false),
         });
-        let (reads, destroys) = (inner.clone(), inner.clone());
+        let (reads, destroys, leaves) = (inner.clone(), inner.clone(), inner.clone());
         let readable = Readable::bytes();
         let readable = readable
             .read(move |readable, _| reads.read(readable))
             .build();
         readable.on_destroy(move |readable, error, done| destroys.destroy(readable, error, done));
+        readable.on_leave(move || leaves.leave());
         readable.emitter().set_class("IncomingMessage");
         readable.waits_for_reader(true);
         Self { readable, inner }
@@ -372,6 +376,14 @@ impl Inner {
         self.socket.read_on();
     }
 
+    /// The reader gives the body up. The rest is dropped, and the request can still be answered.
+    fn leave(&self) -> bool {
+        self.is_left.set(true);
+        self.is_dumped.set(true);
+        self.socket.read_on();
+        true
+    }
+
     /// Destroys the connection of a message that is not complete and read.
     // H51, H52.
     fn destroy(&self, readable: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
@@ -379,7 +391,7 @@ impl Inner {
             self.aborted.set(true);
             readable.emit(ABORTED, ());
         }
-        if !self.aborted.get() || self.socket.destroyed() {
+        if !self.aborted.get() || self.socket.destroyed() || self.is_left.get() {
             let readable = readable.clone();
             return next_tick(move || report(&readable, error, done));
         }

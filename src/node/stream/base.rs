@@ -76,6 +76,9 @@ pub(in crate::node) type Callback = Box<dyn FnOnce(Result<(), Error>)>;
 /// The user's `destroy` function.
 pub(super) type DestroyHook = Box<dyn FnOnce(Option<Error>, Done)>;
 
+/// Called when the stream is [left](Base::leave). Returns whether it is to be destroyed.
+pub(super) type LeaveHook = Rc<dyn Fn() -> bool>;
+
 /// The user's `construct` function, which runs before any other.
 pub(super) type ConstructHook = Box<dyn FnOnce(Done)>;
 
@@ -153,6 +156,7 @@ pub struct Base {
     /// handle is closed.
     pub(super) emits_close: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
+    leave_hook: RefCell<Option<LeaveHook>>,
     /// Whether a destroy waits for the `construct` function.
     destroy_later: Cell<bool>,
     readable: OnceCell<Weak<dyn ReadableSide>>,
@@ -181,6 +185,7 @@ impl Base {
             allow_half_open: Cell::new(true),
             emits_close: Cell::new(true),
             destroy_hook: RefCell::new(destroy_hook),
+            leave_hook: RefCell::default(),
             destroy_later: Cell::new(false),
             readable: OnceCell::new(),
             writable: OnceCell::new(),
@@ -305,6 +310,20 @@ impl Base {
         }
     }
 
+    /// Destroys a stream whose loop was left or whose pipeline has failed. A message of http has a
+    /// function of its own for this, which spares the connection.
+    pub(super) fn leave(self: &Rc<Self>, error: Option<Error>) {
+        let hook = self.leave_hook.borrow().clone();
+        if !self.destroyed.get() && hook.is_none_or(|hook| hook()) {
+            self.destroy(error);
+        }
+    }
+
+    pub(super) fn set_leave_hook(&self, hook: LeaveHook) {
+        let before = self.leave_hook.replace(Some(hook));
+        drop(before);
+    }
+
     fn run_destroy(self: &Rc<Self>, error: Option<Error>) {
         let hook = self.destroy_hook.take();
         let Some(hook) = hook else {
@@ -404,6 +423,8 @@ impl Base {
             return;
         }
         self.emitter.clear();
+        let hook = self.leave_hook.take();
+        drop(hook);
         if let Some(readable) = readable {
             readable.release();
         }

@@ -211,7 +211,7 @@ impl<T: 'static> Drop for Chunks<T> {
             // so that the error counts as handled.
             end.keep();
             let error = (!readable.ended()).then(Error::left);
-            readable.destroy(error);
+            readable.state().base.leave(error);
         }
         readable.off(listener);
     }

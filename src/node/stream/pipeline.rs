@@ -374,7 +374,7 @@ impl Member {
             return;
         }
         if let Some(base) = self.base.upgrade() {
-            base.destroy(Some(error.unwrap_or_else(|| destroyed("pipe"))));
+            base.leave(Some(error.unwrap_or_else(|| destroyed("pipe"))));
         }
     }
 }

@@ -110,6 +110,12 @@ macro_rules! impl_stream {
                 &self.state
             }
 
+            /// Sets what happens when a loop over the stream is left or its pipeline fails. The
+            /// function returns whether the stream is to be destroyed then.
+            pub(in crate::node) fn on_leave(&self, hook: impl Fn() -> bool + 'static) {
+                self.state.base.set_leave_hook(Rc::new(hook));
+            }
+
             /// Destroys the stream. The `destroy` function is called at once. Chunks that wait are
             /// dropped, and the callbacks of their writes get an error. One tick later `error` is
             /// emitted, if there is one, and then [`CLOSE`]. Neither [`END`] nor [`FINISH`] is

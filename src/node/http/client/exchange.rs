@@ -267,6 +267,14 @@ impl ClientRequest {
         };
         let keeps_alive = head.keeps_alive();
         let incoming = IncomingMessage::new(head, &socket, exchange.shows);
+        // A reader that leaves the body ends the request without an error.
+        let request = self.weak_this();
+        incoming.readable().on_leave(move || {
+            if let Some(request) = request() {
+                request.destroy(None);
+            }
+            false
+        });
         exchange.incoming.replace(Some(incoming.clone()));
         if exchange.response.borrow().is_some() {
             // A second response. It is read into a message without a reader.
