@@ -29,6 +29,7 @@ mod poll_handle;
 #[cfg(unix)]
 mod pooled;
 #[cfg(unix)]
+mod readiness;
 pub(crate) mod shared_fd;
 mod source;
 mod split;
@@ -44,7 +45,8 @@ pub use copy::{copy, copy_both_ways};
 #[cfg(unix)]
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
-pub use source::{Readiness, Source};
+pub use readiness::Readiness;
+pub use source::Source;
 pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 #[cfg(unix)]
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};

@@ -19,7 +19,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::{After, JobKey};
 use crate::executor::inbox::{Inbox, Notify};
 use crate::executor::join::Awaited;
-use crate::pool::{Class, Job as _, Pool, PoolBuilder};
+use crate::pool::{Class, Pool, PoolBuilder};
 use crate::raw::task::Payload;
 use crate::site::Site;
 use crate::task_info::Id;

@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::sources::Direction;
 use crate::site::Site;
-use crate::sys::poller::{AsSource, Ready};
+use crate::sys::poller::{AsSource, Interest, Ready};
 
 /// Implements [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for
 /// references to it.
@@ -26,7 +26,7 @@ macro_rules! impl_async_read {
                 buffer: &mut [u8],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).source.poll_read_bytes(cx, buffer)
+                ($stream).source.poll_read(cx, buffer)
             }
 
             fn poll_read_vectored(
@@ -35,7 +35,7 @@ macro_rules! impl_async_read {
                 buffers: &mut [std::io::IoSliceMut<'_>],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).source.poll_read_buffers(cx, buffers)
+                ($stream).source.poll_read_vectored(cx, buffers)
             }
         }
     };
@@ -62,7 +62,7 @@ macro_rules! impl_async_write {
                 buffer: &[u8],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).source.poll_write_bytes(cx, buffer)
+                ($stream).source.poll_write(cx, buffer)
             }
 
             fn poll_write_vectored(
@@ -71,7 +71,7 @@ macro_rules! impl_async_write {
                 buffers: &[std::io::IoSlice<'_>],
             ) -> std::task::Poll<std::io::Result<usize>> {
                 let $this = self;
-                ($stream).source.poll_write_buffers(cx, buffers)
+                ($stream).source.poll_write_vectored(cx, buffers)
             }
 
             fn poll_flush(
@@ -79,7 +79,7 @@ macro_rules! impl_async_write {
                 cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
                 let $this = self;
-                ($stream).source.poll_flush_bytes(cx)
+                ($stream).source.poll_flush(cx)
             }
 
             fn poll_close(
@@ -87,7 +87,7 @@ macro_rules! impl_async_write {
                 cx: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
                 let $this = self;
-                std::task::ready!(($stream).source.poll_flush_bytes(cx))?;
+                std::task::ready!(($stream).source.poll_flush(cx))?;
                 std::task::Poll::Ready($close)
             }
         }
@@ -99,14 +99,20 @@ impl<T: AsSource> Source<T> {
     /// Registers a stream or a socket. Its pending writes and connects keep the loop alive even if
     /// it is unref'd.
     ///
-    /// With `can_write`, the first write is attempted without waiting for an event.
+    /// With `can_write`, the first write is attempted without waiting for an event, and the source
+    /// is registered for writing only when a write would block.
     pub(crate) fn new_stream(
         handle: &LoopHandle,
         source: T,
         can_write: bool,
         site: Site,
     ) -> io::Result<Self> {
-        let source = Self::new_at(handle, source, site)?;
+        let interest = if can_write {
+            Interest::Read
+        } else {
+            Interest::Both
+        };
+        let source = Self::new_at(handle, source, interest, site)?;
         source.state.writes_are_requests.set(true);
         if can_write {
             source.state.add_ready(Ready::WRITE);
@@ -134,7 +140,7 @@ impl<T: AsSource> Source<T> {
 
     /// Polls a read or write of up to `asked` bytes.
     #[inline(always)]
-    pub(crate) fn poll_bytes(
+    fn poll_transfer(
         &self,
         direction: Direction,
         cx: &mut Context<'_>,
@@ -142,48 +148,43 @@ impl<T: AsSource> Source<T> {
         operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let result = ready!(self.poll_with(direction, cx, operation));
-        self.after_bytes(direction, asked, &result);
+        self.note_transfer(direction, asked, &result);
         Poll::Ready(result)
     }
 
-    /// Attempts the operation once, whether or not the source is known to be ready.
+    /// Attempts a read or write of up to `asked` bytes.
     ///
     /// # Errors
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
-    pub(crate) fn try_bytes(
+    fn try_transfer(
         &self,
         direction: Direction,
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        match self.attempt(direction, &mut operation) {
-            Some(result) => {
-                self.after_bytes(direction, asked, &result);
-                result
-            }
-            None => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        let result = self.try_with(direction, &mut operation);
+        self.note_transfer(direction, asked, &result);
+        result
     }
 
-    /// Attempts the operation once, whether or not the source is known to be readable.
+    /// Attempts a reading operation.
     ///
     /// # Errors
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
     #[cfg(feature = "net")]
-    pub(crate) fn try_with<R>(
+    pub(crate) fn try_read_with<R>(
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.attempt(Direction::Read, &mut operation)
-            .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+        self.try_with(Direction::Read, &mut operation)
     }
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
     #[inline]
-    fn after_bytes(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
+    fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
             // The most frequent case comes first: a write that is not short.
             Ok(count) if *count >= asked && *count > 0 => {}
@@ -206,7 +207,7 @@ const BUFFERS_PER_CALL: usize = 1024;
 /// Returns the number of bytes that a call with these buffers moves if the stream does not cut it
 /// short. Buffers beyond the limit do not count: the call would look short, and the next one would
 /// wait for an event that never comes.
-fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
+fn total_len(lengths: impl Iterator<Item = usize>) -> usize {
     lengths
         .take(BUFFERS_PER_CALL)
         .fold(0, usize::saturating_add)
@@ -217,32 +218,32 @@ where
     for<'a> &'a T: Read,
 {
     #[inline(always)]
-    pub(crate) fn poll_read_bytes(
+    pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_bytes(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
+        self.poll_transfer(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
     }
 
-    pub(crate) fn poll_read_buffers(
+    pub(crate) fn poll_read_vectored(
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.poll_bytes(Direction::Read, cx, asked, |mut io| {
+        let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        self.poll_transfer(Direction::Read, cx, asked, |mut io| {
             io.read_vectored(buffers)
         })
     }
 
-    pub(crate) fn try_read_bytes(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.try_bytes(Direction::Read, buffer.len(), |mut io| io.read(buffer))
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_transfer(Direction::Read, buffer.len(), |mut io| io.read(buffer))
     }
 
-    pub(crate) fn try_read_buffers(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.try_bytes(Direction::Read, asked, |mut io| io.read_vectored(buffers))
+    pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        self.try_transfer(Direction::Read, asked, |mut io| io.read_vectored(buffers))
     }
 }
 
@@ -251,23 +252,23 @@ where
     for<'a> &'a T: Write,
 {
     #[inline(always)]
-    pub(crate) fn poll_write_bytes(
+    pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_bytes(Direction::Write, cx, buffer.len(), |mut io| {
+        self.poll_transfer(Direction::Write, cx, buffer.len(), |mut io| {
             io.write(buffer)
         })
     }
 
-    pub(crate) fn poll_write_buffers(
+    pub(crate) fn poll_write_vectored(
         &self,
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.poll_bytes(Direction::Write, cx, asked, |mut io| {
+        let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        self.poll_transfer(Direction::Write, cx, asked, |mut io| {
             io.write_vectored(buffers)
         })
     }
@@ -277,16 +278,16 @@ where
         clippy::unused_self,
         reason = "the signature is shared with channels that have something to wait for"
     )]
-    pub(crate) fn poll_flush_bytes(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_flush(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn try_write_bytes(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.try_bytes(Direction::Write, buffer.len(), |mut io| io.write(buffer))
+    pub(crate) fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.try_transfer(Direction::Write, buffer.len(), |mut io| io.write(buffer))
     }
 
-    pub(crate) fn try_write_buffers(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        let asked = bytes_of(buffers.iter().map(|buffer| buffer.len()));
-        self.try_bytes(Direction::Write, asked, |mut io| io.write_vectored(buffers))
+    pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        self.try_transfer(Direction::Write, asked, |mut io| io.write_vectored(buffers))
     }
 }

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::Location;
 
 use super::bytes::{impl_async_read, impl_async_write};
-use super::source::{Readiness, Source};
+use super::readiness::Readiness;
+use super::source::Source;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -209,7 +210,7 @@ impl PipeReader {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is empty; otherwise any OS error of
     /// `read`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.try_read_bytes(buffer)
+        self.source.try_read(buffer)
     }
 
     /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
@@ -218,7 +219,7 @@ impl PipeReader {
     ///
     /// The errors of [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.source.try_read_buffers(buffers)
+        self.source.try_read_vectored(buffers)
     }
 
     /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].
@@ -318,7 +319,7 @@ impl PipeWriter {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is full; otherwise any OS error of
     /// `write`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) if no reader is left.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.source.try_write_bytes(buffer)
+        self.source.try_write(buffer)
     }
 
     /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
@@ -327,7 +328,7 @@ impl PipeWriter {
     ///
     /// The errors of [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.source.try_write_buffers(buffers)
+        self.source.try_write_vectored(buffers)
     }
 
     /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].

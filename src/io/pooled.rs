@@ -27,6 +27,7 @@ use crate::keeper::Keeper;
 use crate::pool::Class;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
+use crate::sys::poller::Interest;
 use crate::sys::stdio::{self, Wanted};
 
 /// The most bytes that one job moves: the buffer size that libuv suggests for a read.
@@ -116,7 +117,8 @@ impl Pooled {
         site: Site,
     ) -> io::Result<Self> {
         let descriptor = Arc::new(descriptor.try_clone_to_owned()?);
-        let watched = can_wait.then(|| Source::new_at(handle, descriptor.clone(), site).ok());
+        let watched =
+            can_wait.then(|| Source::new_at(handle, descriptor.clone(), Interest::Read, site).ok());
         let handle = match watched.flatten() {
             Some(source) => PooledHandle::Watched(source),
             None => PooledHandle::Unwatched(Unwatched {

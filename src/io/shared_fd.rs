@@ -51,24 +51,24 @@ impl SharedFd {
         Self::new(descriptor, kind, Arc::new(Leftover::new()))
     }
 
-    pub(crate) fn poll_read_bytes(
+    pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Direct(source) => source.poll_read_bytes(cx, buffer),
+            Self::Direct(source) => source.poll_read(cx, buffer),
             Self::Pooled(pooled) => pooled.poll_read(cx, buffer),
         }
     }
 
-    pub(crate) fn poll_read_buffers(
+    pub(crate) fn poll_read_vectored(
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Direct(source) => source.poll_read_buffers(cx, buffers),
+            Self::Direct(source) => source.poll_read_vectored(cx, buffers),
             Self::Pooled(pooled) => {
                 let first = buffers.iter_mut().find(|buffer| !buffer.is_empty());
                 pooled.poll_read(cx, first.map_or(&mut [], |buffer| &mut **buffer))
@@ -76,24 +76,24 @@ impl SharedFd {
         }
     }
 
-    pub(crate) fn poll_write_bytes(
+    pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Direct(source) => source.poll_write_bytes(cx, buffer),
+            Self::Direct(source) => source.poll_write(cx, buffer),
             Self::Pooled(pooled) => pooled.poll_write(cx, buffer),
         }
     }
 
-    pub(crate) fn poll_write_buffers(
+    pub(crate) fn poll_write_vectored(
         &self,
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Direct(source) => source.poll_write_buffers(cx, buffers),
+            Self::Direct(source) => source.poll_write_vectored(cx, buffers),
             Self::Pooled(pooled) => {
                 let first = buffers.iter().find(|buffer| !buffer.is_empty());
                 pooled.poll_write(cx, first.map_or(&[], |buffer| &**buffer))
@@ -101,9 +101,9 @@ impl SharedFd {
         }
     }
 
-    pub(crate) fn poll_flush_bytes(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Direct(source) => source.poll_flush_bytes(cx),
+            Self::Direct(source) => source.poll_flush(cx),
             Self::Pooled(pooled) => pooled.poll_flush(cx),
         }
     }

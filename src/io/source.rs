@@ -9,20 +9,20 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::Location;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
+use super::readiness::{Readiness, WhenReady};
 use crate::error::Error;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::{Direction, SourceState};
-use crate::event_loop::io::wait_list::WaitKey;
 use crate::executor::budget;
 use crate::keeper::Keeper;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
-use crate::sys::poller::{AsSource, NEEDS_REARM, REPORTS_PRIORITY, Registration};
+use crate::sys::poller::{AsSource, Interest, NEEDS_REARM, REPORTS_PRIORITY, Registration};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -93,20 +93,25 @@ impl<T: AsSource> Source<T> {
     /// dropped. The source is dropped in each case.
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
-        Self::new_at(handle, source, Location::caller())
+        Self::new_at(handle, source, Interest::Both, Location::caller())
     }
 
     /// Registers `source` on behalf of the caller at `site`.
-    pub(crate) fn new_at(handle: &LoopHandle, source: T, site: Site) -> io::Result<Self> {
+    pub(crate) fn new_at(
+        handle: &LoopHandle,
+        source: T,
+        interest: Interest,
+        site: Site,
+    ) -> io::Result<Self> {
         if handle.is_closed() {
             return Err(io::Error::other(Error::LOOP_CLOSED));
         }
         let core = handle.open(Keeper::Io, site);
         let loop_core = handle.core();
         let state = loop_core.add_source(core.header.clone());
-        match Registration::new(loop_core.poller().clone(), source, state.key) {
+        match Registration::new(loop_core.poller().clone(), source, state.key, interest) {
             Ok(registration) => {
-                state.belongs_to_source(registration.raw());
+                state.belongs_to_source(registration.raw(), interest);
                 Ok(Self {
                     core,
                     state,
@@ -220,7 +225,7 @@ impl<T: AsSource> Source<T> {
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
     ) -> impl Future<Output = io::Result<R>> {
-        self.io_with(Direction::Read, operation)
+        WhenReady::new(self, Direction::Read, operation)
     }
 
     /// Calls `operation` once the source is writable, and again after each attempt that would
@@ -233,15 +238,7 @@ impl<T: AsSource> Source<T> {
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
     ) -> impl Future<Output = io::Result<R>> {
-        self.io_with(Direction::Write, operation)
-    }
-
-    #[inline]
-    fn io_with<F>(&self, direction: Direction, operation: F) -> WhenReady<'_, T, F> {
-        WhenReady {
-            readiness: Readiness::new(self, direction),
-            operation,
-        }
+        WhenReady::new(self, Direction::Write, operation)
     }
 
     /// Polls for readability; the function behind [`readable`](Self::readable), for one caller at a
@@ -302,22 +299,35 @@ impl<T: AsSource> Source<T> {
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
         ready!(self.poll_ready(direction, cx))?;
-        match self.call(&mut operation) {
+        self.poll_attempts(direction, &mut operation, || self.poll_ready(direction, cx))
+    }
+
+    /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
+    /// until `poll_ready` is ready, and attempts again.
+    #[inline(always)]
+    pub(super) fn poll_attempts<R>(
+        &self,
+        direction: Direction,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+        poll_ready: impl FnMut() -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<R>> {
+        match self.call(operation) {
             Ok(value) => Poll::Ready(Ok(value)),
-            Err(error) => self.poll_after(error, direction, cx, &mut operation),
+            Err(error) => self.poll_after(error, direction, operation, poll_ready),
         }
     }
 
-    /// Handles an error: retries after `Interrupted`, waits after `WouldBlock`. It is a function of
-    /// its own so that the path of a successful operation stays small enough to be inlined.
+    /// Handles the error of an attempt: waits if it would block, and attempts again. It is a
+    /// function of its own so that the path of a successful operation stays small enough to be
+    /// inlined.
     #[cold]
     #[inline(never)]
     fn poll_after<R>(
         &self,
         mut error: io::Error,
         direction: Direction,
-        cx: &mut Context<'_>,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
+        mut poll_ready: impl FnMut() -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<R>> {
         loop {
             match error.kind() {
@@ -325,13 +335,40 @@ impl<T: AsSource> Source<T> {
                 io::ErrorKind::WouldBlock => {
                     budget::give_back();
                     self.state.clear_ready(direction);
-                    ready!(self.poll_ready(direction, cx))?;
+                    ready!(poll_ready())?;
                 }
                 _ => return Poll::Ready(Err(error)),
             }
             match self.call(operation) {
                 Ok(value) => return Poll::Ready(Ok(value)),
                 Err(next) => error = next,
+            }
+        }
+    }
+
+    /// Attempts `operation` once, whether or not the source is known to be ready.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and then the direction is marked as not ready;
+    /// otherwise the errors of `operation`.
+    pub(crate) fn try_with<R>(
+        &self,
+        direction: Direction,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            let error = match self.call(operation) {
+                Err(error) => error,
+                done => return done,
+            };
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    self.state.clear_ready(direction);
+                    return Err(error);
+                }
+                _ => return Err(error),
             }
         }
     }
@@ -355,7 +392,7 @@ impl<T: AsSource> Source<T> {
     /// Returns whether the source is ready and the budget of the running poll has an operation
     /// left, which this takes.
     #[inline(always)]
-    fn may_try(&self, direction: Direction) -> bool {
+    pub(super) fn may_try(&self, direction: Direction) -> bool {
         self.state.is_ready(direction)
             && (budget::take() || self.core.handle.core().defer(&self.state, direction))
     }
@@ -373,13 +410,19 @@ impl<T: AsSource> Source<T> {
 
     /// Starts a wait: the source becomes active, and one-shot interests are registered again.
     #[inline(always)]
-    fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
+    pub(super) fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
         if self.state.is_gone() {
             return Poll::Ready(cancelled());
         }
         self.state.count_wait(self.core.handle.core(), direction);
         if !NEEDS_REARM {
-            return Poll::Pending;
+            let is_new =
+                direction == Direction::Write && self.state.interest.get() != Interest::Both;
+            return if is_new {
+                self.add_write()
+            } else {
+                Poll::Pending
+            };
         }
         let read = self.state.is_awaited(Direction::Read);
         let write = self.state.is_awaited(Direction::Write);
@@ -389,26 +432,15 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// Calls the operation until it is not interrupted. `None`: it would block, and the direction
-    /// is marked as not ready.
-    #[inline]
-    pub(super) fn attempt<R>(
-        &self,
-        direction: Direction,
-        operation: &mut impl FnMut(&T) -> io::Result<R>,
-    ) -> Option<io::Result<R>> {
-        loop {
-            match self.call(operation) {
-                Err(error) => match error.kind() {
-                    io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock => {
-                        self.state.clear_ready(direction);
-                        return None;
-                    }
-                    _ => return Some(Err(error)),
-                },
-                result => return Some(result),
+    /// Registers the source for writing, with the first write that has to wait.
+    #[cold]
+    fn add_write(&self) -> Poll<io::Error> {
+        match self.registration().add_write() {
+            Ok(()) => {
+                self.state.interest.set(Interest::Both);
+                Poll::Pending
             }
+            Err(error) => Poll::Ready(error),
         }
     }
 
@@ -422,6 +454,12 @@ impl<T: AsSource> Source<T> {
                 "this end of the stream was closed",
             )),
         }
+    }
+
+    /// Returns the loop.
+    #[inline]
+    pub(super) fn loop_core(&self) -> &Core {
+        self.core.handle.core()
     }
 
     fn registration(&self) -> &Registration<T> {
@@ -471,127 +509,6 @@ impl<T: AsSource + fmt::Debug> fmt::Debug for Source<T> {
             .field("source", &self.registration.as_ref().map(Registration::get))
             .field("active", &self.is_active())
             .field("created_at", &self.created_at())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Waits until a [`Source`] is ready in one direction.
-///
-/// # Cancel safety
-///
-/// Dropping the future deregisters its waker; no event is lost.
-///
-/// # Examples
-///
-/// ```
-/// # #[cfg(unix)]
-/// # fn main() -> std::io::Result<()> {
-/// use phaseloop::io::pipe;
-///
-/// phaseloop::block_on(async {
-///     let (reader, writer) = pipe()?;
-///     writer.try_write(b"x")?;
-///     reader.readable().await?;
-///     assert_eq!(reader.try_read(&mut [0; 8])?, 1);
-///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(unix))]
-/// # fn main() {}
-/// ```
-#[must_use = "futures do nothing unless awaited"]
-pub struct Readiness<'a, T: AsSource> {
-    source: &'a Source<T>,
-    direction: Direction,
-    /// The key of the waker in the wait list, while the future waits.
-    waiting: Option<WaitKey>,
-}
-
-impl<'a, T: AsSource> Readiness<'a, T> {
-    fn new(source: &'a Source<T>, direction: Direction) -> Self {
-        Self {
-            source,
-            direction,
-            waiting: None,
-        }
-    }
-
-    /// A function of its own, to keep the path of a ready source short.
-    #[inline(never)]
-    fn wait(&mut self, waker: &Waker) -> Poll<io::Result<()>> {
-        let waiters = self.source.state.waiters(self.direction);
-        self.waiting = Some(waiters.wait(self.waiting, waker));
-        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
-    }
-
-    #[inline]
-    fn stop_waiting(&mut self) {
-        if let Some(key) = self.waiting.take() {
-            self.source.state.waiters(self.direction).stop_waiting(key);
-            self.source.count_waits();
-        }
-    }
-}
-
-impl<T: AsSource> Future for Readiness<'_, T> {
-    type Output = io::Result<()>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.source.may_try(self.direction) {
-            self.stop_waiting();
-            if self.direction == Direction::Priority {
-                self.source.state.clear_ready(Direction::Priority);
-            }
-            return Poll::Ready(Ok(()));
-        }
-        self.wait(cx.waker())
-    }
-}
-
-impl<T: AsSource> Drop for Readiness<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.stop_waiting();
-    }
-}
-
-/// Calls an operation once a [`Source`] is ready, and again after each attempt that would block.
-struct WhenReady<'a, T: AsSource, F> {
-    readiness: Readiness<'a, T>,
-    operation: F,
-}
-
-/// The operation is never pinned.
-impl<T: AsSource, F> Unpin for WhenReady<'_, T, F> {}
-
-impl<T: AsSource, F, R> Future for WhenReady<'_, T, F>
-where
-    F: FnMut(&T) -> io::Result<R>,
-{
-    type Output = io::Result<R>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<R>> {
-        let this = self.get_mut();
-        let (source, direction) = (this.readiness.source, this.readiness.direction);
-        loop {
-            if !source.may_try(direction) {
-                ready!(this.readiness.wait(cx.waker()))?;
-            }
-            if let Some(result) = source.attempt(direction, &mut this.operation) {
-                return Poll::Ready(result);
-            }
-            budget::give_back();
-        }
-    }
-}
-
-impl<T: AsSource> fmt::Debug for Readiness<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Readiness")
-            .field("direction", &self.direction)
-            .field("waiting", &self.waiting.is_some())
             .finish_non_exhaustive()
     }
 }

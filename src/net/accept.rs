@@ -59,7 +59,7 @@ pub(super) async fn accept_one<L: AsSource, C>(
         if last.turn.get() == Some(handle.turns()) || last.rest_until.get().is_some() {
             continue;
         }
-        match listener.try_with(&accept) {
+        match listener.try_read_with(&accept) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             accepted => break accepted,
         }
@@ -117,7 +117,7 @@ fn would_fail_again<L: AsSource, C>(
     }
     let all_turned_away = sys::socket::with_spare(|| {
         loop {
-            match listener.try_with(&accept) {
+            match listener.try_read_with(&accept) {
                 Ok(connection) => drop(connection),
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }

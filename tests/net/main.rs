@@ -34,3 +34,4 @@ mod unix;
 mod unix_datagram;
 mod unix_passing;
 mod unix_peers;
+mod write_interest;

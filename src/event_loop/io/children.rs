@@ -24,7 +24,7 @@ use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::phase_order::Phase;
-use crate::sys::poller::Registration;
+use crate::sys::poller::{Interest, Registration};
 use crate::sys::process::{self, Process};
 use crate::sys::signal::SIGCHLD;
 
@@ -313,9 +313,14 @@ impl Core {
             return false;
         };
         let source = self.io.sources.insert(child.header.clone());
-        let registration = Registration::new(self.io.poller.clone(), descriptor, source.key)
-            .map_err(|(_, error)| error)
-            .and_then(|registration| registration.rearm(true, false).map(|()| registration));
+        let registration = Registration::new(
+            self.io.poller.clone(),
+            descriptor,
+            source.key,
+            Interest::Read,
+        )
+        .map_err(|(_, error)| error)
+        .and_then(|registration| registration.rearm(true, false).map(|()| registration));
         let Ok(registration) = registration else {
             self.io.sources.remove(&source);
             return false;

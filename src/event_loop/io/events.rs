@@ -72,10 +72,13 @@ impl Core {
     /// Wakes the waiters of a direction that has become ready, one callback for each.
     #[inline(always)]
     fn wake_waiters(&self, waiters: &Waiters) -> usize {
-        if waiters.have_futures() {
-            self.wake_slot_and_futures(waiters)
-        } else {
+        if !waiters.have_futures() {
             self.wake_slot(waiters)
+        } else if let Some(waker) = waiters.take_only_future() {
+            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back_alone(waker));
+            1
+        } else {
+            self.wake_slot_and_futures(waiters)
         }
     }
 
@@ -94,6 +97,11 @@ impl Core {
     fn wake_slot_and_futures(&self, waiters: &Waiters) -> usize {
         let limit = waiters.limit();
         let mut dispatched = self.wake_slot(waiters);
+        // A future that began to wait meanwhile has no lower number than the limit.
+        if let Some(waker) = waiters.take_alone_before(limit) {
+            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back_alone(waker));
+            dispatched += 1;
+        }
         while let Some(waker) = waiters.next_before(limit) {
             self.dispatch_waker(Phase::Poll, waker);
             dispatched += 1;

@@ -1,9 +1,10 @@
 //! The I/O sources: the readiness of each direction, and its waiters.
 //!
-//! A source is registered once, edge-triggered. An event makes a direction ready; it stays ready
-//! until an attempt would block. So a busy socket costs no system calls besides its reads and
-//! writes. A key consists of a slot and a generation: an event of a closed source that is still in
-//! the batch does not reach a new source in its slot or with its descriptor.
+//! A source is registered once, edge-triggered; for writing, when a write has to wait. An event
+//! makes a direction ready; it stays ready until an attempt would block. So a busy socket costs no
+//! system calls besides its reads and writes. A key consists of a slot and a generation: an event
+//! of a closed source that is still in the batch does not reach a new source in its slot or with
+//! its descriptor.
 // Rules of tests/LIBUV.md: R94.
 
 use std::cell::{Cell, OnceCell};
@@ -16,7 +17,7 @@ use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::raw::held_slots::{Held, HeldSlots};
-use crate::sys::poller::{MAX_KEY, Poller, RawSource, Ready};
+use crate::sys::poller::{Interest, MAX_KEY, Poller, RawSource, Ready};
 
 /// One half of a key is the slot, the other half the generation.
 const SLOT_BITS: u32 = usize::BITS / 2;
@@ -65,6 +66,8 @@ pub(crate) struct SourceState {
     pub(crate) key: usize,
     /// The descriptor, while it is registered.
     registered: Cell<Option<RawSource>>,
+    /// The directions that it is registered for.
+    pub(crate) interest: Cell<Interest>,
     /// The readiness, set by events. A direction stays ready until an attempt would block.
     ready: Cell<Ready>,
     read: Waiters,
@@ -84,8 +87,9 @@ pub(crate) struct SourceState {
 impl SourceState {
     /// Sets the descriptor, which [`stop_for_good`](Owner::stop_for_good) deregisters from the
     /// poller.
-    pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource) {
+    pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource, interest: Interest) {
         self.registered.set(Some(source));
+        self.interest.set(interest);
         let owner = Rc::downgrade(self);
         self.header.belongs_to(owner);
     }
@@ -93,7 +97,9 @@ impl SourceState {
     /// Registers the source with the poller of the child process after a fork.
     pub(in crate::event_loop) fn register_again(&self, poller: &Poller) -> io::Result<()> {
         let source = self.registered.get();
-        source.map_or(Ok(()), |source| poller.add_again(source, self.key))
+        source.map_or(Ok(()), |source| {
+            poller.add_again(source, self.key, self.interest.get())
+        })
     }
 
     /// Returns whether the source was deregistered.
@@ -173,13 +179,21 @@ impl SourceState {
     #[inline(always)]
     pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
         let is_request = direction == Direction::Write && self.writes_are_requests.get();
-        let counted = if is_request {
-            &self.request_counted
-        } else {
-            &self.header.active
-        };
-        if !counted.get() {
+        if !is_request {
+            core.set_active(&self.header, true);
+        } else if !self.request_counted.get() {
             self.count_waits(core);
+        }
+    }
+
+    /// Updates liveness for a wait that has ended.
+    #[inline]
+    pub(crate) fn count_end_of_wait(&self, core: &Core) {
+        let waits = self.read.has_waiters() || self.write.has_waiters();
+        if waits || self.rare.get().is_some() || self.request_counted.get() || self.is_gone() {
+            self.count_waits(core);
+        } else {
+            core.set_active(&self.header, false);
         }
     }
 
@@ -270,6 +284,7 @@ impl Sources {
             header,
             key,
             registered: Cell::new(None),
+            interest: Cell::new(Interest::Both),
             ready: Cell::default(),
             read: Waiters::default(),
             write: Waiters::default(),

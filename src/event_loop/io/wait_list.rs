@@ -14,6 +14,14 @@ pub(crate) struct WaitKey {
     number: u64,
 }
 
+impl WaitKey {
+    /// Returns whether the waiter began to wait before the one with the number `limit`.
+    #[inline]
+    pub(super) fn is_before(self, limit: u64) -> bool {
+        self.number < limit
+    }
+}
+
 /// Not a place of the slab.
 const NONE: usize = usize::MAX;
 
@@ -53,6 +61,17 @@ impl WaitList {
     /// Returns the number of the next waiter. The waiters with lower numbers are waiting already.
     pub(in crate::event_loop) fn next_number(&self) -> u64 {
         self.next_number
+    }
+
+    /// Returns the key of a waiter that waits outside of the list, and before all in it.
+    #[inline]
+    pub(in crate::event_loop) fn new_key_outside(&mut self) -> WaitKey {
+        let number = self.next_number;
+        self.next_number += 1;
+        WaitKey {
+            place: NONE,
+            number,
+        }
     }
 
     /// Adds a waiter behind all others.

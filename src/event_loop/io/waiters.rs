@@ -1,5 +1,5 @@
 //! The waiters of one direction of a source: a slot for the last caller of `poll_*` functions, and
-//! a list of futures.
+//! the futures. A future that is alone has a slot, too; several are in a list.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::task::Waker;
@@ -9,19 +9,67 @@ use super::wait_list::{WaitKey, WaitList};
 /// The waiters of one direction.
 #[derive(Default)]
 pub(crate) struct Waiters {
-    /// The waker of the last caller of a `poll_*` function. It stays here after it was woken: the
-    /// task will probably wait again, which then costs a comparison in place of a clone.
-    slot: Cell<Option<Waker>>,
-    /// The waiting futures, boxed: a stream that is read through `poll_*` has none.
-    futures: OnceCell<Box<RefCell<WaitList>>>,
-    /// The kinds of waiters: [`SLOT`], [`FUTURES`], both or none.
+    /// The waker of the last caller of a `poll_*` function.
+    slot: Slot,
+    /// The futures, boxed: a stream that is read through `poll_*` has none.
+    futures: OnceCell<Box<Futures>>,
+    /// The kinds of waiters: [`SLOT`], [`ALONE`], [`LISTED`], any of them or none.
     waiting: Cell<u8>,
+}
+
+#[derive(Default)]
+struct Futures {
+    /// The waker of the future that waits longest, if no other future waited when it began.
+    alone: Slot,
+    alone_key: Cell<Option<WaitKey>>,
+    list: RefCell<WaitList>,
 }
 
 /// The waker in the slot is waiting.
 const SLOT: u8 = 1;
-/// Futures are waiting.
-const FUTURES: u8 = 2;
+/// The future in the slot of its own is waiting.
+const ALONE: u8 = 2;
+/// The futures in the list are waiting.
+const LISTED: u8 = 4;
+
+/// A place for one waker. The waker stays after it was woken: the task will probably wait again,
+/// which then costs a comparison in place of a clone.
+#[derive(Default)]
+struct Slot(Cell<Option<Waker>>);
+
+impl Slot {
+    /// Returns whether the waker in the slot wakes the task of `waker`.
+    #[inline(always)]
+    fn has(&self, waker: &Waker) -> bool {
+        let current = self.0.take();
+        let is_same = current
+            .as_ref()
+            .is_some_and(|current| current.will_wake(waker));
+        self.0.set(current);
+        is_same
+    }
+
+    /// Puts a waker back that was woken, unless the slot has another one by now.
+    #[inline]
+    fn put_back(&self, waker: Waker) {
+        let newer = self.0.take();
+        match newer {
+            None => self.0.set(Some(waker)),
+            Some(_) => {
+                self.0.set(newer);
+                drop(waker);
+            }
+        }
+    }
+
+    /// Returns the data pointer of the waker.
+    fn data(&self) -> Option<*const ()> {
+        let waker = self.0.take();
+        let data = waker.as_ref().map(Waker::data);
+        self.0.set(waker);
+        data
+    }
+}
 
 impl Waiters {
     #[inline]
@@ -31,7 +79,12 @@ impl Waiters {
 
     #[inline]
     pub(crate) fn have_futures(&self) -> bool {
-        self.waiting.get() & FUTURES != 0
+        self.is(ALONE | LISTED)
+    }
+
+    #[inline]
+    fn is(&self, who: u8) -> bool {
+        self.waiting.get() & who != 0
     }
 
     #[inline]
@@ -43,20 +96,20 @@ impl Waiters {
     /// Sets the waker of the `poll_*` functions.
     #[inline(always)]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
-        match self.slot.take() {
-            Some(current) if current.will_wake(waker) => {
-                self.slot.set(Some(current));
-                self.set_waiting(SLOT, true);
-            }
-            before => self.change_slot(before, waker),
+        if self.slot.has(waker) {
+            self.set_waiting(SLOT, true);
+        } else {
+            self.change_slot(waker);
         }
     }
 
-    /// Puts another waker into the empty slot. It is a separate function since it is rare.
+    /// Puts another waker into the slot. It is a separate function since it is rare.
     #[inline(never)]
-    fn change_slot(&self, before: Option<Waker>, waker: &Waker) {
-        self.slot.set(Some(waker.clone()));
+    fn change_slot(&self, waker: &Waker) {
+        let new = waker.clone();
+        let before = self.slot.0.replace(Some(new));
         self.set_waiting(SLOT, true);
+        // Dropping a waker may run user code.
         drop(before);
     }
 
@@ -64,31 +117,69 @@ impl Waiters {
     /// puts it back.
     #[inline]
     pub(crate) fn take_slot(&self) -> Option<Waker> {
-        if self.waiting.get() & SLOT != 0 {
-            self.set_waiting(SLOT, false);
-            self.slot.take()
-        } else {
-            None
+        if !self.is(SLOT) {
+            return None;
         }
+        self.set_waiting(SLOT, false);
+        self.slot.0.take()
     }
 
     /// Puts a waker back that was woken, unless the slot has another one by now.
     #[inline]
     pub(crate) fn put_back(&self, waker: Waker) {
-        let newer = self.slot.take();
-        match newer {
-            None => self.slot.set(Some(waker)),
-            Some(_) => {
-                self.slot.set(newer);
-                drop(waker);
-            }
-        }
+        self.slot.put_back(waker);
     }
 
     /// Adds a future, or replaces the waker of the future with this key. Returns the key.
+    #[inline]
     pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
+        if let Some(futures) = self.futures.get() {
+            if !self.have_futures() && futures.alone.has(waker) {
+                return self.wait_alone(futures);
+            }
+        }
+        self.wait_rarely(key, waker)
+    }
+
+    /// Adds a future that is not alone, or has another waker than the last one.
+    #[inline(never)]
+    fn wait_rarely(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
+        let futures = self.futures.get_or_init(Box::default);
+        let is_alone = self.is(ALONE) && key.is_some() && futures.alone_key.get() == key;
+        if let (true, Some(key)) = (is_alone, key) {
+            if !futures.alone.has(waker) {
+                let before = futures.alone.0.replace(Some(waker.clone()));
+                drop(before);
+            }
+            return key;
+        }
+        self.wait_with_new_waker(futures, key, waker)
+    }
+
+    /// Begins the wait of a future whose waker is in the slot.
+    #[inline]
+    fn wait_alone(&self, futures: &Futures) -> WaitKey {
+        let key = futures.list.borrow_mut().new_key_outside();
+        futures.alone_key.set(Some(key));
+        self.set_waiting(ALONE, true);
+        key
+    }
+
+    fn wait_with_new_waker(
+        &self,
+        futures: &Futures,
+        key: Option<WaitKey>,
+        waker: &Waker,
+    ) -> WaitKey {
+        // The clone may run user code, which may begin or end a wait.
         let new = waker.clone();
-        let mut list = self.futures.get_or_init(Box::default).borrow_mut();
+        if !self.have_futures() {
+            let before = futures.alone.0.replace(Some(new));
+            let key = self.wait_alone(futures);
+            drop(before);
+            return key;
+        }
+        let mut list = futures.list.borrow_mut();
         let renewed = match key {
             Some(key) => list.replace(key, new).map(|before| (key, before)),
             None => Err(new),
@@ -97,41 +188,52 @@ impl Waiters {
             Ok((key, before)) => (key, Some(before)),
             Err(new) => (list.push(new), None),
         };
-        self.set_waiting(FUTURES, true);
+        self.set_waiting(LISTED, true);
         drop(list);
         // Dropping a waker may run user code; it happens outside the borrow.
         drop(before);
         key
     }
 
-    /// Removes a future.
+    /// Removes a future, unless it was woken before.
+    #[inline]
     pub(crate) fn stop_waiting(&self, key: WaitKey) {
         let Some(futures) = self.futures.get() else {
             return;
         };
-        let mut list = futures.borrow_mut();
+        if futures.alone_key.get() == Some(key) {
+            return self.set_waiting(ALONE, false);
+        }
+        let mut list = futures.list.borrow_mut();
         let removed = list.remove(key);
-        self.set_waiting(FUTURES, !list.is_empty());
+        self.set_waiting(LISTED, !list.is_empty());
         drop(list);
         drop(removed);
     }
 
     /// Returns the data pointers of the waiting wakers.
     pub(super) fn wakers(&self) -> Vec<*const ()> {
-        let slot = self.slot.take();
-        let in_slot = slot.as_ref().filter(|_| self.waiting.get() & SLOT != 0);
-        let mut wakers: Vec<_> = in_slot.map(Waker::data).into_iter().collect();
-        self.slot.set(slot);
+        let mut wakers = Vec::new();
+        if self.is(SLOT) {
+            wakers.extend(self.slot.data());
+        }
         if let Some(futures) = self.futures.get() {
-            wakers.extend(futures.borrow().iter().map(Waker::data));
+            if self.is(ALONE) {
+                wakers.extend(futures.alone.data());
+            }
+            wakers.extend(futures.list.borrow().iter().map(Waker::data));
         }
         wakers
     }
 
     /// Takes all wakers.
     pub(super) fn take_all(&self) -> Vec<Waker> {
-        let futures = std::iter::from_fn(|| self.next_before(self.limit()));
-        self.take_slot().into_iter().chain(futures).collect()
+        let listed = std::iter::from_fn(|| self.next_before(u64::MAX));
+        let firsts = self
+            .take_slot()
+            .into_iter()
+            .chain(self.take_alone_before(u64::MAX));
+        firsts.chain(listed).collect()
     }
 
     /// Wakes all waiters.
@@ -141,6 +243,10 @@ impl Waiters {
             self.put_back(waker);
         }
         let limit = self.limit();
+        if let Some(waker) = self.take_alone_before(limit) {
+            waker.wake_by_ref();
+            self.put_back_alone(waker);
+        }
         while let Some(waker) = self.next_before(limit) {
             waker.wake();
         }
@@ -151,15 +257,50 @@ impl Waiters {
     pub(crate) fn limit(&self) -> u64 {
         self.futures
             .get()
-            .map_or(0, |futures| futures.borrow().next_number())
+            .map_or(0, |futures| futures.list.borrow().next_number())
     }
 
-    /// Takes the next future with a number below `limit`.
+    /// Takes the waker of the future that is alone, or waits longest, if its number is below
+    /// `limit`; [`put_back_alone`](Self::put_back_alone) puts it back.
+    #[inline]
+    pub(crate) fn take_alone_before(&self, limit: u64) -> Option<Waker> {
+        let futures = self.futures.get()?;
+        let is_waiting = self.is(ALONE);
+        if !is_waiting || !futures.alone_key.get()?.is_before(limit) {
+            return None;
+        }
+        self.set_waiting(ALONE, false);
+        futures.alone.0.take()
+    }
+
+    /// Takes the waker of the future that is the only waiter;
+    /// [`put_back_alone`](Self::put_back_alone) puts it back.
+    #[inline]
+    pub(crate) fn take_only_future(&self) -> Option<Waker> {
+        if self.waiting.get() != ALONE {
+            return None;
+        }
+        self.waiting.set(0);
+        self.futures.get()?.alone.0.take()
+    }
+
+    /// Puts the waker of a future back that was woken, unless another one has the slot by now.
+    #[inline]
+    pub(crate) fn put_back_alone(&self, waker: Waker) {
+        if let Some(futures) = self.futures.get() {
+            futures.alone.put_back(waker);
+        }
+    }
+
+    /// Takes the next future of the list with a number below `limit`.
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<Waker> {
-        let mut list = self.futures.get()?.borrow_mut();
+        if !self.is(LISTED) {
+            return None;
+        }
+        let mut list = self.futures.get()?.list.borrow_mut();
         let waker = list.pop_before(limit);
-        self.set_waiting(FUTURES, !list.is_empty());
+        self.set_waiting(LISTED, !list.is_empty());
         waker
     }
 }

@@ -19,6 +19,7 @@ use crate::net::accept::{Accepted, BACKLOG, accept_one};
 use crate::net::address::{ToAddresses, first_of};
 use crate::site::Site;
 use crate::sys;
+use crate::sys::poller::Interest;
 
 /// A TCP socket that accepts connections.
 ///
@@ -127,7 +128,7 @@ impl TcpListener {
         sys::socket::keep_reserve();
         Ok(Self {
             is_tcp: sys::socket::is_tcp(&listener),
-            source: Source::new_at(handle, listener, site)?,
+            source: Source::new_at(handle, listener, Interest::Read, site)?,
             accepted: Accepted::default(),
         })
     }

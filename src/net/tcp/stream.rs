@@ -208,7 +208,7 @@ impl TcpStream {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
     /// `recv`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.try_read_bytes(buffer)
+        self.source.try_read(buffer)
     }
 
     /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
@@ -217,7 +217,7 @@ impl TcpStream {
     ///
     /// The errors of [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.source.try_read_buffers(buffers)
+        self.source.try_read_vectored(buffers)
     }
 
     /// Writes without waiting, and returns the number of bytes accepted.
@@ -228,7 +228,7 @@ impl TcpStream {
     /// of `send`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) or
     /// [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the peer is gone.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.source.try_write_bytes(buffer)
+        self.source.try_write(buffer)
     }
 
     /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
@@ -237,7 +237,7 @@ impl TcpStream {
     ///
     /// The errors of [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.source.try_write_buffers(buffers)
+        self.source.try_write_vectored(buffers)
     }
 
     /// Reads without consuming: the next read returns the same bytes.

@@ -195,8 +195,9 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has sent nothing.
-    pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.source.write_with(|socket| socket.send(datagram)).await
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn send(&self, datagram: &[u8]) -> impl Future<Output = io::Result<usize>> {
+        self.source.write_with(|socket| socket.send(datagram))
     }
 
     /// Sends a datagram to an address.
@@ -209,10 +210,14 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has sent nothing.
-    pub async fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn send_to(
+        &self,
+        datagram: &[u8],
+        address: SocketAddr,
+    ) -> impl Future<Output = io::Result<usize>> {
         self.source
-            .write_with(|socket| send_to(socket, datagram, address))
-            .await
+            .write_with(move |socket| send_to(socket, datagram, address))
     }
 
     /// Receives a datagram from the peer. Bytes beyond the length of the buffer are discarded.
@@ -224,8 +229,9 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Dropping the future loses no datagram.
-    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.read_with(|socket| socket.recv(buffer)).await
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn recv(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
+        self.source.read_with(|socket| socket.recv(buffer))
     }
 
     /// Receives a datagram and returns its length and its sender. Bytes beyond the length of the
@@ -238,10 +244,12 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Dropping the future loses no datagram.
-    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.source
-            .read_with(|socket| socket.recv_from(buffer))
-            .await
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn recv_from(
+        &self,
+        buffer: &mut [u8],
+    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> {
+        self.source.read_with(|socket| socket.recv_from(buffer))
     }
 
     /// Receives without consuming: the next receive returns the same datagram.
@@ -253,10 +261,12 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Dropping the future loses no datagram.
-    pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.source
-            .read_with(|socket| socket.peek_from(buffer))
-            .await
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn peek_from(
+        &self,
+        buffer: &mut [u8],
+    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> {
+        self.source.read_with(|socket| socket.peek_from(buffer))
     }
 
     /// Sends to the peer without waiting.
@@ -286,7 +296,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`recv_from`](Self::recv_from).
     pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.source.try_with(|socket| socket.recv_from(buffer))
+        self.source.try_read_with(|socket| socket.recv_from(buffer))
     }
 
     /// Polls [`recv_from`](Self::recv_from). One task at a time may wait this way.

@@ -17,6 +17,7 @@ use crate::io::Source;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
 use crate::site::Site;
 use crate::sys;
+use crate::sys::poller::Interest;
 
 /// A Unix socket that accepts connections.
 ///
@@ -89,7 +90,7 @@ impl UnixListener {
     fn register(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
-            source: Source::new_at(handle, listener, site)?,
+            source: Source::new_at(handle, listener, Interest::Read, site)?,
             path: RemoveOnDrop(None),
             accepted: Accepted::default(),
         })

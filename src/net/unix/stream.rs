@@ -271,7 +271,7 @@ impl UnixStream {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
     /// `recv`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.try_read_bytes(buffer)
+        self.source.try_read(buffer)
     }
 
     /// Writes without waiting, and returns the number of bytes accepted.
@@ -281,7 +281,7 @@ impl UnixStream {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
     /// of `send`.
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.source.try_write_bytes(buffer)
+        self.source.try_write(buffer)
     }
 
     /// Shuts down one direction or both.

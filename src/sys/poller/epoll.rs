@@ -1,4 +1,4 @@
-//! Linux and Android: register through `polling`, wait on its epoll descriptor directly.
+//! Linux and Android: register with the epoll descriptor of `polling`, and wait on it, directly.
 
 use std::cell::Cell;
 use std::io;
@@ -10,7 +10,7 @@ use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::{DupFlags, Errno, dup3};
 
-use super::{BATCH, BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
+use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -26,6 +26,13 @@ const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
     (PollEvents::DISCONNECT, epoll::EventFlags::RDHUP),
     (PollEvents::PRIORITIZED, epoll::EventFlags::PRI),
 ];
+
+/// The epoll flags of the edge-triggered registrations.
+const READ: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::PRI)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
+const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
@@ -78,29 +85,34 @@ impl Poller {
         self.poller.as_fd()
     }
 
-    /// Registers both directions, edge-triggered, once for the life of the source.
+    /// Registers the source, edge-triggered, once for its life.
+    ///
+    /// `polling` cannot request `EPOLLRDHUP`. Without it, EOF that arrives with the last bytes
+    /// would be no event, and every short read would need another read to find out.
     ///
     /// # Safety
     ///
     /// `source` must be deleted before it is dropped.
-    pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
-        use epoll::EventFlags as Flags;
+    pub(super) unsafe fn add(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
         self.maker.check()?;
-        let source = source.source();
-        // SAFETY: the contract of this function.
-        unsafe {
-            self.poller
-                .add_with_mode(&source, polling::Event::all(key), PollMode::Edge)?;
-        }
-        // `polling` cannot request `EPOLLRDHUP`. Without it, EOF that arrives with the last bytes
-        // would be no event, and every short read would need another read to find out.
         let data = epoll::EventData::new_u64(key as u64);
-        let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
-        epoll::modify(&self.poller, source, data, flags).map_err(|error| {
-            // The caller gets an error, so the source must not stay registered.
-            let _ = self.poller.delete(source);
-            error.into()
-        })
+        let flags = match interest {
+            Interest::Read => READ,
+            Interest::Both => BOTH,
+        };
+        Ok(epoll::add(&self.poller, source.source(), data, flags)?)
+    }
+
+    /// Registers a source for both directions that was registered for reading.
+    pub(super) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        self.maker.check()?;
+        let data = epoll::EventData::new_u64(key as u64);
+        Ok(epoll::modify(&self.poller, source.source(), data, BOTH)?)
     }
 
     /// Does nothing: an edge-triggered registration reports every change.
@@ -274,8 +286,11 @@ impl Events {
 #[inline]
 fn translate(flags: epoll::EventFlags) -> Ready {
     use epoll::EventFlags as Flags;
-    // Fast path for by far the most frequent event: data to read on a stream that is writable.
-    if flags == Flags::IN.union(Flags::OUT) {
+    // Fast path for by far the most frequent events: data to read, on a stream that is registered
+    // for reading, or for both directions and writable.
+    if flags == Flags::IN {
+        Ready::READ
+    } else if flags == Flags::IN.union(Flags::OUT) {
         Ready::READ.with(Ready::WRITE)
     } else {
         translate_any(flags)

@@ -1,5 +1,5 @@
-//! The kernel's event queue. Sources are registered through `polling` on all platforms; the wait
-//! uses the cheapest call of each platform.
+//! The kernel's event queue, made by `polling` on all platforms; registrations and the wait use the
+//! cheapest call of each platform.
 //!
 //! | file | platforms | the wait | wake-ups |
 //! |---|---|---|---|
@@ -161,9 +161,14 @@ impl Poller {
     }
 
     /// Registers a source again, after [`reinit`](Self::reinit).
-    pub(crate) fn add_again(&self, source: RawSource, key: usize) -> io::Result<()> {
+    pub(crate) fn add_again(
+        &self,
+        source: RawSource,
+        key: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
         // SAFETY: the `Registration` of the source still exists and deletes it.
-        source.with(|source| unsafe { self.add(source, key) })
+        source.with(|source| unsafe { self.add(source, key, interest) })
     }
 
     /// Deregisters a source on behalf of its [`Registration`], which must
@@ -176,7 +181,7 @@ impl Poller {
     /// Checks whether the source can be polled, by registering it for a moment.
     pub(crate) fn check(&self, source: &impl AsSource) -> io::Result<()> {
         // SAFETY: the source is deleted right after.
-        unsafe { self.add(source, MAX_KEY)? };
+        unsafe { self.add(source, MAX_KEY, Interest::Both)? };
         self.delete(source)
     }
 
@@ -239,7 +244,18 @@ impl Ready {
     }
 }
 
-/// A source that is registered for both directions. It is deregistered before it is closed.
+/// The directions that a source is registered for.
+///
+/// A socket whose peer reads becomes writable with each read: datagram sockets and Unix streams
+/// report that as an event, though they were writable before. A source that only writes when it can
+/// is registered for reading until a write would block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    Both,
+}
+
+/// A registered source. It is deregistered before it is closed.
 pub(crate) struct Registration<T: AsSource> {
     /// Valid until `leave` or drop. No `&mut T` is ever returned: the descriptor must stay the
     /// registered one.
@@ -256,11 +272,16 @@ impl<T: AsSource> Registration<T> {
     /// Any OS error of `epoll_ctl`: `AlreadyExists` for a source that is registered already,
     /// `PermissionDenied` for one that cannot be polled (a regular file), `OutOfMemory`. The source
     /// is returned with the error.
-    pub(crate) fn new(poller: Rc<Poller>, source: T, key: usize) -> Result<Self, (T, io::Error)> {
+    pub(crate) fn new(
+        poller: Rc<Poller>,
+        source: T,
+        key: usize,
+        interest: Interest,
+    ) -> Result<Self, (T, io::Error)> {
         // SAFETY: the source must be deleted from the poller before it is dropped. `Registration`
         // owns it; its drop deregisters the source first, and `leave` is called for a deregistered
         // one only.
-        match unsafe { poller.add(&source, key) } {
+        match unsafe { poller.add(&source, key, interest) } {
             Ok(()) => Ok(Self {
                 source: ManuallyDrop::new(source),
                 poller,
@@ -273,6 +294,12 @@ impl<T: AsSource> Registration<T> {
     #[inline]
     pub(crate) fn get(&self) -> &T {
         &self.source
+    }
+
+    /// Registers a source for both directions that was registered for reading. If it is writable,
+    /// an event reports that.
+    pub(crate) fn add_write(&self) -> io::Result<()> {
+        self.poller.add_write(self.get(), self.key)
     }
 
     /// Registers one-shot interests in these directions again, on platforms that need it.
@@ -313,7 +340,7 @@ impl<T: AsSource> Drop for Registration<T> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Event, Events, NOTIFY_KEY, Poller, REPORTS_END, Ready, Registration};
+    use super::{Event, Events, Interest, NOTIFY_KEY, Poller, REPORTS_END, Ready, Registration};
     use std::io::Write;
     use std::os::unix::net::UnixStream;
     use std::rc::Rc;
@@ -335,7 +362,8 @@ mod tests {
 
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let key = 0x1234_5678;
-        let registration = Registration::new(poller.clone(), ours, key).map_err(|(_, e)| e);
+        let registration =
+            Registration::new(poller.clone(), ours, key, Interest::Both).map_err(|(_, e)| e);
         let registration = registration.unwrap();
         registration.rearm(true, true).unwrap();
         let first = wait(&poller, &mut events, 10_000_000_000);
@@ -386,13 +414,15 @@ mod tests {
         let poller = Rc::new(Poller::new().unwrap());
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let twin = ours.try_clone().unwrap();
-        let _first = Registration::new(poller.clone(), &ours, 1)
+        let _first = Registration::new(poller.clone(), &ours, 1, Interest::Read)
             .map_err(|(_, e)| e)
             .unwrap();
-        let (_source, error) = Registration::new(poller.clone(), &ours, 2).err().unwrap();
+        let (_source, error) = Registration::new(poller.clone(), &ours, 2, Interest::Read)
+            .err()
+            .unwrap();
         assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
         assert!(
-            Registration::new(poller, twin, 3).is_ok(),
+            Registration::new(poller, twin, 3, Interest::Read).is_ok(),
             "another descriptor is another source"
         );
     }

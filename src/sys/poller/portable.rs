@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 
-use super::{BackendFd, Event, Maker, NOTIFY_KEY, PollEvents, Ready};
+use super::{BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
 /// does not report it.
@@ -69,7 +69,12 @@ impl Poller {
     /// # Safety
     ///
     /// `source` must be deleted before it is dropped.
-    pub(super) unsafe fn add(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+    pub(super) unsafe fn add(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        _: Interest,
+    ) -> io::Result<()> {
         let interest = match self.mode {
             PollMode::Edge => polling::Event::all(key),
             _ => polling::Event::none(key),
@@ -77,6 +82,16 @@ impl Poller {
         let source = source.source();
         // SAFETY: the contract of this function.
         unsafe { self.poller.add_with_mode(&source, interest, self.mode) }
+    }
+
+    /// Does nothing: a source is registered for both directions, or by each wait.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the signature is shared with the backend that has something to do"
+    )]
+    pub(super) fn add_write(&self, _: &impl AsSource, _: usize) -> io::Result<()> {
+        Ok(())
     }
 
     pub(super) fn rearm(

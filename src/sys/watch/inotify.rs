@@ -12,7 +12,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
 use super::{Notice, WatchId, WatchKind};
-use crate::sys::poller::{Poller, Registration};
+use crate::sys::poller::{Interest, Poller, Registration};
 
 /// The events that libuv requests.
 const ASKED: WatchFlags = WatchFlags::MODIFY
@@ -31,8 +31,8 @@ pub(crate) struct Notices {
 impl Notices {
     pub(crate) fn new(poller: Rc<Poller>, key: usize) -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let registration =
-            Registration::new(poller, inotify, key).map_err(|(_inotify, error)| error)?;
+        let registration = Registration::new(poller, inotify, key, Interest::Read)
+            .map_err(|(_inotify, error)| error)?;
         let notices = Self { registration };
         notices.rearm()?;
         Ok(notices)

@@ -77,7 +77,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`recv_batch`](Self::recv_batch).
     pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
-        self.source.try_with(|socket| batch.receive(socket))
+        self.source.try_read_with(|socket| batch.receive(socket))
     }
 
     /// Sends datagrams of `batch` without waiting, with one system call on Linux, and returns their
