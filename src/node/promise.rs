@@ -54,6 +54,8 @@ struct PromiseState<T> {
     state: RefCell<State<T>>,
     /// Whether the promise was ever awaited or has a handler.
     is_handled: Cell<bool>,
+    /// How often a [`Deferred`] has resolved the promise.
+    resolutions: Cell<u32>,
     /// The rejection that is reported if the promise is not handled.
     rejection: OnceCell<Rc<Rejection>>,
     /// [`drop_flat`] for the state. It is a field because `drop_flat` needs `T: 'static`, which
@@ -94,6 +96,7 @@ impl<T: 'static> PromiseState<T> {
             node,
             state: RefCell::new(State::Pending(Vec::new())),
             is_handled: Cell::new(false),
+            resolutions: Cell::new(0),
             rejection: OnceCell::new(),
             drop_state: drop_flat,
         })
@@ -108,6 +111,10 @@ impl<T> PromiseState<T> {
     /// Adds a reaction to a pending promise.
     fn add(&self, reaction: Reaction<T>) {
         if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
+            // Most promises get one reaction.
+            if reactions.is_empty() {
+                reactions.reserve_exact(1);
+            }
             reactions.push(reaction);
         }
     }

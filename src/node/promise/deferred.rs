@@ -1,6 +1,5 @@
 //! The settling end of a promise.
 
-use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -28,9 +27,9 @@ use crate::node::thenable::PromiseLike;
 /// ```
 pub struct Deferred<T> {
     promise: Promise<T>,
-    /// Whether the promise is resolved. A resolved promise may still be pending, if it has adopted
-    /// another one.
-    is_resolved: Rc<Cell<bool>>,
+    /// The number of times that the promise was resolved before: an adoption resolves it, and a
+    /// second `Deferred` settles it later. This one acts as long as the promise has that number.
+    resolution: u32,
 }
 
 impl<T: Clone + 'static> Deferred<T> {
@@ -47,7 +46,7 @@ impl<T: Clone + 'static> Deferred<T> {
     pub(super) fn new_on(node: Rc<Node>) -> Self {
         Self {
             promise: Promise(PromiseState::pending(node)),
-            is_resolved: Rc::new(Cell::new(false)),
+            resolution: 0,
         }
     }
 
@@ -72,10 +71,10 @@ impl<T: Clone + 'static> Deferred<T> {
     /// That takes two microtasks more for a promise, one more for a
     /// [`Thenable`](crate::node::Thenable). Does nothing if the promise is resolved already.
     pub fn adopt(&self, other: impl PromiseLike<Output = T>) {
-        if !self.is_resolved.replace(true) {
+        if let Some(next) = self.begin_resolution() {
             other.settle(Self {
                 promise: self.promise(),
-                is_resolved: Rc::default(),
+                resolution: next,
             });
         }
     }
@@ -101,9 +100,20 @@ impl<T: Clone + 'static> Deferred<T> {
     }
 
     pub(in crate::node) fn settle(&self, result: Result<T, Reason>) {
-        if !self.is_resolved.replace(true) {
+        if self.begin_resolution().is_some() {
             self.promise.settle(result);
         }
+    }
+
+    /// Marks the promise as resolved and returns the number of the next resolution. Returns `None`
+    /// if the promise was resolved through this `Deferred` before, or through a clone.
+    fn begin_resolution(&self) -> Option<u32> {
+        let resolutions = &self.promise.0.resolutions;
+        let next = self.resolution.wrapping_add(1);
+        (resolutions.get() == self.resolution).then(|| {
+            resolutions.set(next);
+            next
+        })
     }
 
     /// Settles the promise with the result of `f`. A panic of `f` rejects it.
@@ -122,7 +132,7 @@ impl<T> Clone for Deferred<T> {
     fn clone(&self) -> Self {
         Self {
             promise: self.promise.clone(),
-            is_resolved: self.is_resolved.clone(),
+            resolution: self.resolution,
         }
     }
 }
