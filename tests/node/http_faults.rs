@@ -1,11 +1,12 @@
 //! A server of `node::http` among peers that mean it harm, or are broken: slow ones, ones that
-//! never read, cut and reset connections, floods and bombs. Each test checks three things: the
-//! bytes of the answer, what the server keeps of the connection, and that others are served.
+//! never read, cut and reset connections, floods. Each test checks three things: the bytes of the
+//! answer, what the server keeps of the connection, and that others are served.
 //!
 //! The tests run on the paused clock: a time is exact, however busy the machine is.
 #![cfg(all(unix, feature = "node"))]
 
-use crate::util::trace::{ms, paused};
+use crate::util::http::{BAD_REQUEST, LAST_GET, Peer, TIMED_OUT, get, plain, with};
+use crate::util::trace::ms;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,101 +14,9 @@ use std::time::{Duration, Instant};
 use phaseloop::LoopHandle;
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::http::{self, IncomingMessage, Server, ServerResponse};
-use phaseloop::node::net::{self, LISTENING, Socket};
-use phaseloop::node::stream::{CLOSE, END, Readable, pipeline};
-use phaseloop::node::{Deferred, Emitter, Promise, run_on, set_interval, set_timeout, sleep};
-
-const BAD_REQUEST: &str = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-const TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
-const TOO_LARGE: &str = "HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\n\r\n";
-const HEAD_TOO_LARGE: &str =
-    "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n";
-
-/// A request that ends its connection.
-const LAST_GET: &str = "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-
-/// Runs a program with a listening server on the paused clock. The server is closed at the end.
-fn with<F>(server: impl FnOnce() -> Server + 'static, program: impl FnOnce(Server) -> F + 'static)
-where
-    F: Future<Output = ()> + 'static,
-{
-    let (mut event_loop, _, _) = paused();
-    let exit = run_on(&mut event_loop, async move {
-        let server = server();
-        let listening = once(&server, LISTENING);
-        server.listen(("127.0.0.1", 0));
-        listening.await.unwrap();
-        program(server.clone()).await;
-        assert_eq!(get(&server).await, "/last", "the next client is served");
-        server.close();
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-/// A server that answers each request with its URL.
-fn plain() -> Server {
-    http::create_server(|req, res| res.end_bytes(req.url()))
-}
-
-/// One end of a connection that speaks bytes.
-#[derive(Clone)]
-struct Peer {
-    socket: Socket,
-    got: Rc<RefCell<Vec<u8>>>,
-    closed: Promise<()>,
-}
-
-impl Peer {
-    fn connect(server: &Server) -> Self {
-        Self::of(net::connect(server.address().unwrap()))
-    }
-
-    fn of(socket: Socket) -> Self {
-        let (got, closed) = (Rc::<RefCell<Vec<u8>>>::default(), Deferred::new());
-        let peer = Self {
-            socket,
-            got: got.clone(),
-            closed: closed.promise(),
-        };
-        peer.socket.on(ERROR, |_| ());
-        peer.socket.on(CLOSE, move |()| closed.resolve(()));
-        peer
-    }
-
-    /// Connects, sends bytes, and reads all that comes.
-    fn send(server: &Server, bytes: impl AsRef<[u8]>) -> Self {
-        let peer = Self::connect(server).reading();
-        peer.socket.write(bytes.as_ref().to_vec());
-        peer
-    }
-
-    fn reading(self) -> Self {
-        let got = self.got.clone();
-        self.socket
-            .on_data(move |bytes| got.borrow_mut().extend(bytes));
-        self
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.got.borrow()).into_owned()
-    }
-
-    /// Waits for the end of the connection, and returns all that came.
-    async fn rest(&self) -> String {
-        self.closed.clone().await.unwrap();
-        self.text()
-    }
-}
-
-/// Sends a request of its own and returns the body of the answer.
-async fn get(server: &Server) -> String {
-    let answer = Peer::send(server, LAST_GET).rest().await;
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .expect("the answer has a head");
-    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-    body.to_owned()
-}
+use phaseloop::node::net::LISTENING;
+use phaseloop::node::stream::{CLOSE, Readable, pipeline};
+use phaseloop::node::{Deferred, Emitter, set_interval, set_timeout, sleep};
 
 /// The time since the loop was built, on its paused clock.
 fn now(start: Instant) -> Duration {
@@ -390,169 +299,6 @@ fn a_flood_of_requests_keeps_no_timer_from_firing() {
         server.close();
     });
     assert_eq!(exit.code(), 0);
-}
-
-/// Bytes that are refused because of a limit, and what the server answers.
-fn bombs() -> Vec<(&'static str, String, &'static str)> {
-    let head = |rest: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n{rest}");
-    let chunked = |rest: &str| head(&format!("Transfer-Encoding: chunked\r\n\r\n{rest}"));
-    vec![
-        (
-            "a long value",
-            head(&format!("X: {}\r\n", "v".repeat(17_000))),
-            HEAD_TOO_LARGE,
-        ),
-        (
-            "a long name",
-            head(&format!("{}: v\r\n", "N".repeat(17_000))),
-            HEAD_TOO_LARGE,
-        ),
-        (
-            "many headers",
-            head(&"X: y\r\n".repeat(17_000)),
-            HEAD_TOO_LARGE,
-        ),
-        (
-            "a long url",
-            format!("GET /{} HTTP/1.1\r\n", "u".repeat(17_000)),
-            HEAD_TOO_LARGE,
-        ),
-        (
-            "a long trailer",
-            chunked(&format!("0\r\nT: {}\r\n", "v".repeat(17_000))),
-            HEAD_TOO_LARGE,
-        ),
-        (
-            "a long extension",
-            chunked(&format!("1;{}", "e".repeat(17_000))),
-            TOO_LARGE,
-        ),
-        (
-            "a long quoted extension",
-            chunked(&format!("1;a=\"{}", "e".repeat(17_000))),
-            TOO_LARGE,
-        ),
-        (
-            "a chunk of 2^64 bytes",
-            chunked("10000000000000000\r\n"),
-            BAD_REQUEST,
-        ),
-        (
-            "a length of 2^64",
-            head("Content-Length: 18446744073709551616\r\n\r\n"),
-            BAD_REQUEST,
-        ),
-    ]
-}
-
-#[test]
-fn h039_what_exceeds_a_limit_is_refused_however_it_is_cut() {
-    let answers_later = |req: &IncomingMessage, res: &ServerResponse| {
-        req.on(ERROR, |_| ());
-        let res = res.clone();
-        if req.url() == "/last" {
-            return res.end_bytes("/last");
-        }
-        req.on(END, move |()| res.end_bytes("end"));
-        req.resume();
-    };
-    with(
-        move || http::create_server(answers_later),
-        |server| async move {
-            for (name, bytes, expected) in bombs() {
-                for piece in [bytes.len(), 1460, 97] {
-                    let peer = Peer::connect(&server).reading();
-                    for piece in bytes.as_bytes().chunks(piece) {
-                        if peer.socket.destroyed() {
-                            break;
-                        }
-                        peer.socket.write(piece.to_vec());
-                        sleep(1).await.unwrap();
-                    }
-                    assert_eq!(peer.rest().await, expected, "{name} in pieces of {piece}");
-                }
-            }
-            assert_eq!(server.connections(), 0);
-        },
-    );
-}
-
-#[test]
-fn h039_a_megabyte_of_headers_is_not_read_to_its_end() {
-    let read = Rc::new(Cell::new(0));
-    let count = read.clone();
-    let server = move || {
-        let server = plain();
-        server.on(net::CONNECTION, move |socket| {
-            let count = count.clone();
-            socket.on_this(CLOSE, move |socket, ()| count.set(socket.bytes_read()));
-        });
-        server
-    };
-    with(server, |server| async move {
-        let lines = [
-            "X: y\r\n".repeat(1 << 18),
-            format!("X: {}\r\n", "y".repeat(1 << 20)),
-        ];
-        for lines in lines {
-            let peer = Peer::send(&server, format!("GET / HTTP/1.1\r\n{lines}"));
-            peer.rest().await;
-            assert!(read.get() <= 2 * 65_536, "{} bytes were read", read.get());
-        }
-    });
-}
-
-#[test]
-fn h004_many_chunks_of_one_byte_are_one_body() {
-    const CHUNKS: usize = 1 << 17;
-    let counts = |req: &IncomingMessage, res: &ServerResponse| {
-        let (size, res) = (Rc::new(Cell::new(0)), res.clone());
-        let count = size.clone();
-        req.on_data(move |bytes| count.set(count.get() + bytes.len()));
-        let url = req.url().to_owned();
-        req.on(END, move |()| match &*url {
-            "/last" => res.end_bytes("/last"),
-            _ => res.end_bytes(size.get().to_string()),
-        });
-    };
-    with(
-        move || http::create_server(counts),
-        |server| async move {
-            let head = "POST /chunks HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
-            let body = "1\r\nx\r\n".repeat(CHUNKS);
-            let peer = Peer::send(&server, format!("{head}{body}0\r\n\r\n"));
-            let answer = peer.rest().await;
-            assert!(answer.ends_with(&format!("\r\n\r\n{CHUNKS}")), "{answer}");
-        },
-    );
-}
-
-#[test]
-fn a_declared_length_allocates_nothing() {
-    let waits = |req: &IncomingMessage, res: &ServerResponse| {
-        req.on(ERROR, |_| ());
-        req.resume();
-        if req.url() == "/last" {
-            res.end_bytes("/last");
-        }
-    };
-    with(
-        move || http::create_server(waits),
-        |server| async move {
-            let bodies = [
-                "Content-Length: 18446744073709551615\r\n\r\nx",
-                "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nx",
-            ];
-            for body in bodies {
-                let peer = Peer::send(&server, format!("POST / HTTP/1.1\r\nHost: a\r\n{body}"));
-                sleep(10).await.unwrap();
-                assert_eq!((peer.text(), server.connections()), (String::new(), 1));
-                // The body is cut.
-                peer.socket.end();
-                assert_eq!(peer.rest().await, BAD_REQUEST);
-            }
-        },
-    );
 }
 
 /// How far a peer comes before it goes away.

@@ -1,17 +1,15 @@
-//! A server of `node::http`: what the recorded programs do not show, and real peers.
+//! A server of `node::http`: what the recorded programs do not show.
 #![cfg(all(unix, feature = "node"))]
 
 use std::cell::RefCell;
-use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::thread;
 
 use phaseloop::node::events::ERROR;
-use phaseloop::node::http::{self, CLIENT_ERROR, IncomingMessage, Server, ServerResponse};
+use phaseloop::node::http::{self, CLIENT_ERROR, IncomingMessage, ServerResponse};
 use phaseloop::node::net;
 use phaseloop::node::stream::CLOSE;
 use phaseloop::node::{Emitter, process, run, set_timeout, throw};
-use phaseloop::spawn_blocking;
 
 /// Sends the pieces, each after an answer to the one before, and returns all that came. The peer
 /// closes its side at the end.
@@ -159,98 +157,6 @@ fn a_dropped_response_sends_nothing() {
         });
     });
     assert_eq!(*all.borrow(), b"");
-}
-
-/// Runs a command with the server's port while the server runs, and returns what it printed.
-/// `None` if the command is not installed.
-fn peer(
-    server: Server,
-    program: &'static str,
-    arguments: fn(u16) -> Vec<String>,
-) -> Option<String> {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if found.is_err() {
-        return None;
-    }
-    let printed = Rc::<RefCell<String>>::default();
-    let text = printed.clone();
-    run(async move {
-        let listening = phaseloop::node::events::once(&server, net::LISTENING);
-        server.listen(("127.0.0.1", 0));
-        listening.await.unwrap();
-        let port = server.address().unwrap().port();
-        let output = spawn_blocking(move || {
-            let output = Command::new(program).args(arguments(port)).output();
-            output.expect("the program runs")
-        });
-        let output = output.await.expect("the job does not panic");
-        printed
-            .borrow_mut()
-            .push_str(&String::from_utf8_lossy(&output.stdout));
-        server.close();
-        server.close_all_connections();
-    });
-    Some(text.take())
-}
-
-/// A server that answers with the method and the size of the body.
-fn echo_size() -> Server {
-    http::create_server(|req, res| {
-        let (method, res) = (req.method(), res.clone());
-        let size = Rc::new(std::cell::Cell::new(0));
-        let total = size.clone();
-        req.on_data(move |bytes| size.set(size.get() + bytes.len()));
-        req.on(phaseloop::node::stream::END, move |()| {
-            res.end_bytes(format!("{method} {}\n", total.get()));
-        });
-    })
-}
-
-#[test]
-fn curl_gets_its_answers() {
-    let arguments = |port: u16| {
-        let url = format!("http://127.0.0.1:{port}/");
-        let body = "x".repeat(5000);
-        let list = [
-            "-s",
-            "-d",
-            &body,
-            "-H",
-            "Expect: 100-continue",
-            &url,
-            "--next",
-            "-s",
-            &url,
-        ];
-        list.map(str::to_owned).to_vec()
-    };
-    if let Some(text) = peer(echo_size(), "curl", arguments) {
-        assert_eq!(text, "POST 5000\nGET 0\n");
-    }
-}
-
-#[test]
-fn a_client_of_node_gets_its_answers_on_one_connection() {
-    let arguments = |port: u16| {
-        let program = format!(
-            "const http = require('http'); const agent = new http.Agent({{ keepAlive: true }});
-             let left = 3; const next = () => {{
-               const req = http.request({{ port: {port}, host: '127.0.0.1', method: 'PUT', agent }}, (res) => {{
-                 res.on('data', (d) => process.stdout.write(req.reusedSocket + ' ' + d));
-                 res.on('end', () => {{ if (--left) setImmediate(next); else agent.destroy(); }});
-               }});
-               req.write('ab'); req.end('cd');
-             }}; next();"
-        );
-        vec!["-e".to_owned(), program]
-    };
-    if let Some(text) = peer(echo_size(), "node", arguments) {
-        assert_eq!(text, "false PUT 4\ntrue PUT 4\ntrue PUT 4\n");
-    }
 }
 
 #[test]

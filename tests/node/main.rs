@@ -4,6 +4,7 @@
 mod util {
     pub(crate) mod child;
     pub(crate) mod faults;
+    pub(crate) mod http;
     pub(crate) mod panics;
     pub(crate) mod peers;
     pub(crate) mod trace;
@@ -16,6 +17,7 @@ mod fork;
 mod http_client_faults;
 mod http_faults;
 mod http_left;
+mod http_limits;
 mod http_peers;
 mod http_server;
 mod io;
