@@ -2,6 +2,7 @@
 //! the options, `METHOD.md` says what is measured and what is not.
 
 mod against;
+mod alone;
 mod contract;
 mod environment;
 mod estimate;
@@ -27,6 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::catalogue::OURS;
 use options::Options;
 pub use process::Programs;
 use process::Runner;
@@ -46,7 +48,7 @@ pub fn main(programs: Programs) -> ExitCode {
         }
     };
     let runner = Runner::new(programs, options.limit());
-    match compare(&runner, &options) {
+    match compare(runner, &options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("compare: {failure}");
@@ -55,20 +57,23 @@ pub fn main(programs: Programs) -> ExitCode {
     }
 }
 
-fn compare(runner: &Runner, options: &Options) -> Result<(), Failure> {
+fn compare(mut runner: Runner, options: &Options) -> Result<(), Failure> {
     if options.list {
         list::print(options);
         return Ok(());
     }
-    if let Some(task) = options.contract() {
-        return contract::run(runner, options, task);
-    }
     if options.smoke {
-        return measure::smoke(runner, options);
+        return measure::smoke(&runner, options);
+    }
+    if options.report.is_empty() && options.runtimes().contains(&OURS) {
+        runner.build_ours_alone()?;
+    }
+    if let Some(task) = options.contract() {
+        return contract::run(&runner, options, task);
     }
     let before = options.against.as_deref().map(Record::read).transpose()?;
     let record = match options.report.as_slice() {
-        [] => measure::all(runner, options)?,
+        [] => measure::all(&runner, options)?,
         results => Record::read_all(results)?,
     };
     table::print(&record);
@@ -116,9 +121,13 @@ fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// `report` in cargo's target folder, where the benches were built.
 fn default_folder() -> PathBuf {
+    target_folder().join("report")
+}
+
+/// Cargo's target folder, where the benches were built.
+fn target_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let target = program.ancestors().nth(3).map(PathBuf::from);
-    target.unwrap_or_default().join("report")
+    target.unwrap_or_default()
 }

@@ -156,12 +156,6 @@ fn beside_peers(runner: &Runner, options: &Options) -> Result<(), Failure> {
     runtimes.retain(|runtime| absence(runtime).is_none() && *runtime != "node");
     let costs = count(runner, &runtimes)?;
     println!("counted with {}", compiler());
-    if cfg!(feature = "smol") {
-        println!(
-            "With smol in the program a poll of phaseloop is about 25 instructions longer than \
-             agreed; --no-default-features leaves smol out."
-        );
-    }
     print!("{}", side_by_side(&agreed.costs, &costs));
     Ok(())
 }

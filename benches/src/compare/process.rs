@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::catalogue::Workload;
+use crate::catalogue::{OURS, Workload};
 use crate::compare::Failure;
+use crate::compare::alone;
 use crate::compare::perf;
 use crate::compare::watchdog::{Watchdog, Watched};
 use crate::latency::Latencies;
@@ -30,6 +31,8 @@ pub struct Programs {
 #[derive(Debug)]
 pub(crate) struct Runner {
     programs: Programs,
+    /// What runs phaseloop, if those above were built with what changes it.
+    ours: Option<Programs>,
     limit: Duration,
 }
 
@@ -105,7 +108,26 @@ fn strace_calls(text: &str) -> BTreeMap<String, f64> {
 
 impl Runner {
     pub(crate) fn new(programs: Programs, limit: Duration) -> Self {
-        Self { programs, limit }
+        Self {
+            programs,
+            ours: None,
+            limit,
+        }
+    }
+
+    /// From now on phaseloop runs in programs of its own, if that makes a difference.
+    pub(crate) fn build_ours_alone(&mut self) -> Result<(), Failure> {
+        if alone::IS_NEEDED {
+            self.ours = Some(alone::build(&self.programs.node)?);
+        }
+        Ok(())
+    }
+
+    fn programs_of(&self, runtime: &str) -> &Programs {
+        match &self.ours {
+            Some(ours) if runtime.starts_with(OURS) => ours,
+            _ => &self.programs,
+        }
     }
 
     /// Runs `n` operations of a workload on a runtime.
@@ -199,16 +221,17 @@ impl Runner {
             Tool::Perf => perf::command_line(),
             Tool::Strace => words(&["strace", "-f", "-c"]),
         };
+        let programs = self.programs_of(runtime);
         match (runtime, tool) {
             ("node", _) => {
                 // The others stay on the server's core by themselves.
                 if workload.is_pinned() {
                     line.extend(["taskset", "-c", "0"].map(OsString::from));
                 }
-                line.extend(["node".into(), self.programs.node.clone().into()]);
+                line.extend(["node".into(), programs.node.clone().into()]);
             }
-            (_, Tool::Allocator) => line.push(self.programs.allocs.clone().into()),
-            _ => line.push(self.programs.costs.clone().into()),
+            (_, Tool::Allocator) => line.push(programs.allocs.clone().into()),
+            _ => line.push(programs.costs.clone().into()),
         }
         line.extend([workload.name.into(), runtime.into()]);
         line.extend([n.to_string().into(), slowdown.to_string().into()]);

@@ -4,7 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::compare::Failure;
+use crate::catalogue::OURS;
+use crate::compare::{Failure, alone, target_folder};
+
+/// Of this crate.
+pub(crate) const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
 fn example(runtime: &str) -> String {
     format!("echo_{}", runtime.replace('-', "_"))
@@ -13,33 +17,48 @@ fn example(runtime: &str) -> String {
 /// Builds the echo servers of the runtimes.
 pub(crate) fn build(runtimes: &[&str]) -> Result<(), Failure> {
     eprintln!("building {} echo servers for their size", runtimes.len());
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let is_alone = |runtime: &&str| alone::IS_NEEDED && **runtime == *OURS;
+    let (ours, others): (Vec<_>, Vec<_>) = runtimes.iter().partition(|name| is_alone(name));
+    for (runtimes, is_alone) in [(ours, true), (others, false)] {
+        if runtimes.is_empty() {
+            continue;
+        }
+        let mut cargo = if is_alone { alone::cargo() } else { together() };
+        for runtime in runtimes {
+            cargo.args(["--example", &example(runtime)]);
+        }
+        run(&mut cargo)?;
+    }
+    Ok(())
+}
+
+/// With the features of the suite, so that cargo builds no crate twice.
+fn together() -> Command {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--release", "--manifest-path", manifest]);
+    cargo.args(["build", "--quiet", "--release", "--manifest-path", MANIFEST]);
+    if cfg!(not(feature = "smol")) {
+        cargo.arg("--no-default-features");
+    }
     if cfg!(feature = "libuv") {
-        // The features of the suite, so that cargo builds no crate twice.
         cargo.args(["--features", "libuv"]);
     }
-    for runtime in runtimes {
-        cargo.args(["--example", &example(runtime)]);
-    }
-    run(&mut cargo)
+    cargo
 }
 
 /// Strips the runtime's echo server. Its size in bytes.
 pub(crate) fn of_echo_server(runtime: &str) -> Result<f64, Failure> {
-    let program = std::env::current_exe()?;
-    let release = program.ancestors().nth(2).map(PathBuf::from);
-    let built = release
-        .ok_or("no target folder")?
-        .join("examples")
-        .join(example(runtime));
+    let target: PathBuf = if alone::IS_NEEDED && runtime == OURS {
+        alone::folder()
+    } else {
+        target_folder()
+    };
+    let built = target.join("release/examples").join(example(runtime));
     let stripped = built.with_extension("stripped");
     run(Command::new("strip").arg("-o").arg(&stripped).arg(&built))?;
     Ok(fs::metadata(&stripped)?.len() as f64)
 }
 
-fn run(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let status = command
         .status()
         .map_err(|error| format!("{command:?}: {error}"))?;
