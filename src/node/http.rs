@@ -26,7 +26,8 @@
 //! | `req.method`, `req.url`, `req.headers` | [`IncomingMessage::method`], `url`, [`Headers`] |
 //! | `req.on('data', ..)`, `req.pipe(..)` | [`IncomingMessage::on_data`], `readable().pipe(..)` |
 //! | `res.statusCode = 404` | [`ServerResponse::set_status`] |
-//! | `res.setHeader`, `res.writeHead` | [`OutgoingMessage::set_header`], [`ServerResponse::write_head_with`] |
+//! | `res.setHeader(name, value)` | [`OutgoingMessage::set_header`] |
+//! | `res.writeHead(status, headers)` | [`ServerResponse::write_head_with`] |
 //! | `res.write`, `res.end(data)` | [`OutgoingMessage::write`], [`OutgoingMessage::end_bytes`] |
 //! | `http.request`, `http.get` | [`request()`], [`get`] |
 //! | `new http.Agent({ keepAlive: true })` | [`Agent::builder`] |
@@ -42,7 +43,8 @@
 //! # Left out
 //!
 //! - `insecureHTTPParser` and the lenient flags: they open the door to request smuggling.
-//! - `req.abort`, `'abort'`, `res.finished`, `req.connection`, `res.writeHeader`: deprecated in Node.
+//! - `req.abort`, `'abort'`, `res.finished`, `req.connection`, `res.writeHeader`: Node deprecates
+//!   them.
 //! - Own classes of messages, `createConnection`, `uniqueHeaders`, `httpAllowHalfOpen`,
 //!   `captureRejections`, diagnostics channels, performance hooks.
 //! - A header that was set to a number is a text: [`HeaderValue`].

@@ -20,7 +20,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use super::incoming::{IncomingMessage, IncomingOptions, set_limit};
-use super::outgoing::KeepAliveLine;
+use super::outgoing::{KeepAliveLine, Sending};
 use super::parser::{Fault, Kind, Limits, Parser, Part};
 use super::response::ServerResponse;
 use super::server::{
@@ -45,7 +45,7 @@ const KEEP_ALIVE_BUFFER: u32 = 1000;
 
 pub(super) struct Connection {
     server: Rc<State>,
-    socket: Socket,
+    socket: Rc<Socket>,
     /// The place in the server's list.
     place: Cell<Option<usize>>,
     parser: RefCell<Parser>,
@@ -53,8 +53,11 @@ pub(super) struct Connection {
     message: RefCell<Option<IncomingMessage>>,
     /// The requests that are not answered.
     incoming: RefCell<VecDeque<IncomingMessage>>,
-    /// The response whose turn it is, and its listener for the socket's close.
-    current: RefCell<Option<(ServerResponse, ListenerId)>>,
+    /// The response whose turn it is.
+    current: RefCell<Option<ServerResponse>>,
+    /// The listener that closes the current response with the socket, and the number of such
+    /// listeners with it.
+    on_close: Cell<Option<(ListenerId, usize)>>,
     /// The responses whose turn has not come.
     waiting: RefCell<VecDeque<ServerResponse>>,
     /// The number of bytes that the waiting responses keep.
@@ -92,12 +95,13 @@ impl Connection {
         };
         let connection = Rc::new(Self {
             server: server.clone(),
-            socket: socket.clone(),
+            socket: Rc::new(socket.clone()),
             place: Cell::new(None),
             parser: RefCell::new(Parser::new(Kind::Request, limits)),
             message: RefCell::default(),
             incoming: RefCell::default(),
             current: RefCell::default(),
+            on_close: Cell::new(None),
             waiting: RefCell::default(),
             kept: Cell::new(0),
             request_count: Cell::new(0),
@@ -134,8 +138,9 @@ impl Connection {
     }
 
     fn stop_listening(&self) {
-        let listeners = self.listeners.take();
-        for listener in listeners.into_iter().chain(self.on_error.take()) {
+        let listeners = self.listeners.take().into_iter();
+        let on_close = self.on_close.take().map(|(listener, _)| listener);
+        for listener in listeners.chain(self.on_error.take()).chain(on_close) {
             self.socket.off(listener);
         }
     }
@@ -197,7 +202,10 @@ impl Connection {
             self.begin_message();
         }
         if self.is_idle_limited.replace(false) {
-            set_limit(&self.socket, self.server.timeout.get());
+            match self.server.timeout.get() {
+                Some(limit) => self.socket.set_timeout(limit),
+                None => self.socket.mute_timeout(),
+            }
         }
         let options = IncomingOptions {
             header_count: self.server.max_headers_count.get(),
@@ -264,7 +272,7 @@ impl Connection {
             if count > limit {
                 let dropped = Dropped {
                     request: request.clone(),
-                    socket: self.socket.clone(),
+                    socket: (*self.socket).clone(),
                 };
                 self.server.emit(DROP_REQUEST, &dropped);
                 return refuse(response, 503, &[]);
@@ -340,7 +348,7 @@ impl Connection {
         }
         let handover = Handover {
             message,
-            socket: self.socket.clone(),
+            socket: (*self.socket).clone(),
             head: rest.to_vec(),
         };
         self.server.emit(event, &handover);
@@ -370,11 +378,7 @@ impl Connection {
             self.socket.hold_reads(false);
             self.socket.read_on();
         }
-        let current = self
-            .current
-            .borrow()
-            .as_ref()
-            .map(|(response, _)| response.clone());
+        let current = self.current.borrow().clone();
         if let Some(response) = current {
             response.sending().socket_drained();
         }
@@ -389,16 +393,36 @@ impl Connection {
     // Responses.
 
     fn give_turn(self: &Rc<Self>, response: &ServerResponse) {
-        let closed = response.sending().clone();
-        let close = move |(): &()| {
-            if !closed.base.is_closed() {
-                closed.emit_close();
-            }
-        };
-        let listener = self.socket.on(CLOSE, close);
-        self.current.replace(Some((response.clone(), listener)));
-        response.sending().attach(&self.socket);
+        self.listen_for_close();
+        self.current.replace(Some(response.clone()));
+        response.sending().attach(self.socket.clone());
         response.sending().flush();
+    }
+
+    /// Adds the listener that closes the current response, behind all others. Node adds it for each
+    /// response; here it stays while it is the last one.
+    fn listen_for_close(self: &Rc<Self>) {
+        if let Some((listener, count)) = self.on_close.get() {
+            if self.socket.listener_count(CLOSE) == count {
+                return;
+            }
+            self.socket.off(listener);
+        }
+        let connection = Rc::downgrade(self);
+        let listener = self.socket.on(CLOSE, move |()| {
+            if let Some(connection) = connection.upgrade() {
+                connection.close_current();
+            }
+        });
+        let count = self.socket.listener_count(CLOSE);
+        self.on_close.set(Some((listener, count)));
+    }
+
+    fn close_current(&self) {
+        let current = self.current.borrow().clone();
+        if let Some(response) = current {
+            close(response.sending());
+        }
     }
 
     /// A response was written: called before its 'finish' is emitted.
@@ -406,18 +430,13 @@ impl Connection {
     pub(super) fn response_finished(self: &Rc<Self>, request: &IncomingMessage) {
         self.incoming.borrow_mut().pop_front();
         request.dump_if_unread();
-        let Some((response, listener)) = self.current.take() else {
+        let Some(response) = self.current.take() else {
             return;
         };
-        self.socket.off(listener);
         let sending = response.sending().clone();
         sending.detach(true);
         let is_last = sending.framing.is_last.get();
-        next_tick(move || {
-            if !sending.base.is_closed() {
-                sending.emit_close();
-            }
-        });
+        next_tick(move || close(&sending));
         if is_last {
             return self.socket.destroy_soon();
         }
@@ -426,7 +445,7 @@ impl Connection {
             self.give_turn(&next);
         } else if let Some(timeout) = self.server.keep_alive_timeout.get() {
             let limit = timeout.saturating_add(KEEP_ALIVE_BUFFER);
-            set_limit(&self.socket, Some(limit));
+            self.socket.set_timeout_again(limit);
             self.is_idle_limited.set(true);
         }
         if self.socket.holds_reads() {
@@ -461,7 +480,7 @@ impl Connection {
         }
         let error = ClientError {
             error,
-            socket: self.socket.clone(),
+            socket: (*self.socket).clone(),
             bytes_parsed,
             raw_packet,
         };
@@ -469,7 +488,7 @@ impl Connection {
             return self.server.emit(CLIENT_ERROR, &error);
         }
         let has_sent = match &*self.current.borrow() {
-            Some((response, _)) => response.sending().is_head_sent(),
+            Some(response) => response.sending().is_head_sent(),
             None => false,
         };
         if self.socket.writable().is_writable() && !has_sent {
@@ -494,13 +513,9 @@ impl Connection {
     fn timed_out(&self) {
         let message = self.message.borrow().clone();
         let message = message.filter(|message| !message.complete());
-        let current = self
-            .current
-            .borrow()
-            .as_ref()
-            .map(|(response, _)| response.clone());
-        let mut is_heard = message.is_some_and(|message| message.emit(TIMEOUT, &self.socket));
-        is_heard |= current.is_some_and(|response| response.emit(TIMEOUT, &self.socket));
+        let current = self.current.borrow().clone();
+        let mut is_heard = message.is_some_and(|message| message.emit(TIMEOUT, &*self.socket));
+        is_heard |= current.is_some_and(|response| response.emit(TIMEOUT, &*self.socket));
         is_heard |= self.server.listener_count(TIMEOUT) > 0;
         self.server.emit(TIMEOUT, &self.socket);
         if !is_heard {
@@ -518,7 +533,7 @@ impl Connection {
     // H49, H50.
     pub(super) fn is_idle(&self) -> bool {
         let has_answered = match &*self.current.borrow() {
-            Some((response, _)) => response.ended(),
+            Some(response) => response.ended(),
             None => true,
         };
         self.started.get().is_none() && has_answered
@@ -546,7 +561,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         // A response that was ended keeps a callback which holds the response itself.
-        let current = self.current.take().map(|(response, _)| response);
+        let current = self.current.take();
         for response in self.waiting.take().iter().chain(&current) {
             response.sending().abandon();
         }
@@ -557,6 +572,13 @@ impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
         let outcome = self.parse(bytes);
         run_as_callback(|| self.executed(bytes, &outcome));
+    }
+}
+
+/// Emits 'close' of a response, once.
+fn close(response: &Sending) {
+    if !response.base.is_closed() {
+        response.emit_close();
     }
 }
 

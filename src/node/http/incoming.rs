@@ -50,7 +50,7 @@ pub struct IncomingMessage {
 
 struct Inner {
     head: Head,
-    socket: Socket,
+    socket: Rc<Socket>,
     options: IncomingOptions,
     raw_headers: OnceCell<Vec<(String, String)>>,
     headers: OnceCell<Headers>,
@@ -89,7 +89,7 @@ impl Default for IncomingOptions {
 }
 
 impl IncomingMessage {
-    pub(super) fn new(head: Head, socket: &Socket, options: IncomingOptions) -> Self {
+    pub(super) fn new(head: Head, socket: &Rc<Socket>, options: IncomingOptions) -> Self {
         let inner = Rc::new(Inner {
             upgrade: Cell::new(head.is_upgrade()),
             head,

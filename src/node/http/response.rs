@@ -1,5 +1,6 @@
 //! Responses of a server.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
@@ -58,7 +59,7 @@ pub(super) struct ResponseState {
     request: IncomingMessage,
     connection: Weak<Connection>,
     status: Cell<u16>,
-    status_message: RefCell<Option<String>>,
+    status_message: RefCell<Option<Cow<'static, str>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub(super) expects_continue: Cell<bool>,
     sent_continue: Cell<bool>,
@@ -119,14 +120,18 @@ impl ServerResponse {
     /// `response.statusMessage`.
     #[must_use]
     pub fn status_message(&self) -> Option<String> {
-        self.state.status_message.borrow().clone()
+        self.state
+            .status_message
+            .borrow()
+            .as_deref()
+            .map(str::to_owned)
     }
 
     /// Sets the text behind the status. It is checked when the head is fixed. JavaScript:
     /// `response.statusMessage = 'Not here'`.
     pub fn set_status_message(&self, text: impl Into<String>) -> &Self {
-        let text = Some(text.into()).filter(|text| !text.is_empty());
-        self.state.status_message.replace(text);
+        let text = Some(text.into()).filter(|text: &String| !text.is_empty());
+        self.state.status_message.replace(text.map(Cow::Owned));
         self
     }
 
@@ -302,11 +307,13 @@ impl ResponseState {
         }
         let known = self.status_message.borrow().clone();
         let text = match (reason, known) {
-            (Some(reason), _) => reason.to_owned(),
+            (Some(reason), _) => Cow::Owned(reason.to_owned()),
             (None, Some(text)) => text,
-            (None, None) => status_message(status).unwrap_or("unknown").to_owned(),
+            (None, None) => Cow::Borrowed(status_message(status).unwrap_or("unknown")),
         };
-        validate_text("statusMessage", None, &text)?;
+        if let Cow::Owned(text) = &text {
+            validate_text("statusMessage", None, text)?;
+        }
         let framing = &message.framing;
         let before = (framing.has_body.get(), framing.keeps_alive.get());
         if matches!(status, 100..=199 | 204 | 304) {
@@ -315,7 +322,10 @@ impl ResponseState {
         if self.expects_continue.get() && !self.sent_continue.get() {
             framing.keeps_alive.set(false);
         }
-        let line = format!("HTTP/1.1 {status} {text}");
+        let line = match status {
+            200 if text == "OK" => Cow::Borrowed("HTTP/1.1 200 OK"),
+            _ => Cow::Owned(format!("HTTP/1.1 {status} {text}")),
+        };
         let first = FirstLine {
             text: &line,
             forbids_chunks: matches!(status, 204 | 304),

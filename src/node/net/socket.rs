@@ -148,8 +148,11 @@ struct Inner {
     /// Whether small writes leave at once.
     no_delay: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
-    /// The timer of `set_timeout`.
+    /// The timer of `set_timeout`, and its delay.
     idle: RefCell<Option<Timeout>>,
+    idle_delay: Cell<u32>,
+    /// Whether the timer runs without an effect.
+    is_idle_muted: Cell<bool>,
     /// Called when the socket is destroyed; a server counts its connections with it.
     on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
     /// The streams of this socket. Weak, because the streams hold this value.
@@ -352,10 +355,14 @@ impl Socket {
         if self.destroyed() {
             return;
         }
+        let delay = delay.into();
+        self.inner.idle_delay.set(delay.as_millis());
         // Weak: the timer must not keep a dropped socket.
         let inner = Rc::downgrade(&self.inner);
         let timeout = set_timeout_mut(delay, move |_| {
-            if let Some(duplex) = inner.upgrade().and_then(|inner| inner.duplex()) {
+            let inner = inner.upgrade();
+            let inner = inner.filter(|inner| !inner.is_idle_muted.get());
+            if let Some(duplex) = inner.and_then(|inner| inner.duplex()) {
                 duplex.emitter().emit(TIMEOUT, ());
             }
         });
@@ -365,6 +372,7 @@ impl Socket {
 
     /// Stops the timer of [`set_timeout`](Self::set_timeout). JavaScript: `socket.setTimeout(0)`.
     pub fn clear_timeout(&self) {
+        self.inner.is_idle_muted.set(false);
         let idle = self.inner.idle.take();
         if let Some(idle) = idle {
             idle.close();
@@ -384,6 +392,9 @@ impl Inner {
 
     /// Restarts the idle timer after a read or write.
     fn is_active(&self) {
+        if self.is_idle_muted.get() {
+            return;
+        }
         if let Some(idle) = &*self.idle.borrow() {
             idle.refresh();
         }

@@ -112,7 +112,7 @@ impl ClientRequest {
             self.state.hears_timeouts.set(true);
             self.hear_timeout(pooled);
         }
-        self.message.sending().attach(socket);
+        self.message.sending().attach(Rc::new(socket.clone()));
     }
 
     fn socket(&self) -> Option<Rc<Socket>> {

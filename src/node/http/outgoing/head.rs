@@ -1,7 +1,6 @@
 //! The head of a message that is written: its bytes, and the choice of the framing.
 
 use std::cell::Cell;
-use std::io::Write as _;
 
 use super::fields::Field;
 use crate::node::error::Error;
@@ -235,11 +234,13 @@ fn push_connection(bytes: &mut Vec<u8>, framing: &Framing, seen: &Seen, decision
     }
     bytes.extend_from_slice(b"Connection: keep-alive\r\n");
     if let (Some(line), false) = (framing.keep_alive_line.get(), seen.keep_alive) {
-        let written = match line.max {
-            Some(max) => write!(bytes, "Keep-Alive: timeout={}, max={max}\r\n", line.seconds),
-            None => write!(bytes, "Keep-Alive: timeout={}\r\n", line.seconds),
-        };
-        debug_assert!(written.is_ok(), "a vector accepts all bytes");
+        bytes.extend_from_slice(b"Keep-Alive: timeout=");
+        push_number(bytes, line.seconds);
+        if let Some(max) = line.max {
+            bytes.extend_from_slice(b", max=");
+            push_number(bytes, max);
+        }
+        bytes.extend_from_slice(b"\r\n");
     }
 }
 
@@ -251,8 +252,9 @@ fn push_framing(bytes: &mut Vec<u8>, framing: &Framing, seen: &Seen, decision: &
     } else if !framing.chunks_by_default.get() {
         decision.is_last = true;
     } else if let Some(length) = length {
-        let written = write!(bytes, "Content-Length: {length}\r\n");
-        debug_assert!(written.is_ok(), "a vector accepts all bytes");
+        bytes.extend_from_slice(b"Content-Length: ");
+        push_number(bytes, length);
+        bytes.extend_from_slice(b"\r\n");
     } else if !framing.removed_coding.get() {
         bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
         decision.is_chunked = true;
@@ -260,6 +262,19 @@ fn push_framing(bytes: &mut Vec<u8>, framing: &Framing, seen: &Seen, decision: &
         // The end of the connection is the end of the body.
         decision.is_last = true;
     }
+}
+
+/// Appends a number in decimal digits.
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    let start = bytes.len();
+    loop {
+        bytes.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    bytes[start..].reverse();
 }
 
 /// Writes the trailers of a chunked body.

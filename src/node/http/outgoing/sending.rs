@@ -98,10 +98,10 @@ impl Sending {
 
     /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
     // H17, H18.
-    pub(in crate::node::http) fn attach(&self, socket: &Socket) {
-        self.socket.replace(Some(Rc::new(socket.clone())));
+    pub(in crate::node::http) fn attach(&self, socket: Rc<Socket>) {
+        self.socket.replace(Some(socket.clone()));
         self.has_turn.set(true);
-        self.emitter().emit(SOCKET, socket);
+        self.emitter().emit(SOCKET, &*socket);
     }
 
     /// Takes the turn from the message. The socket stays known unless `forgets` is set.

@@ -54,6 +54,13 @@ impl Special {
     }
 }
 
+impl Special {
+    /// Whether the header says how long the body is.
+    fn is_framing(self) -> bool {
+        matches!(self, Self::ContentLength | Self::TransferEncoding)
+    }
+}
+
 /// A place in a list of codings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
@@ -94,7 +101,13 @@ impl Parser {
                 *at += 1;
                 return Err(Fault::UnexpectedSpace);
             }
-            FieldState::First | FieldState::Start => return self.line_start(byte, at),
+            FieldState::First | FieldState::Start => {
+                while self.usual_line(input, at)? {}
+                return match input.get(*at) {
+                    Some(byte) => self.line_start(*byte, at),
+                    None => Ok(()),
+                };
+            }
             FieldState::Blank => return self.blank(input, at),
             FieldState::AfterEmpty => return self.after_empty(byte, at),
             FieldState::Length | FieldState::LengthBlank => {
@@ -131,6 +144,37 @@ impl Parser {
         } else {
             State::Head
         }
+    }
+
+    /// Takes a whole header line at once if it is a usual one: complete, with a value, and without a
+    /// meaning for the framing. Returns whether it was.
+    fn usual_line(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Fault> {
+        let rest = &input[*at..];
+        let name = run(rest, TOKEN);
+        if name == 0 || rest.get(name) != Some(&b':') {
+            return Ok(false);
+        }
+        let is_value = |byte: &u8| !matches!(byte, b' ' | b'\t');
+        let blanks = rest[name + 1..].iter().position(is_value);
+        let Some(start) = blanks.map(|blanks| name + 1 + blanks) else {
+            return Ok(false);
+        };
+        let end = start + run(&rest[start..], VALUE);
+        let is_whole = rest[end..].starts_with(b"\r\n") && rest.get(end + 2).is_some_and(is_value);
+        let special = Special::named(&rest[..name]);
+        if end == start || !is_whole || special.is_framing() {
+            return Ok(false);
+        }
+        self.count(name + end - start)?;
+        self.special = special;
+        self.flags.has_upgrade |= special == Special::Upgrade;
+        self.field_start = self.head.size();
+        self.head.add(&rest[..name]);
+        self.name_end = self.head.size();
+        self.head.add(&rest[start..end]);
+        self.end_field();
+        *at += end + 2;
+        Ok(true)
     }
 
     fn line_start(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {

@@ -84,6 +84,7 @@ impl Parser {
             }
             LineState::AfterUrl => {
                 self.state = State::Line(LineState::BeforeProtocol);
+                self.usual_version(input, at);
                 return Ok(());
             }
             LineState::AfterNoVersion => {
@@ -100,6 +101,18 @@ impl Parser {
         self.state = next;
         *at += 1;
         Ok(())
+    }
+
+    /// Takes the rest of the line at once if it is the usual one.
+    fn usual_version(&mut self, input: &[u8], at: &mut usize) {
+        const USUAL: &[u8] = b"HTTP/1.1\r\n";
+        let method = self.head.method;
+        let fits = method.is_some_and(|method| method != Method::PRI && method.fits(b"HTTP"));
+        if fits && input[*at..].starts_with(USUAL) {
+            *at += USUAL.len();
+            self.head.version = (1, 1);
+            self.state = State::Field(FieldState::First);
+        }
     }
 
     /// Takes one byte of the line. Returns the state behind it.

@@ -74,6 +74,21 @@ impl Socket {
         self.once_this(FINISH, |socket, ()| socket.destroy(None));
     }
 
+    /// Sets the timeout like [`set_timeout`](Self::set_timeout), and uses a muted timer of the same
+    /// delay again.
+    pub(in crate::node) fn set_timeout_again(&self, millis: u32) {
+        if self.inner.is_idle_muted.replace(false) && self.inner.idle_delay.get() == millis {
+            return self.inner.is_active();
+        }
+        self.set_timeout(millis);
+    }
+
+    /// Takes the effect from the timeout, as [`clear_timeout`](Self::clear_timeout) does, but keeps
+    /// the timer for [`set_timeout_again`](Self::set_timeout_again).
+    pub(in crate::node) fn mute_timeout(&self) {
+        self.inner.is_idle_muted.set(true);
+    }
+
     /// Returns the number of bytes received. JavaScript: `socket.bytesRead`.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
