@@ -49,6 +49,8 @@ pub mod child_process;
 pub mod dgram;
 pub mod dns;
 pub mod events;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 pub mod fs;
 #[doc = include_str!("node/guide.md")]
 pub mod guide {}
@@ -84,6 +86,8 @@ pub use self::combinators::{AggregateError, Promises, all, all_settled, any, rac
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::events::{Emitter, EventEmitter};
+#[cfg(feature = "fetch")]
+pub use self::fetch::fetch;
 pub use self::generator::{AsyncGenerator, Yielder, async_generator};
 pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, catch, try_call};
 pub use self::reason::{Reason, throw};

@@ -64,8 +64,9 @@ pub mod server;
 mod status;
 mod validate;
 
-use std::cell::RefCell;
-
+use self::agent::LoopAgents;
+#[cfg(feature = "fetch")]
+pub(in crate::node) use self::agent::fetch_agent;
 pub use self::agent::{Agent, AgentBuilder, FREE, Scheduling, global_agent};
 pub use self::client::{
     CONTINUE, ClientRequest, INFORMATION, Information, RESPONSE, RequestOptions, Target, get,
@@ -82,20 +83,20 @@ pub use self::server::{
     Exchange, Handover, REQUEST, Server, ServerBuilder, UPGRADE, create_server,
 };
 pub use self::status::status_message;
+#[cfg(feature = "fetch")]
+pub(in crate::node) use self::validate::is_token;
 pub use self::validate::{METHODS, validate_header_name, validate_header_value};
 
 /// What this module keeps for each loop.
 #[derive(Default)]
 pub(in crate::node) struct HttpState {
     date: HttpDate,
-    /// The global agent, once it was used.
-    agent: RefCell<Option<Agent>>,
+    agents: LoopAgents,
 }
 
 impl HttpState {
     /// Drops the pooled sockets.
     pub(in crate::node) fn shut_down(&self) {
-        let agent = self.agent.take();
-        drop(agent);
+        self.agents.shut_down();
     }
 }

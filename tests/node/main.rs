@@ -13,7 +13,9 @@ mod util {
 mod deep;
 mod events;
 mod faults;
+mod fetch;
 mod fork;
+mod http_client;
 mod http_client_faults;
 mod http_faults;
 mod http_left;

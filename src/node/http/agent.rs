@@ -14,9 +14,9 @@
 
 mod pool;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use self::pool::Pool;
 pub(super) use self::pool::Pooled;
@@ -35,6 +35,10 @@ const MAX_FREE_SOCKETS: usize = 256;
 /// The time of inactivity after which the sockets of the global agent report a timeout, in
 /// milliseconds.
 const GLOBAL_TIMEOUT: u32 = 5000;
+
+/// How long `fetch` keeps a free socket, in milliseconds.
+#[cfg(feature = "fetch")]
+const FETCH_TIMEOUT: u32 = 4000;
 
 /// Which free socket a request gets. JavaScript: `{ scheduling }`.
 ///
@@ -136,6 +140,7 @@ impl AgentBuilder {
             emitter: EventEmitter::of_class("Agent"),
             pool: Pool::default(),
             total: Cell::new(0),
+            is_known: Cell::new(false),
         });
         Agent { inner }
     }
@@ -190,6 +195,8 @@ struct Inner {
     pool: Pool,
     /// The number of open sockets.
     total: Cell<usize>,
+    /// Whether the loop knows the agent.
+    is_known: Cell<bool>,
 }
 
 /// Returns the agent of the running loop, which requests use by default. It keeps sockets alive.
@@ -210,14 +217,72 @@ struct Inner {
 /// ```
 #[must_use]
 pub fn global_agent() -> Agent {
-    let node = Node::current();
-    let known = node.http.agent.borrow().clone();
-    known.unwrap_or_else(|| {
-        let builder = Agent::builder().keep_alive(true).timeout(GLOBAL_TIMEOUT);
-        let agent = builder.build();
-        node.http.agent.replace(Some(agent.clone()));
-        agent
+    agent_of_loop(Use::Requests, || {
+        Agent::builder().keep_alive(true).timeout(GLOBAL_TIMEOUT)
     })
+}
+
+/// Returns the agent of the running loop for `fetch` of URLs with this scheme. `None` if the scheme
+/// is not supported.
+#[cfg(feature = "fetch")]
+pub(in crate::node) fn fetch_agent(scheme: &str) -> Option<Agent> {
+    let make = || Agent::builder().keep_alive(true).timeout(FETCH_TIMEOUT);
+    (scheme == "http").then(|| agent_of_loop(Use::Fetch, make))
+}
+
+/// What an agent of a loop is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Requests,
+    #[cfg(feature = "fetch")]
+    Fetch,
+}
+
+/// The agents of a loop, once they were used.
+#[derive(Default)]
+pub(super) struct LoopAgents {
+    own: RefCell<Vec<(Use, Agent)>>,
+    /// All agents with sockets of the loop.
+    all: RefCell<Vec<Weak<Inner>>>,
+}
+
+impl LoopAgents {
+    /// Drops all sockets: an agent and its sockets hold each other.
+    pub(super) fn shut_down(&self) {
+        let (own, all) = (self.own.take(), self.all.take());
+        for agent in all.iter().filter_map(Weak::upgrade) {
+            agent.pool.clear();
+            agent.is_known.set(false);
+        }
+        drop(own);
+    }
+
+    fn insert(&self, agent: &Rc<Inner>) {
+        let mut all = self.all.borrow_mut();
+        if all.len() == all.capacity() {
+            all.retain(|agent| agent.strong_count() > 0);
+            // The list doubles, so that the next search for dropped agents is far away.
+            let more = all.len().max(8);
+            all.reserve(more);
+        }
+        all.push(Rc::downgrade(agent));
+    }
+}
+
+fn agent_of_loop(of: Use, make: impl FnOnce() -> AgentBuilder) -> Agent {
+    let node = Node::current();
+    let agents = &node.http.agents.own;
+    let known = agents
+        .borrow()
+        .iter()
+        .find(|(known, _)| *known == of)
+        .cloned();
+    if let Some((_, agent)) = known {
+        return agent;
+    }
+    let agent = make().build();
+    agents.borrow_mut().push((of, agent.clone()));
+    agent
 }
 
 impl Agent {
@@ -328,6 +393,9 @@ impl Agent {
 
     /// Opens a socket for a request.
     fn connect(&self, request: &ClientRequest) -> Rc<Pooled> {
+        if !self.inner.is_known.replace(true) {
+            Node::current().http.agents.insert(&self.inner);
+        }
         let target = request.target();
         let socket = (self.inner.options.connector)(&target.address, target.server_name.as_deref());
         let timeout = self.timeout().or_else(|| request.timeout());

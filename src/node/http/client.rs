@@ -14,7 +14,7 @@ mod options;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use self::exchange::Exchange;
 pub(super) use self::options::Destination;
@@ -26,6 +26,7 @@ use super::incoming::IncomingMessage;
 use super::outgoing::{FirstLine, OutgoingMessage, Role, Sending};
 use super::validate::{validate_path, validate_token};
 use crate::node::abort::{AbortListener, AbortSignal};
+use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
@@ -198,8 +199,8 @@ struct Request {
     timeout: Option<Delay>,
     exchange: Exchange,
     is_reused: Cell<bool>,
-    /// The socket, with its place in the agent.
-    pooled: RefCell<Option<Rc<Pooled>>>,
+    /// The socket with its place in the agent, which holds it.
+    pooled: RefCell<Weak<Pooled>>,
     /// The error that the program gave to `destroy`.
     error: RefCell<Option<Error>>,
     /// Whether timeouts of the socket are events of the request, and the listener for them.
@@ -244,6 +245,8 @@ impl ClientRequest {
             }
             false
         });
+        // A program's listeners often hold the request. They are dropped with the loop.
+        Node::current().emitters.insert(request.emitter());
         request.set_up(options)?;
         request.state.agent.add_request(&request);
         Ok(request)
@@ -332,8 +335,7 @@ impl ClientRequest {
         }
         self.state.hears_timeouts.set(true);
         let delay = delay.into();
-        let pooled = self.state.pooled.borrow().clone();
-        match pooled {
+        match self.pooled() {
             Some(pooled) => {
                 self.hear_timeout(&pooled);
                 set_timeout_when_connected(pooled.socket(), delay);
@@ -344,6 +346,10 @@ impl ClientRequest {
                 });
             }
         }
+    }
+
+    fn pooled(&self) -> Option<Rc<Pooled>> {
+        self.state.pooled.borrow().upgrade()
     }
 
     // The agent's side.

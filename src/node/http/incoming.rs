@@ -351,7 +351,7 @@ impl IncomingMessage {
     }
 
     /// Drops the body.
-    pub(super) fn dump(&self) {
+    pub(in crate::node) fn dump(&self) {
         if !self.inner.is_dumped.replace(true) {
             self.readable.remove_all(Readable::<Vec<u8>>::DATA);
             self.readable.resume();

@@ -120,7 +120,7 @@ pub(super) fn validate_path(path: &str) -> Result<(), Error> {
 }
 
 /// Whether `text` is not empty and has only characters of a token.
-pub(super) fn is_token(text: &str) -> bool {
+pub(in crate::node) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
 

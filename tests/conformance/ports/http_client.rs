@@ -117,7 +117,7 @@ async fn client_close_order() {
     let server = http::create_server(|_, res| res.end_bytes("body"));
     listen(&server, |server, address| {
         let req = http::get(alone(address)).unwrap();
-        req.on(SOCKET, |s| drop(s.on(CLOSE, says("socket.close"))));
+        req.on(SOCKET, |s| _ = s.on(CLOSE, says("socket.close")));
         req.on(RESPONSE, |res| {
             log(format!(
                 "response-{}",
@@ -250,7 +250,7 @@ async fn client_destroy() {
     let server = http::create_server(|req, res| {
         res.on(ERROR, |_| ());
         match req.url() {
-            "/body" => drop(res.write("part")),
+            "/body" => _ = res.write("part"),
             "/done" => res.end_bytes("x"),
             _ => {}
         }
@@ -921,7 +921,7 @@ async fn client_bodies_and_keep_alive() {
     let server = net::create_server(move |s| {
         s.on(ERROR, |_| ());
         let answers = answers.clone();
-        s.on_data_this(move |s, _| drop(s.write(answers.borrow().clone())));
+        s.on_data_this(move |s, _| _ = s.write(answers.borrow().clone()));
     });
     fn next(
         mut cases: VecDeque<(&'static str, String)>,

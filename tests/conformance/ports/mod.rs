@@ -20,6 +20,7 @@ mod dialogues;
 mod errors;
 mod events;
 mod exit;
+mod fetch;
 mod files;
 mod generators;
 mod http_bytes;
@@ -86,6 +87,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     modules::PORTS,
     http_ends::PORTS,
     http_client::PORTS,
+    fetch::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

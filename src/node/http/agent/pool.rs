@@ -177,6 +177,15 @@ impl Pool {
         all.map(|pooled| pooled.socket.clone()).collect()
     }
 
+    /// Drops all sockets and requests.
+    pub(super) fn clear(&self) {
+        let lists = (self.busy.take(), self.free.take(), self.waiting.take());
+        for pooled in lists.0.values().chain(lists.1.values()).flatten() {
+            pooled.set_request(None);
+        }
+        drop(lists);
+    }
+
     // Sockets.
 
     pub(super) fn free_of(&self, name: &str) -> usize {

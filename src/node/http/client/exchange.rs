@@ -96,7 +96,7 @@ impl ClientRequest {
         let parser = Parser::new(Kind::Response, exchange.limits);
         exchange.parser.replace(Some(parser));
         pooled.set_request(Some(self));
-        self.state.pooled.replace(Some(pooled.clone()));
+        self.state.pooled.replace(Rc::downgrade(pooled));
         let [failed, ended, closed, drained] = [(); 4].map(|()| self.clone());
         let listeners = Listeners {
             error: socket.on(ERROR, move |error| failed.socket_failed(error)),
@@ -209,8 +209,7 @@ impl ClientRequest {
         }
         sending.drop_kept();
         self.finish_parser();
-        let pooled = self.state.pooled.take();
-        if let Some(pooled) = pooled {
+        if let Some(pooled) = self.pooled() {
             pooled.set_request(None);
         }
     }
@@ -376,8 +375,7 @@ impl ClientRequest {
             return socket.destroy(None);
         }
         exchange.has_left_http.set(true);
-        let pooled = self.state.pooled.take();
-        if let Some(pooled) = pooled {
+        if let Some(pooled) = self.pooled() {
             pooled.leave();
             pooled.set_request(None);
         }
@@ -435,8 +433,7 @@ impl ClientRequest {
         next_tick(move || {
             request.message.sending().detach(false);
             request.close();
-            let pooled = request.state.pooled.take();
-            if let Some(pooled) = pooled {
+            if let Some(pooled) = request.pooled() {
                 pooled.free();
             }
         });

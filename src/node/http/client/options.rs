@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::node::abort::AbortSignal;
 use crate::node::delay::Delay;
+#[cfg(feature = "fetch")]
+use crate::node::error::Error;
 use crate::node::http::agent::Agent;
 use crate::node::http::outgoing::{Field, HeaderValue};
 use crate::node::net::Address;
@@ -161,6 +163,48 @@ impl RequestOptions {
         }
     }
 
+    /// Creates the options of a request to a URL: host, port, path, query and credentials.
+    /// JavaScript: `http.request(url)`.
+    ///
+    /// # Errors
+    ///
+    /// A `TypeError` with the code `ERR_INVALID_URL`, or `ERR_INVALID_PROTOCOL` for a scheme other
+    /// than `http`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::http::RequestOptions;
+    ///
+    /// let options = RequestOptions::url("http://127.0.0.1:8080/items?page=2").unwrap();
+    /// let error = RequestOptions::url("ftp://127.0.0.1/").unwrap_err();
+    /// assert_eq!(error.code(), Some("ERR_INVALID_PROTOCOL"));
+    /// # let _ = options;
+    /// ```
+    #[cfg(feature = "fetch")]
+    pub fn url(url: &str) -> Result<Self, Error> {
+        let invalid = || Error::type_error("Invalid URL").coded("ERR_INVALID_URL");
+        let url = url::Url::parse(url).map_err(|_| invalid())?;
+        if url.scheme() != "http" {
+            let found = url.scheme();
+            let message = format!("Protocol \"{found}:\" not supported. Expected \"http:\"");
+            return Err(Error::type_error(message).coded("ERR_INVALID_PROTOCOL"));
+        }
+        let host = url.host_str().ok_or_else(invalid)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let mut options = Self::new(Target::host(host, url.port()));
+        options.path = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            let decoded = |text| percent_decoded(text).ok_or_else(invalid);
+            let (user, password) = (url.username(), url.password().unwrap_or_default());
+            options.auth = Some(format!("{}:{}", decoded(user)?, decoded(password)?));
+        }
+        Ok(options)
+    }
+
     /// Sets the method; it is sent in upper case. JavaScript: `{ method }`.
     pub fn method(mut self, method: impl Into<String>) -> Self {
         self.method = method.into();
@@ -309,6 +353,28 @@ impl Destination {
     }
 }
 
+/// Decodes `%41` and the like. `None` if the result is not UTF-8.
+#[cfg(feature = "fetch")]
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| byte == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Encodes the value of an `Authorization` header.
 pub(super) fn basic_auth(auth: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -347,6 +413,27 @@ mod tests {
         ] {
             assert_eq!(basic_auth(auth), text);
         }
+    }
+
+    #[cfg(feature = "fetch")]
+    #[test]
+    fn a_url_names_a_host_a_path_and_credentials() {
+        use super::RequestOptions;
+        let options = RequestOptions::url("http://u%3a:p%40@[::1]:8080/a b?q=1#x").unwrap();
+        assert_eq!(options.target, Target::host("::1", Some(8080)));
+        assert_eq!(options.path, "/a%20b?q=1");
+        assert_eq!(options.auth.as_deref(), Some("u::p@"));
+        let code = |url| {
+            RequestOptions::url(url)
+                .unwrap_err()
+                .code()
+                .map(str::to_owned)
+        };
+        assert_eq!(code("127.0.0.1").as_deref(), Some("ERR_INVALID_URL"));
+        assert_eq!(
+            code("ftp://127.0.0.1").as_deref(),
+            Some("ERR_INVALID_PROTOCOL")
+        );
     }
 
     #[test]

@@ -1,0 +1,279 @@
+//! `node::fetch` beyond the recorded programs: compressed bodies, streams, what is refused, and
+//! connections that nothing reads. All on the paused clock.
+#![cfg(all(unix, feature = "fetch-gzip"))]
+
+use std::cell::{Cell, RefCell};
+use std::error::Error as _;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use phaseloop::node::events::{ERROR, once};
+use phaseloop::node::fetch::Fetch;
+use phaseloop::node::net::{self, LISTENING, Socket};
+use phaseloop::node::stream::{CLOSE, Readable};
+use phaseloop::node::{Emitter, Error, Reason, fetch, http, run_on, sleep};
+
+use crate::util::trace::paused;
+
+/// Runs a program with a listening server.
+fn with<F>(
+    server: impl FnOnce() -> http::Server + 'static,
+    program: impl FnOnce(http::Server, String) -> F + 'static,
+) where
+    F: Future<Output = ()> + 'static,
+{
+    let (mut event_loop, _, _) = paused();
+    let exit = run_on(&mut event_loop, async move {
+        let server = server();
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let url = format!("http://{}", server.address().unwrap());
+        program(server.clone(), url).await;
+        server.close();
+        server.close_all_connections();
+    });
+    assert_eq!(exit.code(), 0);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn cause(reason: &Reason) -> Option<String> {
+    let error = reason.downcast_ref::<Error>()?;
+    let cause = error.source()?.downcast_ref::<Error>()?;
+    cause.code().map(str::to_owned)
+}
+
+/// A server that sends `body` with this coding.
+fn packed(coding: &'static str, body: Vec<u8>) -> http::Server {
+    http::create_server(move |_, response| {
+        response.set_header("Content-Encoding", coding).unwrap();
+        response.end_bytes(&body);
+    })
+}
+
+#[test]
+fn h095_a_compressed_body_is_unpacked() {
+    let text = "a text that is long enough to be packed ".repeat(10_000);
+    let body = gzip(text.as_bytes());
+    with(
+        || packed("gzip", body),
+        |_, url| async move {
+            let response = fetch(&url).send().await.unwrap();
+            assert_eq!(
+                response.headers().get("content-encoding").as_deref(),
+                Some("gzip")
+            );
+            assert!(response.text().await.unwrap() == text);
+        },
+    );
+}
+
+#[test]
+fn h095_a_bomb_is_unpacked_only_as_far_as_it_is_read() {
+    let body = gzip(&vec![0; 64 << 20]);
+    with(
+        || packed("gzip", body),
+        |_, url| async move {
+            let response = fetch(&url).send().await.unwrap();
+            let body = response.body().unwrap();
+            sleep(1000).await.unwrap();
+            assert!(body.length() <= 256 << 10, "{} bytes wait", body.length());
+            let read = Rc::new(Cell::new(0));
+            let count = read.clone();
+            let stops = body.clone();
+            body.on_data(move |bytes| {
+                count.set(count.get() + bytes.len());
+                if count.get() > 8 << 20 {
+                    stops.destroy(None);
+                }
+            });
+            once(&body, CLOSE).await.unwrap();
+            assert!(read.get() < 9 << 20);
+        },
+    );
+}
+
+#[test]
+fn h095_a_broken_compressed_body_fails() {
+    with(
+        || packed("gzip", b"this is not gzip at all, not even nearly".to_vec()),
+        |_, url| async move {
+            let failed = fetch(&url).send().await.unwrap().text().await.unwrap_err();
+            assert_eq!(failed.to_string(), "terminated");
+            assert_eq!(cause(&failed).as_deref(), Some("Z_DATA_ERROR"));
+        },
+    );
+}
+
+#[test]
+fn h092_a_response_that_is_dropped_closes_its_connection() {
+    let endless = || {
+        http::create_server(|_, response| {
+            response.write("the first of many");
+        })
+    };
+    with(endless, |server, url| async move {
+        let response = fetch(&url).send().await.unwrap();
+        assert_eq!(server.connections(), 1);
+        drop(response);
+        sleep(10).await.unwrap();
+        assert_eq!(server.connections(), 0);
+    });
+}
+
+#[test]
+fn h095_a_response_that_was_received_frees_its_connection_without_a_reader() {
+    let plain = || http::create_server(|_, response| response.end_bytes("short"));
+    with(plain, |server, url| async move {
+        for _ in 0..3 {
+            let response = fetch(&url).send().await.unwrap();
+            sleep(10).await.unwrap();
+            drop(response);
+        }
+        assert_eq!(server.connections(), 1);
+    });
+}
+
+#[test]
+fn h095_free_connections_do_not_keep_the_loop_alive() {
+    let (mut event_loop, handle, _) = paused();
+    let start = handle.now();
+    run_on(&mut event_loop, async {
+        let server = net::create_server(|socket| {
+            socket.unref();
+            socket.on_data_this(|socket, _| {
+                socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            });
+        });
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let url = format!("http://{}", server.address().unwrap());
+        assert_eq!(
+            fetch(&url).send().await.unwrap().text().await.unwrap(),
+            "ok"
+        );
+        server.unref();
+    });
+    assert_eq!(handle.now() - start, std::time::Duration::ZERO);
+}
+
+#[test]
+fn h091_a_cloned_body_is_read_twice() {
+    let text = "0123456789".repeat(20_000);
+    let body = text.clone();
+    with(
+        || http::create_server(move |_, response| response.end_bytes(&*body)),
+        |_, url| async move {
+            let one = fetch(&url).send().await.unwrap();
+            let two = one.clone_body().unwrap();
+            assert!(one.text().await.unwrap() == text);
+            assert!(two.text().await.unwrap() == text);
+            assert_eq!(one.clone_body().unwrap_err().name(), "TypeError");
+        },
+    );
+}
+
+/// A server that answers with the coding and the body of the request.
+fn echo() -> http::Server {
+    http::create_server(|request, response| {
+        if request.url() == "/again" {
+            response
+                .write_head_with(307, None, [("Location", "/")])
+                .unwrap();
+            request.resume();
+            return response.end();
+        }
+        let coding = request
+            .headers()
+            .get("transfer-encoding")
+            .unwrap_or("-")
+            .to_owned();
+        response.write(format!("{coding} "));
+        request.readable().pipe(response.writable());
+    })
+}
+
+#[test]
+fn h095_a_stream_is_sent_in_chunks_and_only_once() {
+    with(echo, |_, url| async move {
+        let stream = || Readable::from_iter(["one ", "two"].map(|part| part.as_bytes().to_vec()));
+        let sent = fetch(&url).method("POST").body(&stream());
+        let text = sent.send().await.unwrap().text().await.unwrap();
+        assert_eq!(text, "chunked one two");
+        let again = fetch(format!("{url}/again")).method("POST").body(&stream());
+        assert_eq!(again.send().await.unwrap_err().to_string(), "fetch failed");
+        let bytes = fetch(format!("{url}/again")).method("POST").body("whole");
+        let text = bytes.send().await.unwrap().text().await.unwrap();
+        assert_eq!(text, "- whole");
+    });
+}
+
+#[test]
+fn h096_bad_requests_are_refused() {
+    with(echo, |server, url| async move {
+        let refused = async |request: Fetch| {
+            let failed = request.send().await.unwrap_err();
+            assert_eq!(failed.name(), "TypeError");
+            cause(&failed).unwrap_or_default()
+        };
+        assert_eq!(refused(fetch("/relative")).await, "ERR_INVALID_URL");
+        assert_eq!(refused(fetch("http://user:password@127.0.0.1/")).await, "");
+        for method in ["", "a b", "CONNECT", "trace"] {
+            assert_eq!(refused(fetch(&url).method(method)).await, "");
+        }
+        for (name, value) in [("a b", "c"), ("a", "b\r\nc: d"), ("a", "\u{20ac}")] {
+            assert_eq!(refused(fetch(&url).header(name, value)).await, "");
+        }
+        for name in ["transfer-encoding", "keep-alive", "upgrade", "expect"] {
+            let code = refused(fetch(&url).header(name, "x")).await;
+            assert_eq!(code, "UND_ERR_INVALID_ARG", "{name}");
+        }
+        let wrong = fetch(&url)
+            .method("POST")
+            .body("abc")
+            .header("content-length", "2");
+        assert_eq!(refused(wrong).await, "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH");
+        assert_eq!(server.connections(), 0, "nothing was sent");
+    });
+}
+
+#[test]
+fn h096_a_head_that_never_comes_is_an_error_after_five_minutes() {
+    let silent = || http::create_server(|_, _| ());
+    with(silent, |_, url| async move {
+        let failed = fetch(&url).send().await.unwrap_err();
+        assert_eq!(cause(&failed).as_deref(), Some("UND_ERR_HEADERS_TIMEOUT"));
+    });
+}
+
+#[test]
+fn a_loop_that_is_dropped_frees_what_it_fetches() {
+    let dropped = Rc::new(RefCell::new(()));
+    let witness = dropped.clone();
+    let (mut event_loop, _, _) = paused();
+    run_on(&mut event_loop, async move {
+        let server = net::create_server(|socket: &Socket| {
+            socket.on(ERROR, |_| ());
+            socket.on_data_this(|socket, _| {
+                socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+            });
+        });
+        server.listen(("127.0.0.1", 0));
+        let address: SocketAddr = server.address().unwrap();
+        let response = fetch(format!("http://{address}")).send().await.unwrap();
+        response.text().then(move |_| drop(witness));
+        sleep(10).await.unwrap();
+        phaseloop::node::process::exit(0);
+    });
+    drop(event_loop);
+    assert_eq!(Rc::strong_count(&dropped), 1);
+}
