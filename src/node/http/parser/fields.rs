@@ -146,7 +146,7 @@ impl Parser {
         }
     }
 
-    /// Takes a whole header line at once if it is a usual one: complete, with a value, and without a
+    /// Takes a whole header line at once if it is a usual one: complete, with a value, and of no
     /// meaning for the framing. Returns whether it was.
     fn usual_line(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Fault> {
         let rest = &input[*at..];
