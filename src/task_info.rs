@@ -5,6 +5,17 @@ use std::panic::Location;
 use std::rc::Rc;
 
 /// The number of a task, unique among all tasks of its loop.
+///
+/// # Examples
+///
+/// ```
+/// phaseloop::block_on(async {
+///     let first = phaseloop::spawn(async {}).id().unwrap();
+///     let second = phaseloop::spawn(async {}).id().unwrap();
+///     assert!(first < second);
+///     assert_eq!(first.to_string(), "1");
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) u64);
 

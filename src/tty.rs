@@ -244,6 +244,17 @@ pub fn reset_mode() -> io::Result<()> {
 }
 
 /// The size of a terminal window, in characters.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::tty::Size;
+///
+/// fn fits(size: Size, text: &str) -> bool {
+///     text.lines().count() <= size.rows.into()
+///         && text.lines().all(|line| line.len() <= size.columns.into())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Size {

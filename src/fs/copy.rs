@@ -43,6 +43,20 @@ pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u6
 
 /// Whether a copy shares the data blocks of the original until one of them is written to. Btrfs and
 /// XFS support it within one file system.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs::{self, CopyOptions, Reflink};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let to = std::env::temp_dir().join(format!("phaseloop-reflink-{}", std::process::id()));
+/// phaseloop::block_on(async {
+///     CopyOptions::new().reflink(Reflink::Try).copy("Cargo.toml", &to).await?;
+///     fs::remove_file(&to).await
+/// })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reflink {
     /// Copy the bytes.

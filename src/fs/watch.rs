@@ -121,6 +121,28 @@ pub struct Watcher {
 }
 
 /// A change that a [`Watcher`] reports.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(target_os = "linux")]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::fs;
+///
+/// # let directory = std::env::temp_dir().join(format!("phaseloop-event-{}", std::process::id()));
+/// # std::fs::create_dir(&directory)?;
+/// phaseloop::block_on(async {
+///     let mut changes = fs::watch(&directory)?;
+///     fs::write(directory.join("new"), "text").await?;
+///     let change = changes.recv().await.expect("the watcher is open");
+///     assert_eq!(change.name(), Some("new".as_ref()));
+///     assert!(!change.is_directory);
+///     fs::remove_dir_all(&directory).await
+/// })
+/// # }
+/// # #[cfg(not(target_os = "linux"))]
+/// # fn main() {}
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchEvent {

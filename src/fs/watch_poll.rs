@@ -156,6 +156,26 @@ enum Seen {
 }
 
 /// A change that a [`PollWatcher`] reports.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use phaseloop::fs;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut changes = fs::watch_poll("settings.toml", Duration::from_secs(5))?;
+///     while let Some(change) = changes.recv().await {
+///         match change.current {
+///             Ok(metadata) => println!("{} bytes", metadata.len()),
+///             Err(error) => println!("not readable: {error}"),
+///         }
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PollEvent {

@@ -221,6 +221,25 @@ impl<S: Duplex + fmt::Debug> fmt::Debug for OwnedWriteHalf<S> {
 }
 
 /// The error of [`OwnedWriteHalf::reunite`]: the halves belong to different streams.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(unix)]
+/// # fn main() -> std::io::Result<()> {
+/// use phaseloop::{io::{ReuniteError, split}, net::UnixStream};
+///
+/// phaseloop::block_on(async {
+///     let (one, other) = UnixStream::pair()?;
+///     let ((reader, _), (_, writer)) = (split(one), split(other));
+///     // The error returns both halves.
+///     let ReuniteError(_reader, _writer) = writer.reunite(reader).unwrap_err();
+///     Ok(())
+/// })
+/// # }
+/// # #[cfg(not(unix))]
+/// # fn main() {}
+/// ```
 pub struct ReuniteError<S: Duplex>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 impl<S: Duplex> fmt::Debug for ReuniteError<S> {

@@ -134,6 +134,24 @@ pub fn stderr() -> io::Result<Stderr> {
 ///
 /// Dropping a read loses no data. A read that runs on the pool goes on, and the next reader, of any
 /// handle, gets its bytes. Until it ends it keeps the loop alive, unref'd or not.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::io::{self, AsyncBufReadExt, BufReader};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut input = BufReader::new(io::stdin()?);
+///     let mut line = String::new();
+///     while input.read_line(&mut line).await? > 0 {
+///         println!("{} bytes", line.len());
+///         line.clear();
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct Stdin {
     source: SharedFd,
     kind: StdioKind,
@@ -165,6 +183,19 @@ impl_async_read!(Stdin);
 /// Dropping a write before it completes writes nothing, unless a pool thread has started it: then
 /// the bytes may be written. If the handle writes the same bytes next, that write counts as the one
 /// in flight, and they are not written twice.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::io::{self, AsyncWriteExt};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut output = io::stdout()?;
+///     output.write_all(b"a slow terminal does not block the loop\n").await
+/// })
+/// # }
+/// ```
 pub struct Stdout {
     source: SharedFd,
     kind: StdioKind,

@@ -924,3 +924,27 @@ fn a_job_that_nobody_waits_for_is_in_nobodys_way() {
         }
     });
 }
+
+/// After each mebibyte that was read without a job, a turn passes. The buffer of the next read is
+/// filled as before, not from a buffer of the file.
+#[test]
+fn a_large_buffer_is_filled_directly_after_each_turn() {
+    let directory = Directory::new("large-steps");
+    let content = pattern(6 << 20);
+    let path = directory.file("file", &content);
+    block_on(async {
+        let mut file = open(&path).await;
+        let (mut buffer, mut read, mut lengths) = (vec![0; 1 << 20], Vec::new(), Vec::new());
+        loop {
+            let count = file.read(&mut buffer).await.unwrap();
+            if count == 0 {
+                break;
+            }
+            read.extend_from_slice(&buffer[..count]);
+            lengths.push(count);
+        }
+        assert!(read == content);
+        let short = lengths.iter().filter(|&&length| length == 64 << 10).count();
+        assert!(short <= 1, "{lengths:?}");
+    });
+}

@@ -9,7 +9,6 @@ mod util {
     pub(crate) mod pool;
     pub(crate) mod trace;
     pub(crate) mod wakers;
-    pub(crate) mod watch;
 }
 
 mod fs;

@@ -9,9 +9,9 @@
 #![cfg(all(target_os = "linux", feature = "fs"))]
 
 use crate::util::child::in_child;
+use crate::util::files::Directory;
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, finish, ms, paused, turn};
-use crate::util::watch::Dir;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs;
@@ -68,29 +68,29 @@ fn watching(path: &Path) -> (EventLoop, LoopHandle, Trace) {
 
 #[test]
 fn r305_libuv_fs_event_watch_dir() {
-    let dir = Dir::new();
-    let (mut event_loop, _, trace) = watching(dir.path());
+    let dir = Directory::new("watch");
+    let (mut event_loop, _, trace) = watching(dir.0.as_path());
     turn(&mut event_loop);
     assert_eq!(trace.take(), "");
-    dir.write("a", "text");
+    dir.file("a", "text");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "created:a modified:a");
-    fs::set_permissions(dir.join("a"), fs::Permissions::from_mode(0o600)).unwrap();
-    fs::remove_file(dir.join("a")).unwrap();
+    fs::set_permissions(dir.path("a"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_file(dir.path("a")).unwrap();
     turn(&mut event_loop);
     assert_eq!(trace.take(), "attributes:a removed:a");
 }
 
 #[test]
 fn r305_a_rename_in_a_directory_is_two_events_that_belong_together() {
-    let dir = Dir::new();
-    dir.write("old", "");
+    let dir = Directory::new("watch");
+    dir.file("old", "");
     let (mut event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
-    fs::rename(dir.join("old"), dir.join("new")).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
+    fs::rename(dir.path("old"), dir.path("new")).unwrap();
     let events = event_loop.block_on(async { [watcher.recv().await, watcher.recv().await] });
     let [from, to] = events.map(Option::unwrap);
-    assert_eq!((&from.path, &to.path), (&dir.join("old"), &dir.join("new")));
+    assert_eq!((&from.path, &to.path), (&dir.path("old"), &dir.path("new")));
     let (WatchKind::MovedFrom(a), WatchKind::MovedTo(b)) = (from.kind, to.kind) else {
         panic!("{from:?} {to:?}");
     };
@@ -125,10 +125,10 @@ fn r305_the_two_words_of_libuv() {
 
 #[test]
 fn r306_libuv_fs_event_watch_file() {
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, _, trace) = watching(&path);
-    dir.write("a", "2");
+    dir.file("a", "2");
     turn(&mut event_loop);
     // Emptied, then written: the kernel makes one of equal events in a row.
     assert_eq!(trace.take(), "modified:a");
@@ -144,15 +144,15 @@ fn r306_libuv_fs_event_watch_file() {
 
 #[test]
 fn libuv_fs_event_watch_file_exact_path() {
-    let dir = Dir::new();
-    let path = dir.write("file.js", "");
-    dir.write("file.jsx", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("file.js", "");
+    dir.file("file.jsx", "");
     let (mut event_loop, _, trace) = watching(&path);
-    dir.write("file.jsx", "x");
-    dir.write("file.j", "x");
+    dir.file("file.jsx", "x");
+    dir.file("file.j", "x");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "");
-    dir.write("file.js", "");
+    dir.file("file.js", "");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "modified:file.js");
 }
@@ -161,12 +161,12 @@ fn libuv_fs_event_watch_file_exact_path() {
 #[test]
 fn libuv_fs_event_watch_file_current_dir() {
     let child = in_child(&[], "libuv_fs_event_watch_file_current_dir", || {
-        let dir = Dir::new();
-        dir.write("a", "");
-        std::env::set_current_dir(dir.path()).unwrap();
+        let dir = Directory::new("watch");
+        dir.file("a", "");
+        std::env::set_current_dir(dir.0.as_path()).unwrap();
         let (mut event_loop, handle, _) = paused();
         let mut watcher = Watcher::new_on(&handle, "a").unwrap();
-        dir.write("a", "text");
+        dir.file("a", "text");
         let event = event_loop.block_on(watcher.recv()).unwrap();
         assert_eq!(event.path, Path::new("a"));
         assert_eq!(event.name(), Some(OsStr::new("a")));
@@ -184,43 +184,43 @@ fn succeeded(child: Option<std::process::Child>) {
 
 #[test]
 fn r309_directories_inside_are_not_watched() {
-    let dir = Dir::new();
-    fs::create_dir(dir.join("inside")).unwrap();
-    let (mut event_loop, _, trace) = watching(dir.path());
-    dir.write("inside/a", "");
+    let dir = Directory::new("watch");
+    fs::create_dir(dir.path("inside")).unwrap();
+    let (mut event_loop, _, trace) = watching(dir.0.as_path());
+    dir.file("inside/a", "");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "");
 }
 
 #[test]
 fn names_of_any_bytes_and_directories() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     let name = OsStr::from_bytes(b"\xff \n");
-    fs::create_dir(dir.join(name)).unwrap();
+    fs::create_dir(dir.path(name)).unwrap();
     let event = event_loop.block_on(watcher.recv()).unwrap();
     assert_eq!(event.name(), Some(name));
     assert_eq!((event.kind, event.is_directory), (WatchKind::Created, true));
-    dir.write("file", "");
+    dir.file("file", "");
     assert!(!event_loop.block_on(watcher.recv()).unwrap().is_directory);
 }
 
 #[test]
 fn links_are_followed() {
-    let dir = Dir::new();
-    dir.write("file", "");
-    symlink(dir.join("file"), dir.join("link")).unwrap();
-    fs::hard_link(dir.join("file"), dir.join("other")).unwrap();
+    let dir = Directory::new("watch");
+    dir.file("file", "");
+    symlink(dir.path("file"), dir.path("link")).unwrap();
+    fs::hard_link(dir.path("file"), dir.path("other")).unwrap();
     let (mut event_loop, handle, trace) = paused();
     for (name, label) in [("file", "1:"), ("link", "2:"), ("other", "3:")] {
         log(
-            Watcher::new_on(&handle, dir.join(name)).unwrap(),
+            Watcher::new_on(&handle, dir.path(name)).unwrap(),
             &trace,
             label,
         );
     }
-    fs::write(dir.join("file"), "").unwrap();
+    fs::write(dir.path("file"), "").unwrap();
     turn(&mut event_loop);
     assert_eq!(
         trace.take(),
@@ -232,8 +232,8 @@ fn links_are_followed() {
 
 #[test]
 fn r307_libuv_fs_event_watch_file_twice() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let (mut event_loop, handle, trace) = paused();
     let (first, second) = (
         Watcher::new_on(&handle, &path),
@@ -243,7 +243,7 @@ fn r307_libuv_fs_event_watch_file_twice() {
     log(second.unwrap(), &trace, "2:");
     log(first.unwrap(), &trace, "1:");
     turn(&mut event_loop);
-    dir.write("a", "x");
+    dir.file("a", "x");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     turn(&mut event_loop);
     assert_eq!(
@@ -254,12 +254,12 @@ fn r307_libuv_fs_event_watch_file_twice() {
 
 #[test]
 fn libuv_fs_event_start_and_close() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
-    let [first, second] = [(); 2].map(|()| Watcher::new_on(&handle, dir.path()).unwrap());
+    let [first, second] = [(); 2].map(|()| Watcher::new_on(&handle, dir.0.as_path()).unwrap());
     first.close().then(trace.call("closed"));
     log(second, &trace, "2:");
-    dir.write("a", "");
+    dir.file("a", "");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "2:created:a closed");
 }
@@ -269,15 +269,15 @@ fn libuv_fs_event_start_and_close() {
 fn all_watchers_of_a_loop_share_a_descriptor() {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap();
     let many = limit.trim().parse::<usize>().unwrap().min(1000) + 10;
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
     for number in 0..many {
-        let path = dir.join(number.to_string());
+        let path = dir.path(number.to_string());
         fs::create_dir(&path).unwrap();
         log(Watcher::new_on(&handle, &path).unwrap(), &trace, "");
     }
-    dir.write("3/a", "");
-    dir.write("1/b", "");
+    dir.file("3/a", "");
+    dir.file("1/b", "");
     turn(&mut event_loop);
     let all = trace.take();
     assert_eq!(all, "created:a created:b");
@@ -304,12 +304,12 @@ fn nothing_is_watched_for_nobody() {
                     .count(),
             )
         }
-        let dir = Dir::new();
-        let paths = ["a", "b"].map(|name| dir.write(name, ""));
+        let dir = Directory::new("watch");
+        let paths = ["a", "b"].map(|name| dir.file(name, ""));
         let (_event_loop, handle, _) = paused();
         let new = |path| Watcher::new_on(&handle, path).unwrap();
         assert_eq!(watched(), None);
-        assert!(Watcher::new_on(&handle, dir.join("missing")).is_err());
+        assert!(Watcher::new_on(&handle, dir.path("missing")).is_err());
         assert_eq!(watched(), None);
         let [first, again, other] = [new(&paths[0]), new(&paths[0]), new(&paths[1])];
         assert_eq!(watched(), Some(2));
@@ -328,10 +328,10 @@ fn nothing_is_watched_for_nobody() {
 /// libuv's `queue_foreach_delete`, for file watchers.
 #[test]
 fn r308_a_watcher_that_a_sibling_drops_gets_nothing() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
     let [mut first, second, third] =
-        [(); 3].map(|()| Watcher::new_on(&handle, dir.path()).unwrap());
+        [(); 3].map(|()| Watcher::new_on(&handle, dir.0.as_path()).unwrap());
     let second = log(second, &trace, "2:");
     log(third, &trace, "3:");
     let log = trace.clone();
@@ -342,8 +342,8 @@ fn r308_a_watcher_that_a_sibling_drops_gets_nothing() {
         // And itself.
     });
     turn(&mut event_loop);
-    fs::create_dir(dir.join("a")).unwrap();
-    fs::create_dir(dir.join("b")).unwrap();
+    fs::create_dir(dir.path("a")).unwrap();
+    fs::create_dir(dir.path("b")).unwrap();
     turn(&mut event_loop);
     assert_eq!(trace.take(), "1:created:a 3:created:a 3:created:b");
     assert!(task.is_finished());
@@ -383,10 +383,10 @@ fn without_a_descriptor_there_is_an_error_and_later_a_watcher() {
         &["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"],
         test,
         || {
-            let dir = Dir::new();
+            let dir = Directory::new("watch");
             let (mut event_loop, handle, trace) = paused();
             let taken: Vec<_> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
-            let error = Watcher::new_on(&handle, dir.path()).unwrap_err();
+            let error = Watcher::new_on(&handle, dir.0.as_path()).unwrap_err();
             let inner = OsError::of(&error).unwrap();
             assert_eq!(
                 inner.raw_os_error(),
@@ -394,8 +394,12 @@ fn without_a_descriptor_there_is_an_error_and_later_a_watcher() {
             );
             assert_eq!(handle.handles(), []);
             drop(taken);
-            log(Watcher::new_on(&handle, dir.path()).unwrap(), &trace, "");
-            fs::create_dir(dir.join("a")).unwrap();
+            log(
+                Watcher::new_on(&handle, dir.0.as_path()).unwrap(),
+                &trace,
+                "",
+            );
+            fs::create_dir(dir.path("a")).unwrap();
             turn(&mut event_loop);
             assert_eq!(trace.take(), "created:a");
         },
@@ -405,18 +409,18 @@ fn without_a_descriptor_there_is_an_error_and_later_a_watcher() {
 
 #[test]
 fn r315_libuv_fs_event_getpath() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (_event_loop, handle, _) = paused();
-    let watcher = Watcher::new_on(&handle, dir.path()).unwrap();
-    assert_eq!(watcher.path(), dir.path());
-    assert!(format!("{watcher:?}").contains("phaseloop-watch-"));
+    let watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
+    assert_eq!(watcher.path(), dir.0.as_path());
+    assert!(format!("{watcher:?}").contains("phaseloop-"));
 }
 
 #[test]
 fn libuv_fs_event_ref() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, _) = paused();
-    let watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     assert!(watcher.is_active() && watcher.has_ref());
     assert_eq!(handle.keepers(), [(Keeper::Watch, 1)]);
     assert!(turn(&mut event_loop), "it keeps the loop alive");
@@ -430,9 +434,9 @@ fn libuv_fs_event_ref() {
 
 #[test]
 fn libuv_fs_event_no_callback_on_close_and_fs_event_immediate_close() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     watcher.close().then(trace.call("closed"));
     assert!(!watcher.is_active() && watcher.is_closing());
     assert_eq!(watcher.recv().now_or_never(), Some(None));
@@ -444,13 +448,13 @@ fn libuv_fs_event_no_callback_on_close_and_fs_event_immediate_close() {
 /// Also `fs_event_close_with_pending_event` and `fs_event_close_with_pending_delete_event`.
 #[test]
 fn r308_libuv_fs_event_no_callback_after_close() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
     for is_delivered in [false, true] {
-        let inside = dir.join("inside");
+        let inside = dir.path("inside");
         fs::create_dir(&inside).unwrap();
         let mut watcher = Watcher::new_on(&handle, &inside).unwrap();
-        dir.write("inside/a", "");
+        dir.file("inside/a", "");
         fs::remove_dir_all(&inside).unwrap();
         if is_delivered {
             turn(&mut event_loop);
@@ -466,9 +470,9 @@ fn r308_libuv_fs_event_no_callback_after_close() {
 /// Also `fs_event_stop_in_cb`.
 #[test]
 fn r308_libuv_fs_event_close_in_callback() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     let log = trace.clone();
     let task = handle.spawn(async move {
         let event = watcher.recv().await.unwrap();
@@ -478,7 +482,7 @@ fn r308_libuv_fs_event_close_in_callback() {
         watcher.recv().await
     });
     for name in ["a", "b", "c"] {
-        dir.write(name, "");
+        dir.file(name, "");
     }
     finish(&mut event_loop);
     assert_eq!(trace.take(), "created:a closed");
@@ -487,8 +491,8 @@ fn r308_libuv_fs_event_close_in_callback() {
 
 #[test]
 fn libuv_fs_event_watch_delete_dir() {
-    let dir = Dir::new();
-    let inside = dir.join("inside");
+    let dir = Directory::new("watch");
+    let inside = dir.path("inside");
     fs::create_dir(&inside).unwrap();
     let (mut event_loop, handle, trace) = paused();
     log(Watcher::new_on(&handle, &inside).unwrap(), &trace, "1:");
@@ -505,8 +509,8 @@ fn libuv_fs_event_watch_delete_dir() {
 /// Events from before the end can still be received. The end itself need not be received.
 #[test]
 fn a_watcher_of_what_is_gone_does_not_keep_the_loop_alive() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let (mut event_loop, handle, _) = paused();
     let mut watcher = Watcher::new_on(&handle, &path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -521,25 +525,25 @@ fn a_watcher_of_what_is_gone_does_not_keep_the_loop_alive() {
 /// What is watched is the file, not its name: an editor that saves by renaming ends the watch.
 #[test]
 fn a_file_that_is_replaced_is_gone() {
-    let dir = Dir::new();
-    let path = dir.write("a", "old");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "old");
     let (mut event_loop, handle, trace) = paused();
     log(Watcher::new_on(&handle, &path).unwrap(), &trace, "file:");
     log(
-        Watcher::new_on(&handle, dir.path()).unwrap(),
+        Watcher::new_on(&handle, dir.0.as_path()).unwrap(),
         &trace,
         "dir:",
     );
-    dir.write("a.new", "new");
+    dir.file("a.new", "new");
     turn(&mut event_loop);
     trace.take();
-    fs::rename(dir.join("a.new"), &path).unwrap();
+    fs::rename(dir.path("a.new"), &path).unwrap();
     turn(&mut event_loop);
     assert_eq!(
         trace.take(),
         "dir:from:a.new dir:to:a file:attributes:a file:self-removed:a file:end"
     );
-    dir.write("a", "newer");
+    dir.file("a", "newer");
     turn(&mut event_loop);
     assert_eq!(
         trace.take(),
@@ -550,11 +554,11 @@ fn a_file_that_is_replaced_is_gone() {
 
 #[test]
 fn a_file_that_is_renamed_is_still_watched() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let (mut event_loop, _, trace) = watching(&path);
-    fs::rename(&path, dir.join("b")).unwrap();
-    dir.write("b", "");
+    fs::rename(&path, dir.path("b")).unwrap();
+    dir.file("b", "");
     turn(&mut event_loop);
     assert_eq!(trace.take(), "self-moved:a modified:a");
 }
@@ -562,8 +566,8 @@ fn a_file_that_is_renamed_is_still_watched() {
 /// The kernel reports the removal when the last name is removed and the file is not open anywhere.
 #[test]
 fn an_open_file_is_not_gone() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let open = fs::File::open(&path).unwrap();
     let (mut event_loop, _, trace) = watching(&path);
     fs::remove_file(&path).unwrap();
@@ -576,14 +580,14 @@ fn an_open_file_is_not_gone() {
 
 #[test]
 fn a_loop_goes_with_its_watchers() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
     drop(event_loop);
     assert_eq!(watcher.recv().now_or_never(), Some(None));
     assert!(!watcher.is_active());
-    let error = Watcher::new_on(&handle, dir.path()).unwrap_err();
+    let error = Watcher::new_on(&handle, dir.0.as_path()).unwrap_err();
     assert!(error.to_string().contains("dropped"), "{error}");
 }
 
@@ -604,10 +608,10 @@ fn r310_an_overflow_of_the_kernels_queue_is_told_to_all() {
         eprintln!("skipped: the kernel keeps {limit} events");
         return;
     }
-    let [dir, quiet] = [Dir::new(), Dir::new()];
+    let [dir, quiet] = [Directory::new("watch"), Directory::new("watch")];
     let (mut event_loop, handle, trace) = paused();
     let counted = Rc::new(Cell::new(0));
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     let (count, log_overflow) = (counted.clone(), trace.clone());
     drop(handle.spawn(async move {
         while let Some(event) = watcher.recv().await {
@@ -619,7 +623,7 @@ fn r310_an_overflow_of_the_kernels_queue_is_told_to_all() {
         }
     }));
     // In the order of their making, which is not that of the kernel's numbers.
-    for (path, label) in [(quiet.path(), "quiet:"), (dir.path(), "last:")] {
+    for (path, label) in [(quiet.0.as_path(), "quiet:"), (dir.0.as_path(), "last:")] {
         let (mut watcher, log) = (Watcher::new_on(&handle, path).unwrap(), trace.clone());
         drop(handle.spawn(async move {
             while let Some(event) = watcher.recv().await {
@@ -630,7 +634,7 @@ fn r310_an_overflow_of_the_kernels_queue_is_told_to_all() {
         }));
     }
     // Two different events in turn: equal ones would become one.
-    let (a, b) = (dir.write("a", ""), dir.join("b"));
+    let (a, b) = (dir.file("a", ""), dir.path("b"));
     for _ in 0..limit / 4 + 10 {
         fs::rename(&a, &b).unwrap();
         fs::rename(&b, &a).unwrap();
@@ -649,10 +653,10 @@ fn r310_an_overflow_of_the_kernels_queue_is_told_to_all() {
 /// The loop takes events from the kernel while none is received.
 #[test]
 fn r310_what_a_watcher_does_not_receive_is_bounded() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
-    let (a, b) = (dir.write("a", ""), dir.join("b"));
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
+    let (a, b) = (dir.file("a", ""), dir.path("b"));
     for _ in 0..50 {
         for _ in 0..100 {
             fs::rename(&a, &b).unwrap();
@@ -671,9 +675,9 @@ fn r310_what_a_watcher_does_not_receive_is_bounded() {
 /// A poll phase takes about a thousand; the next turn, which does not sleep, goes on.
 #[test]
 fn a_flood_leaves_others_their_turn() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     let count = Rc::new(Cell::new(0));
     let received = count.clone();
     drop(handle.spawn(async move {
@@ -683,10 +687,10 @@ fn a_flood_leaves_others_their_turn() {
     }));
     let check = Check::new(&handle);
     check.start(trace.on("check")).unwrap();
-    let a = dir.write("a", "");
+    let a = dir.file("a", "");
     for _ in 0..1500 {
-        fs::rename(&a, dir.join("b")).unwrap();
-        fs::rename(dir.join("b"), &a).unwrap();
+        fs::rename(&a, dir.path("b")).unwrap();
+        fs::rename(dir.path("b"), &a).unwrap();
     }
     let mut each = Vec::new();
     while count.get() < 6001 {
@@ -707,8 +711,8 @@ fn a_flood_leaves_others_their_turn() {
 /// same turn.
 #[test]
 fn who_causes_what_it_watches_does_not_stop_the_loop() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let (mut event_loop, handle, trace) = paused();
     let mut watcher = Watcher::new_on(&handle, &path).unwrap();
     let log = trace.clone();
@@ -730,9 +734,9 @@ fn who_causes_what_it_watches_does_not_stop_the_loop() {
 /// A panic that comes out of the run in the middle of a batch loses nothing of the batch.
 #[test]
 fn after_a_panic_the_rest_comes_with_the_next_run() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     let seen = Rc::new(RefCell::new(Vec::new()));
     let log = seen.clone();
     drop(handle.spawn(async move {
@@ -744,7 +748,7 @@ fn after_a_panic_the_rest_comes_with_the_next_run() {
         }
     }));
     for name in ["a", "b", "c"] {
-        fs::create_dir(dir.join(name)).unwrap();
+        fs::create_dir(dir.path(name)).unwrap();
     }
     assert_eq!(panic_of(|| turn(&mut event_loop)), "at b");
     assert_eq!(*seen.borrow(), ["created:a", "created:b"]);
@@ -759,11 +763,11 @@ fn after_a_panic_the_rest_comes_with_the_next_run() {
 
 #[test]
 fn giving_up_a_recv_loses_nothing() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, _) = paused();
-    let mut watcher = Watcher::new_on(&handle, dir.path()).unwrap();
+    let mut watcher = Watcher::new_on(&handle, dir.0.as_path()).unwrap();
     assert!(watcher.recv().now_or_never().is_none());
-    fs::create_dir(dir.join("a")).unwrap();
+    fs::create_dir(dir.path("a")).unwrap();
     turn(&mut event_loop);
     let event = watcher.recv().now_or_never().flatten().unwrap();
     assert_eq!(line(&event), "created:a");

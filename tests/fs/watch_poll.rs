@@ -8,9 +8,9 @@
 //! under way).
 #![cfg(feature = "fs")]
 
+use crate::util::files::Directory;
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, ZERO, busy, finish, ms, turn};
-use crate::util::watch::Dir;
 use std::fs;
 use std::io::ErrorKind;
 use std::sync::mpsc;
@@ -77,24 +77,24 @@ fn rest(event_loop: &mut EventLoop, duration: Duration) {
 /// Nothing, a file, another size, nothing again, each for several looks.
 #[test]
 fn r312_r313_libuv_fs_poll() {
-    let dir = Dir::new();
+    let dir = Directory::new("watch");
     let (mut event_loop, handle, trace, _) = one_thread();
     log(
-        PollWatcher::new_on(&handle, dir.join("a"), PERIOD).unwrap(),
+        PollWatcher::new_on(&handle, dir.path("a"), PERIOD).unwrap(),
         &trace,
     );
     rest(&mut event_loop, ms(35));
     assert_eq!(trace.take(), "none>NotFound@0", "once for many");
-    dir.write("a", "1");
+    dir.file("a", "1");
     rest(&mut event_loop, ms(30));
     assert_eq!(trace.take(), "none>1@40");
-    dir.write("a", "22");
+    dir.file("a", "22");
     rest(&mut event_loop, ms(30));
     assert_eq!(trace.take(), "1>2@70");
-    fs::remove_file(dir.join("a")).unwrap();
+    fs::remove_file(dir.path("a")).unwrap();
     rest(&mut event_loop, ms(30));
     assert_eq!(trace.take(), "2>NotFound@100");
-    dir.write("a", "22");
+    dir.file("a", "22");
     rest(&mut event_loop, ms(30));
     assert_eq!(
         trace.take(),
@@ -105,8 +105,8 @@ fn r312_r313_libuv_fs_poll() {
 
 #[test]
 fn r312_a_first_success_is_no_event_and_another_error_is_one() {
-    let dir = Dir::new();
-    let path = dir.write("a", "");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "");
     let (mut event_loop, handle, trace, _) = one_thread();
     // Where the last part of a path is in a file, there is another error.
     log(
@@ -143,8 +143,8 @@ fn the_error_names_the_path() {
 #[test]
 fn r313_what_counts_as_a_change() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, handle, trace, _) = one_thread();
     log(PollWatcher::new_on(&handle, &path, PERIOD).unwrap(), &trace);
     rest(&mut event_loop, ms(5));
@@ -158,7 +158,7 @@ fn r313_what_counts_as_a_change() {
         }),
         ("time", &|| set_modified(SystemTime::UNIX_EPOCH)),
         ("another file", &|| {
-            let other = dir.write("b", "1");
+            let other = dir.file("b", "1");
             fs::rename(other, &path).unwrap();
         }),
         ("a directory", &|| {
@@ -177,8 +177,8 @@ fn r313_what_counts_as_a_change() {
 
 #[test]
 fn r313_looking_is_no_change() {
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, handle, trace, pool) = one_thread();
     log(PollWatcher::new_on(&handle, &path, PERIOD).unwrap(), &trace);
     rest(&mut event_loop, ms(5));
@@ -212,8 +212,8 @@ fn a_huge_interval_is_one_look() {
 /// The only thread is held, so that the look waits. Meanwhile time passes.
 #[test]
 fn r314_the_grid_is_kept_and_looks_do_not_overlap() {
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, handle, trace, pool) = one_thread();
     log(PollWatcher::new_on(&handle, &path, PERIOD).unwrap(), &trace);
     rest(&mut event_loop, ms(5));
@@ -228,11 +228,11 @@ fn r314_the_grid_is_kept_and_looks_do_not_overlap() {
         turn(&mut event_loop);
         assert_eq!(pool.stats().queued, 1, "one at a time");
     }
-    dir.write("a", "22");
+    dir.file("a", "22");
     drop(release);
     rest(&mut event_loop, ms(1));
     assert_eq!(trace.take(), "1>2@37");
-    dir.write("a", "333");
+    dir.file("a", "333");
     rest(&mut event_loop, ms(10));
     assert_eq!(trace.take(), "2>3@40", "not at 47");
 }
@@ -240,13 +240,13 @@ fn r314_the_grid_is_kept_and_looks_do_not_overlap() {
 /// Who does not wait for events has no looks made.
 #[test]
 fn after_the_first_one_looks_are_made_for_who_waits() {
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, handle, _, pool) = one_thread();
     let mut watcher = PollWatcher::new_on(&handle, &path, PERIOD).unwrap();
     rest(&mut event_loop, ms(100));
     assert_eq!(pool.stats().started, 1);
-    dir.write("a", "22");
+    dir.file("a", "22");
     let event = event_loop.block_on(watcher.recv()).unwrap();
     assert_eq!(
         line(&event),
@@ -257,14 +257,14 @@ fn after_the_first_one_looks_are_made_for_who_waits() {
 
 #[test]
 fn giving_up_a_recv_loses_nothing() {
-    let dir = Dir::new();
-    let path = dir.write("a", "1");
+    let dir = Directory::new("watch");
+    let path = dir.file("a", "1");
     let (mut event_loop, handle, ..) = one_thread();
     let mut watcher = PollWatcher::new_on(&handle, &path, PERIOD).unwrap();
     event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
     rest(&mut event_loop, ms(5));
     event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
-    dir.write("a", "22");
+    dir.file("a", "22");
     rest(&mut event_loop, ms(5));
     let event = event_loop.block_on(watcher.recv()).unwrap();
     assert_eq!(line(&event), "1>2");

@@ -9,6 +9,10 @@ use super::child::in_child;
 
 /// Longer than any process here takes, however busy the machine is. It is reached only when a test
 /// fails.
+#[allow(
+    dead_code,
+    reason = "some binaries run no faults on other pollers than epoll"
+)]
 const HANGS: Duration = Duration::from_secs(120);
 
 /// Whether this is the process that runs under `strace`.

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A directory for one test; removed with what is in it.
 pub(crate) struct Directory(pub(crate) PathBuf);
 
 impl Directory {
     pub(crate) fn new(test: &str) -> Self {
-        let name = format!("phaseloop-{}-{test}", std::process::id());
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("phaseloop-{}-{test}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path).unwrap();
         Self(path)
@@ -18,7 +21,7 @@ impl Directory {
         self.0.join(name)
     }
 
-    /// A file with this content.
+    /// Makes a file with this content, or gives it other content.
     #[allow(dead_code, reason = "sockets are the only files of some binaries")]
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);

@@ -109,8 +109,9 @@ impl Cursor {
             return Poll::Ready(Ok(0));
         }
         let is_direct = room >= READ_AT_ONCE && self.ahead.len() == 0;
-        if is_direct && matches!(self.flight, Flight::None) {
+        if is_direct && matches!(self.flight, Flight::None | Flight::Turn(_)) {
             ready!(Self::poll_written(shared));
+            ready!(self.poll_turn(shared));
             if let Some(count) = self.read_at_once(shared, buffers) {
                 return Poll::Ready(Ok(count));
             }
@@ -173,11 +174,7 @@ impl Cursor {
             match &mut self.flight {
                 Flight::None => {
                     ready!(Self::poll_written(shared));
-                    if self.read_at_once >= MOST_AT_ONCE {
-                        self.read_at_once = 0;
-                        self.flight = Flight::Turn(phase::poll());
-                        continue;
-                    }
+                    ready!(self.poll_turn(shared));
                     if self.fill_at_once(shared).is_none() {
                         self.submit_read(shared, asked)?;
                     }
@@ -196,6 +193,18 @@ impl Cursor {
                 }
                 Flight::Seek(..) | Flight::Turn(_) => ready!(self.poll_flight(shared)),
             }
+        }
+    }
+
+    /// Waits for a poll phase if so much was read without a job that other tasks should run.
+    fn poll_turn(&mut self, shared: &Arc<Shared>) -> Poll<()> {
+        if self.read_at_once >= MOST_AT_ONCE {
+            self.read_at_once = 0;
+            self.flight = Flight::Turn(phase::poll());
+        }
+        match self.flight {
+            Flight::Turn(_) => self.poll_flight(shared),
+            _ => Poll::Ready(()),
         }
     }
 

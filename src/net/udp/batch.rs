@@ -495,6 +495,21 @@ impl fmt::Debug for DatagramMut<'_> {
 }
 
 /// An iterator over the datagrams of a [`Batch`]; see [`Batch::iter`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::Batch;
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut batch = Batch::new(4, 1500);
+/// batch.push_to_peer(b"one")?;
+/// let mut datagrams = batch.iter();
+/// assert_eq!(datagrams.len(), 1);
+/// assert_eq!(datagrams.next().unwrap().bytes(), b"one");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Datagrams<'a>(Iter<'a>);
@@ -517,6 +532,22 @@ impl<'a> Iterator for Datagrams<'a> {
 impl ExactSizeIterator for Datagrams<'_> {}
 
 /// A mutable iterator over the datagrams of a [`Batch`]; see [`Batch::iter_mut`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::Batch;
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut batch = Batch::new(4, 1500);
+/// batch.push_to_peer(b"one")?;
+/// for mut datagram in batch.iter_mut() {
+///     datagram.bytes_mut().make_ascii_uppercase();
+/// }
+/// assert_eq!(batch.iter().next().unwrap().bytes(), b"ONE");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "iterators do nothing unless consumed"]
 pub struct DatagramsMut<'a> {

@@ -141,6 +141,7 @@ impl Maker {
     }
 
     /// Makes this process the maker.
+    #[allow(dead_code, reason = "only epoll can replace inherited kernel objects")]
     fn take_over(&self) {
         self.generation.set(fork::generation());
     }
