@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use crate::event_loop::api::handle::{Close, Handle};
 use crate::net::{TcpListener, TcpStream};
@@ -165,6 +165,21 @@ pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
         handle.ref_();
     } else {
         handle.unref();
+    }
+}
+
+/// Writes as much as the kernel takes now. `None`: nothing, because the kernel is full or there is
+/// no connection. Most writes need no more, and so no future.
+pub(super) fn write_now(slot: &Slot, bytes: &[u8]) -> Option<io::Result<usize>> {
+    let slot = slot.borrow();
+    let connection = slot.as_ref()?;
+    if bytes.is_empty() {
+        return Some(Ok(0));
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    match connection.poll_write(&mut cx, bytes) {
+        Poll::Ready(written) => Some(written),
+        Poll::Pending => None,
     }
 }
 

@@ -416,7 +416,15 @@ impl Inner {
         self.duplex.get().and_then(WeakDuplex::upgrade)
     }
 
-    fn write(self: &Rc<Self>, bytes: Vec<u8>, done: Done) {
+    fn write(self: &Rc<Self>, mut bytes: Vec<u8>, done: Done) {
+        match connection::write_now(&self.slot, &bytes) {
+            Some(Ok(size)) if size < bytes.len() => drop(bytes.drain(..size)),
+            Some(result) => {
+                self.is_active();
+                return done.call(result.map(drop).map_err(write_error));
+            }
+            None => {}
+        }
         let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
         self.write_when_connected(write, done);
     }
@@ -473,7 +481,7 @@ impl Inner {
             inner.is_active();
             let written = write(&inner).await;
             inner.is_active();
-            done.call(written.map_err(|error| Error::of_call(error, "write")));
+            done.call(written.map_err(write_error));
         });
     }
 
@@ -533,6 +541,10 @@ impl Default for Socket {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn write_error(error: io::Error) -> Error {
+    Error::of_call(error, "write")
 }
 
 impl Emitter for Socket {

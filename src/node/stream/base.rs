@@ -210,6 +210,10 @@ impl Base {
         self.writable.get().and_then(Weak::upgrade)
     }
 
+    pub(super) fn has_two_sides(&self) -> bool {
+        self.readable.get().is_some() && self.writable.get().is_some()
+    }
+
     pub(super) fn hold(&self) -> Held {
         Held {
             _readable: self.readable(),

@@ -24,11 +24,16 @@ impl<T: 'static> State<T> {
 
     /// Runs `f` on the next tick, and keeps the stream alive until then.
     pub(super) fn tick(&self, f: impl FnOnce(&Self) + 'static) {
-        let me = self.handle();
-        next_tick(move || {
-            f(&me.state);
-            drop(me);
-        });
+        if self.base.has_two_sides() {
+            let me = self.handle();
+            return next_tick(move || {
+                f(&me.state);
+                drop(me);
+            });
+        }
+        // One word, which needs no allocation.
+        let me = self.me.upgrade().expect("the caller holds the state");
+        next_tick(move || f(&me));
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -47,11 +47,16 @@ impl<T: 'static> State<T> {
 
     /// Runs `f` on the next tick, and keeps the stream alive until then.
     pub(super) fn tick(&self, f: impl FnOnce(&Self) + 'static) {
-        let (me, held) = (self.me(), self.base.hold());
-        next_tick(move || {
-            f(&me);
-            drop(held);
-        });
+        let me = self.me();
+        if self.base.has_two_sides() {
+            let held = self.base.hold();
+            return next_tick(move || {
+                f(&me);
+                drop(held);
+            });
+        }
+        // One word if `f` captures nothing, which needs no allocation.
+        next_tick(move || f(&me));
     }
 
     // Writing.
