@@ -72,8 +72,11 @@ fn compare(mut runner: Runner, options: &Options) -> Result<(), Failure> {
         return contract::run(&runner, options, task);
     }
     let before = options.against.as_deref().map(Record::read).transpose()?;
+    let folder = results_folder(options);
+    fs::create_dir_all(&folder)?;
+    let data = folder.join("report.json");
     let record = match options.report.as_slice() {
-        [] => measure::all(&runner, options)?,
+        [] => measure::all(&runner, options, |record| record.write(&data))?,
         results => Record::read_all(results)?,
     };
     table::print(&record);
@@ -82,23 +85,28 @@ fn compare(mut runner: Runner, options: &Options) -> Result<(), Failure> {
     if let Some(before) = &before {
         against::print(before, &record);
     }
-    write(options, &record, before.as_ref())?;
+    write(&folder, &record, before.as_ref())?;
+    if options.report.is_empty() {
+        record.write(&data)?;
+        println!("{}", data.display());
+    }
     if options.growth {
         growth::check(&record)?;
     }
     Ok(())
 }
 
-/// Writes the page and the summary, and the results if they are new.
-fn write(options: &Options, record: &Record, before: Option<&Record>) -> Result<(), Failure> {
-    let folder = match (&options.out, options.report.last()) {
+fn results_folder(options: &Options) -> PathBuf {
+    match (&options.out, options.report.last()) {
         (Some(folder), _) => folder.clone(),
         (None, Some(results)) => folder_of(results),
-        (None, None) => default_folder(),
-    };
-    fs::create_dir_all(&folder)?;
-    let [page, data, short] =
-        ["report.html", "report.json", "summary.md"].map(|file| folder.join(file));
+        (None, None) => target_folder().join("report"),
+    }
+}
+
+/// Writes the page and the summary.
+fn write(folder: &Path, record: &Record, before: Option<&Record>) -> Result<(), Failure> {
+    let [page, short] = ["report.html", "summary.md"].map(|file| folder.join(file));
     fs::write(&page, report::page(record, before))?;
     fs::write(&short, summary::markdown(record))?;
     println!(
@@ -107,10 +115,6 @@ fn write(options: &Options, record: &Record, before: Option<&Record>) -> Result<
         page.display(),
         short.display()
     );
-    if options.report.is_empty() {
-        record.write(&data)?;
-        println!("{}", data.display());
-    }
     Ok(())
 }
 
@@ -119,10 +123,6 @@ fn folder_of(file: &Path) -> PathBuf {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
         _ => PathBuf::from("."),
     }
-}
-
-fn default_folder() -> PathBuf {
-    target_folder().join("report")
 }
 
 /// Cargo's target folder, where the benches were built.

@@ -18,7 +18,12 @@ use timing::Timing;
 
 type Pair = (Workload, &'static str);
 
-pub(crate) fn all(runner: &Runner, options: &Options) -> Result<Record, Failure> {
+/// Calls `keep` after each pass, so that what was measured so far is not lost with the process.
+pub(crate) fn all(
+    runner: &Runner,
+    options: &Options,
+    keep: impl Fn(&Record) -> Result<(), Failure>,
+) -> Result<Record, Failure> {
     let mut record = Record {
         environment: Environment::look(),
         seconds: 0.0,
@@ -49,9 +54,11 @@ pub(crate) fn all(runner: &Runner, options: &Options) -> Result<Record, Failure>
     let progress = Progress::new(expected);
     if let Some(timing) = timing {
         timing.run(runner, &progress, &mut record);
+        keep(&record)?;
     }
     for counting in counted {
         counting.run(runner, &progress, &mut record);
+        keep(&record)?;
     }
     record.seconds = progress.end();
     if record.cells.is_empty() {

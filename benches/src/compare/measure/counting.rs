@@ -19,7 +19,7 @@ use crate::compare::record::Record;
 /// So many cells are counted at once where nothing depends on what else runs.
 const COUNTED_AT_ONCE: usize = 2;
 
-/// More than so many things are counted for ours alone: to count a million takes a minute.
+/// With more than so many things only ours is counted: to count a million takes a minute.
 const COUNTED_FOR_ALL: u64 = 100_000;
 
 /// The cells in which one figure is counted.
@@ -153,7 +153,9 @@ pub(crate) fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> 
         _ => false,
     };
     let too_many = match workload.kind {
-        Kind::Grow(_, size) => size > COUNTED_FOR_ALL && runtime != OURS,
+        Kind::Grow(_, many) | Kind::TimerDrop { live: many } => {
+            many > COUNTED_FOR_ALL && runtime != OURS
+        }
         _ => false,
     };
     suits && !blind && !too_many && workload.counted > 0
