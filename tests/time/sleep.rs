@@ -221,6 +221,56 @@ fn a_sleep_polled_by_another_task_wakes_the_last_one() {
     assert_eq!(order, "moved@10");
 }
 
+/// The place of a sleep in the heap belongs to it until it has seen that it fired.
+#[test]
+fn a_sleep_that_fired_unseen_does_not_disturb_another() {
+    let order = run(|trace| async move {
+        let mut unseen = sleep(ms(10));
+        assert!(poll!(&mut unseen).is_pending());
+        advance(ms(20)).await;
+        assert!(unseen.is_elapsed());
+        let mut other = sleep(ms(10));
+        assert!(poll!(&mut other).is_pending());
+        assert!(unseen.is_elapsed() && !other.is_elapsed());
+        drop(unseen);
+        let mut third = sleep(ms(5));
+        assert!(poll!(&mut third).is_pending());
+        other.await;
+        trace.stamp("other");
+        assert!(third.is_elapsed());
+    });
+    assert_eq!(order, "other@30");
+}
+
+/// The deadlines are in disorder, and many are equal. Passes take few, many, and all of them.
+#[test]
+fn a_burst_of_sleeps_ends_by_deadline_then_by_start() {
+    const SLEEPS: u64 = 3_000;
+    let (mut event_loop, handle, _) = paused();
+    let ended = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let deadline = |number: u64| number * 7_919 % 1_009 % 60;
+    for number in 0..SLEEPS {
+        let ended = ended.clone();
+        drop(handle.spawn(async move {
+            sleep(ms(deadline(number))).await;
+            ended.borrow_mut().push(number);
+        }));
+    }
+    let mut expected: Vec<_> = (0..SLEEPS).collect();
+    expected.sort_by_key(|&number| deadline(number));
+    let mut time = 0;
+    turn(&mut event_loop);
+    for step in [0, 1, 19, 20, 40] {
+        time += step;
+        event_loop.enter(|| busy(ms(step)));
+        turn(&mut event_loop);
+        let due = expected.iter().filter(|&&number| deadline(number) <= time);
+        assert_eq!(*ended.borrow(), due.copied().collect::<Vec<_>>(), "{time}");
+    }
+    assert_eq!(*ended.borrow(), expected);
+    assert!(!handle.is_alive());
+}
+
 // Timeout.
 
 #[test]
