@@ -173,3 +173,52 @@ fn servers_of_several_threads_do_not_know_each_other() {
         assert_eq!(thread.join().unwrap(), 1);
     }
 }
+
+#[test]
+fn h001_a_server_listens_on_a_unix_socket_as_on_a_port() {
+    let path = std::env::temp_dir().join(format!("phaseloop-http-{}", std::process::id()));
+    let got = Rc::<RefCell<Vec<u8>>>::default();
+    let all = got.clone();
+    run(async move {
+        let server = http::create_server(|req, res| res.end_bytes(req.url()));
+        let address = path.clone();
+        server.listen_this(path, move |server| {
+            let client = net::connect(address);
+            client.write("GET /unix HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+            client.on_data(move |bytes| got.borrow_mut().extend_from_slice(bytes));
+            let server = server.clone();
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    let text = String::from_utf8(all.take()).unwrap();
+    assert!(
+        text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("/unix"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_request_is_piped_into_its_response() {
+    const SIZE: usize = 3 << 20;
+    let total = Rc::new(std::cell::Cell::new(0));
+    let count = total.clone();
+    run(async move {
+        let server = http::create_server(|req, res| {
+            req.readable().pipe(res.writable());
+        });
+        server.listen_this(("127.0.0.1", 0), move |server| {
+            let client = net::connect(server.address().unwrap());
+            client.write(format!(
+                "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: {SIZE}\r\n\r\n"
+            ));
+            client.write(vec![b'#'; SIZE]);
+            client.on_data(move |bytes| {
+                let body = bytes.iter().filter(|byte| **byte == b'#').count();
+                count.set(count.get() + body);
+            });
+            let server = server.clone();
+            client.on(CLOSE, move |()| server.close());
+        });
+    });
+    assert_eq!(total.get(), SIZE);
+}

@@ -49,6 +49,8 @@ pub(super) struct Connection {
     /// The place in the server's list.
     place: Cell<Option<usize>>,
     parser: RefCell<Parser>,
+    /// The largest number of header lines, as it was when the connection began.
+    header_count: usize,
     /// The request that is being received.
     message: RefCell<Option<IncomingMessage>>,
     /// The requests that are not answered.
@@ -98,6 +100,7 @@ impl Connection {
             socket: Rc::new(socket.clone()),
             place: Cell::new(None),
             parser: RefCell::new(Parser::new(Kind::Request, limits)),
+            header_count: limits.header_count,
             message: RefCell::default(),
             incoming: RefCell::default(),
             current: RefCell::default(),
@@ -208,7 +211,7 @@ impl Connection {
             }
         }
         let options = IncomingOptions {
-            header_count: self.server.max_headers_count.get(),
+            header_count: self.header_count,
             joins_duplicates: self.server.joins_duplicates.get(),
         };
         let request = IncomingMessage::new(head, &self.socket, options);

@@ -430,7 +430,7 @@ time_limits! {
     timeout, set_timeout, "timeout";
 }
 
-/// Limits of numbers. They are read anew at each use.
+/// Limits of numbers.
 impl Server {
     /// Returns the largest number of header lines of a request; 0 means no limit. JavaScript:
     /// `server.maxHeadersCount`.
@@ -439,8 +439,8 @@ impl Server {
         self.state.max_headers_count.get()
     }
 
-    /// Sets how many header lines of a request the program sees. Framing uses all. The default is
-    /// 1000; 0 means no limit. JavaScript: `server.maxHeadersCount = count`.
+    /// Sets how many header lines of a request the program sees, for new connections. Framing uses
+    /// all. The default is 1000; 0 means no limit. JavaScript: `server.maxHeadersCount = count`.
     pub fn set_max_headers_count(&self, count: usize) {
         self.state.max_headers_count.set(count);
     }
