@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::asyncs::{AsyncState, Sent};
 use crate::executor::shared::Shared;
@@ -131,19 +131,7 @@ impl AsyncHandle {
     }
 }
 
-impl Handle for AsyncHandle {}
-
-impl sealed::Sealed for AsyncHandle {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for AsyncHandle {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(AsyncHandle, |this| &this.core);
 
 impl fmt::Debug for AsyncHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

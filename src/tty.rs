@@ -32,7 +32,7 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::io::StdioKind;
 use crate::io::bytes::{impl_async_read, impl_async_write};
 use crate::io::shared_fd::SharedFd;
@@ -206,13 +206,7 @@ impl Tty {
 impl_async_read!(Tty);
 impl_async_write!(Tty, |_tty| Ok(()), |_tty| Ok(()));
 
-impl Handle for Tty {}
-
-impl sealed::Sealed for Tty {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(Tty, |this| this.source.handle_core());
 
 impl AsFd for Tty {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -339,13 +333,7 @@ impl Stream for Resizes {
     }
 }
 
-impl Handle for Resizes {}
-
-impl sealed::Sealed for Resizes {
-    fn handle_core(&self) -> &HandleCore {
-        self.signals.handle_core()
-    }
-}
+impl_handle!(Resizes, |this| this.signals.handle_core());
 
 impl fmt::Debug for Resizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

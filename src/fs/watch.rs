@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use futures::Stream;
 
 use crate::error::{Error as Refusal, OsError};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
@@ -238,19 +238,7 @@ impl Stream for Watcher {
     }
 }
 
-impl Handle for Watcher {}
-
-impl sealed::Sealed for Watcher {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(Watcher, |this| &this.core);
 
 impl fmt::Debug for Watcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

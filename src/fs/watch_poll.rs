@@ -21,7 +21,7 @@ use futures::Stream;
 
 use crate::blocking::Work;
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
@@ -320,19 +320,7 @@ impl Stream for PollWatcher {
     }
 }
 
-impl Handle for PollWatcher {}
-
-impl sealed::Sealed for PollWatcher {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for PollWatcher {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(PollWatcher, |this| &this.core);
 
 impl fmt::Debug for PollWatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::panic::Location;
 use super::bytes::{impl_async_read, impl_async_write};
 use super::readiness::Readiness;
 use super::source::Source;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::descriptor;
@@ -350,13 +350,7 @@ impl_async_write!(
 
 macro_rules! impl_end {
     ($end:ident) => {
-        impl Handle for $end {}
-
-        impl sealed::Sealed for $end {
-            fn handle_core(&self) -> &HandleCore {
-                self.source.handle_core()
-            }
-        }
+        impl_handle!($end, |this| this.source.handle_core());
 
         /// Returns the descriptor; panics when it was closed through `AsyncWrite`.
         impl AsFd for $end {

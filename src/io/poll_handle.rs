@@ -11,7 +11,7 @@ use std::io;
 use std::panic::Location;
 use std::rc::Rc;
 
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::poll_handles::PollState;
@@ -183,19 +183,7 @@ impl<T: AsSource + 'static> PollHandle<T> {
     }
 }
 
-impl<T: AsSource> Handle for PollHandle<T> {}
-
-impl<T: AsSource> sealed::Sealed for PollHandle<T> {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl<T: AsSource> Drop for PollHandle<T> {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!([T: AsSource] PollHandle<T>, |this| &this.core);
 
 impl<T: AsSource + fmt::Debug> fmt::Debug for PollHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

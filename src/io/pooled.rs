@@ -94,12 +94,6 @@ struct Unwatched {
     core: HandleCore,
 }
 
-impl Drop for Unwatched {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
-
 /// A write in flight, and its bytes.
 struct Writing {
     work: Work<io::Result<usize>>,

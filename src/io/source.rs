@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 
 use super::readiness::{Readiness, WhenReady};
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::{Direction, SourceState};
@@ -121,7 +121,6 @@ impl<T: AsSource> Source<T> {
             }
             Err((_source, error)) => {
                 loop_core.remove_source(&state);
-                loop_core.release(&core.header);
                 Err(error)
             }
         }
@@ -488,13 +487,7 @@ impl<T: AsSource> Source<T> {
 const CLOSED: &str =
     "the stream was closed through `AsyncWrite` and has no descriptor any more: take it before";
 
-impl<T: AsSource> Handle for Source<T> {}
-
-impl<T: AsSource> sealed::Sealed for Source<T> {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
+impl_handle!([T: AsSource] Source<T>, |this| &this.core);
 
 impl<T: AsSource> Drop for Source<T> {
     fn drop(&mut self) {

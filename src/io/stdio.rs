@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use super::bytes::{impl_async_read, impl_async_write};
 use super::pooled::Leftover;
 use super::shared_fd::SharedFd;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::sys::stdio::StdioKind;
 
 /// Bytes of standard input that a job has read for a reader that was dropped.
@@ -250,13 +250,7 @@ macro_rules! impl_standard {
             }
         }
 
-        impl Handle for $stream {}
-
-        impl sealed::Sealed for $stream {
-            fn handle_core(&self) -> &HandleCore {
-                self.source.handle_core()
-            }
-        }
+        impl_handle!($stream, |this| this.source.handle_core());
 
         /// The handle's own descriptor, not the standard one.
         impl AsFd for $stream {

@@ -11,7 +11,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::hooks::{HookState, Hooks};
@@ -167,19 +167,7 @@ impl<P: HookPhase> Hook<P> {
     }
 }
 
-impl<P: HookPhase> Handle for Hook<P> {}
-
-impl<P: HookPhase> sealed::Sealed for Hook<P> {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl<P: HookPhase> Drop for Hook<P> {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!([P: HookPhase] Hook<P>, |this| &this.core);
 
 impl<P: HookPhase> fmt::Debug for Hook<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::Location;
 
 use self::frames::{Incoming, LONGEST, Outgoing, header};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::site::Site;
@@ -314,13 +314,7 @@ impl Channel {
     }
 }
 
-impl Handle for Channel {}
-
-impl sealed::Sealed for Channel {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(Channel, |this| this.source.handle_core());
 
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {

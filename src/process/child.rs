@@ -12,7 +12,7 @@ use futures::io::AsyncRead;
 
 use super::channel::Channel;
 use crate::error::Error;
-use crate::event_loop::api::handle::{Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::children::{ChildState, End};
 use crate::event_loop::io::wait_list::WaitKey;
@@ -191,13 +191,7 @@ impl Child {
     }
 }
 
-impl Handle for Child {}
-
-impl sealed::Sealed for Child {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
+impl_handle!(Child, |this| &this.core);
 
 impl Drop for Child {
     fn drop(&mut self) {

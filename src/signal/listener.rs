@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::SignalKind;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
@@ -134,19 +134,7 @@ impl Signal {
     }
 }
 
-impl Handle for Signal {}
-
-impl sealed::Sealed for Signal {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for Signal {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(Signal, |this| &this.core);
 
 impl fmt::Debug for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ use futures::Stream;
 
 use super::SignalKind;
 use crate::error::Error;
-use crate::event_loop::api::handle::{Handle, HandleCore, Owner, sealed};
+use crate::event_loop::api::handle::{Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::signals::Listener;
@@ -194,19 +194,7 @@ impl Stream for Signals {
     }
 }
 
-impl Handle for Signals {}
-
-impl sealed::Sealed for Signals {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(Signals, |this| &this.core);
 
 impl fmt::Debug for Signals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

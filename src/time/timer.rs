@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
@@ -200,19 +200,7 @@ impl Timer {
     }
 }
 
-impl Handle for Timer {}
-
-impl sealed::Sealed for Timer {
-    fn handle_core(&self) -> &HandleCore {
-        &self.core
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        self.core.release();
-    }
-}
+impl_handle!(Timer, |this| &this.core);
 
 impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@
 
 mod registry;
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
@@ -68,13 +69,22 @@ impl fmt::Display for HandleInfo {
 }
 
 /// The part that all public handles share: the loop and the header.
+///
+/// Dropping it releases the handle. It is the first field of a handle, so that the handle is
+/// stopped before the rest of it is dropped.
 #[expect(unnameable_types, reason = "an internal of the sealed trait `Handle`")]
 pub struct HandleCore {
     pub(crate) handle: LoopHandle,
     pub(crate) header: Rc<Header>,
     /// `true` for the user's handle, which closes on drop; `false` for the view passed to its
     /// callback.
-    is_owner: bool,
+    is_owner: Cell<bool>,
+}
+
+impl Drop for HandleCore {
+    fn drop(&mut self) {
+        self.release();
+    }
 }
 
 impl fmt::Debug for HandleCore {
@@ -88,7 +98,7 @@ impl HandleCore {
         Self {
             handle,
             header,
-            is_owner: true,
+            is_owner: Cell::new(true),
         }
     }
 
@@ -97,7 +107,7 @@ impl HandleCore {
         Self {
             handle: LoopHandle::current(),
             header,
-            is_owner: false,
+            is_owner: Cell::new(false),
         }
     }
 
@@ -106,13 +116,13 @@ impl HandleCore {
         Self {
             handle,
             header,
-            is_owner: false,
+            is_owner: Cell::new(false),
         }
     }
 
-    /// Releases a public handle on its drop: stops it and removes it from the loop.
+    /// Releases a public handle, at the latest on its drop: stops it and removes it from the loop.
     pub(crate) fn release(&self) {
-        if self.is_owner && self.header.stage.get() != Stage::Closed {
+        if self.is_owner.replace(false) && self.header.stage.get() != Stage::Closed {
             let core = self.handle.core();
             self.header.stop_for_good(core);
             core.release(&self.header);
@@ -157,6 +167,27 @@ impl HandleCore {
         Ok(())
     }
 }
+
+/// Makes a type a [`Handle`]: `impl_handle!(Timer, |this| &this.core)`. The parameters of a generic
+/// type stand in brackets before it.
+macro_rules! impl_handle {
+    ([$($parameters:tt)*] $type:ty, |$this:ident| $core:expr) => {
+        impl<$($parameters)*> $crate::event_loop::api::handle::Handle for $type {}
+
+        impl<$($parameters)*> $crate::event_loop::api::handle::sealed::Sealed for $type {
+            fn handle_core(&self) -> &$crate::event_loop::api::handle::HandleCore {
+                #[allow(unused_imports, reason = "the core may be that of a field")]
+                use $crate::event_loop::api::handle::sealed::Sealed as _;
+                let $this = self;
+                $core
+            }
+        }
+    };
+    ($type:ty, |$this:ident| $core:expr) => {
+        $crate::event_loop::api::handle::impl_handle!([] $type, |$this| $core);
+    };
+}
+pub(crate) use impl_handle;
 
 pub(crate) mod sealed {
     #[expect(

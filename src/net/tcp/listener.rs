@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Type};
 
 use super::socket::TcpSocket;
 use super::stream::TcpStream;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
@@ -237,13 +237,7 @@ impl TcpListener {
     }
 }
 
-impl Handle for TcpListener {}
-
-impl sealed::Sealed for TcpListener {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(TcpListener, |this| this.source.handle_core());
 
 impl fmt::Debug for TcpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

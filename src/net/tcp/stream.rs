@@ -10,7 +10,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::keepalive::{Keepalive, set_keepalive};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::net::address::{ToAddresses, first_of};
@@ -414,13 +414,7 @@ impl TcpStream {
 
 impl_async_stream!(TcpStream);
 
-impl Handle for TcpStream {}
-
-impl sealed::Sealed for TcpStream {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(TcpStream, |this| this.source.handle_core());
 
 impl fmt::Debug for TcpStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::net::address::{ToAddresses, first_of};
@@ -586,13 +586,7 @@ fn check_range(value: u32, least: u32, what: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
-impl Handle for UdpSocket {}
-
-impl sealed::Sealed for UdpSocket {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(UdpSocket, |this| this.source.handle_core());
 
 impl fmt::Debug for UdpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

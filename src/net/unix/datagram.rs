@@ -9,7 +9,7 @@ use std::panic::Location;
 use socket2::{Domain, Socket, Type};
 
 use super::name::{RemoveOnDrop, SocketName, name_of};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::site::Site;
@@ -238,13 +238,7 @@ impl UnixDatagram {
     }
 }
 
-impl Handle for UnixDatagram {}
-
-impl sealed::Sealed for UnixDatagram {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(UnixDatagram, |this| this.source.handle_core());
 
 impl fmt::Debug for UnixDatagram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

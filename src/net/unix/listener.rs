@@ -11,7 +11,7 @@ use socket2::{Domain, Type};
 
 use super::name::{RemoveOnDrop, SocketName, name_of};
 use super::stream::UnixStream;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
@@ -167,13 +167,7 @@ impl UnixListener {
     }
 }
 
-impl Handle for UnixListener {}
-
-impl sealed::Sealed for UnixListener {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(UnixListener, |this| this.source.handle_core());
 
 impl fmt::Debug for UnixListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use std::panic::Location;
 use socket2::{Domain, Type};
 
 use super::name::{SocketName, name_of};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, sealed};
+use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::phase;
@@ -316,13 +316,7 @@ impl UnixStream {
 
 impl_async_stream!(UnixStream);
 
-impl Handle for UnixStream {}
-
-impl sealed::Sealed for UnixStream {
-    fn handle_core(&self) -> &HandleCore {
-        self.source.handle_core()
-    }
-}
+impl_handle!(UnixStream, |this| this.source.handle_core());
 
 impl AsFd for UnixStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
