@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use phaseloop::net::TcpSocket;
 use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
@@ -214,16 +215,17 @@ fn n100_a_refused_connection_is_an_error_then_a_close() {
     let log = Log::default();
     let said = log.clone();
     let exit = run(async move {
-        // A port that was free a moment ago.
-        let free = std::net::TcpListener::bind(ANY)
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let client = net::connect(free);
+        // A socket that does not listen: it refuses connections, and no other test gets its port.
+        let silent = TcpSocket::new_v4().unwrap();
+        silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let client = net::connect(silent.local_addr().unwrap());
         let error = said.clone();
         client.on(ERROR, move |what| error.say(what.code().unwrap()));
         let this = client.clone();
-        client.on(CLOSE, move |()| said.say(this.had_error()));
+        client.on(CLOSE, move |()| {
+            said.say(this.had_error());
+            let _ = &silent;
+        });
         client.write_with("never", |result| assert!(result.is_err()));
     });
     assert_eq!(exit.code(), 0);
