@@ -38,7 +38,8 @@
 //!
 //! A server limits by default what a client may cost: a head of 16 KiB in 60 s, a message in 300 s,
 //! 5 s between two requests, 16 KiB of buffered bytes in each direction, and 1,000 unanswered
-//! requests of one connection. A declared length allocates nothing.
+//! requests of one connection, which is closed if none of them is answered in 300 s. A declared
+//! length allocates nothing.
 //!
 //! # Left out
 //!

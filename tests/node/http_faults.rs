@@ -211,17 +211,17 @@ fn h018_a_peer_that_asks_on_and_never_reads_is_not_read_any_more() {
 }
 
 #[test]
-fn unanswered_requests_of_one_connection_are_bounded() {
-    let handled = Rc::new(Cell::new(0));
-    let (count, kept) = (
-        handled.clone(),
-        Rc::<RefCell<Vec<ServerResponse>>>::default(),
-    );
+fn unanswered_requests_of_one_connection_are_bounded_and_closed_with_it() {
+    let (handled, closed) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let (count, gone) = (handled.clone(), closed.clone());
+    let kept = Rc::<RefCell<Vec<ServerResponse>>>::default();
     let keeps = move |req: &IncomingMessage, res: &ServerResponse| {
         if req.url() == "/last" {
             return res.end_bytes("/last");
         }
         count.set(count.get() + 1);
+        let gone = gone.clone();
+        req.on(CLOSE, move |()| gone.set(gone.get() + 1));
         kept.borrow_mut().push(res.clone());
     };
     with(
@@ -234,6 +234,10 @@ fn unanswered_requests_of_one_connection_are_bounded() {
             // One read may bring 2,000 requests more than the limit of 1,000.
             assert!(handled.get() < 4000, "{} requests wait", handled.get());
             peer.socket.destroy(None);
+            // The connection is not read, and its end not seen: it is given up after five minutes.
+            sleep(331_000).await.unwrap();
+            assert_eq!(server.connections(), 0);
+            assert_eq!(closed.get(), handled.get(), "each request has closed");
         },
     );
 }

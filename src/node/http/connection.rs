@@ -72,6 +72,8 @@ pub(super) struct Connection {
     started: Cell<Option<Instant>>,
     /// Whether the message was found to be too slow.
     is_expired: Cell<bool>,
+    /// Since when too many requests are unanswered.
+    flooded: Cell<Option<Instant>>,
     /// Why the rest of the input is not parsed: a handler has panicked.
     broken: Cell<Option<Fault>>,
     /// The listeners on the socket.
@@ -111,6 +113,7 @@ impl Connection {
             is_idle_limited: Cell::new(false),
             started: Cell::new(Some(LoopHandle::current().now())),
             is_expired: Cell::new(false),
+            flooded: Cell::new(None),
             broken: Cell::new(None),
             listeners: RefCell::default(),
             on_error: Cell::new(None),
@@ -370,7 +373,15 @@ impl Connection {
         if is_flooded {
             self.socket.hold_reads(true);
             self.socket.stop_reading();
+            self.count_flood();
         }
+    }
+
+    /// Notes since when too many requests are unanswered, without an answer in between.
+    fn count_flood(&self) {
+        let is_flooded = self.incoming.borrow().len() >= MOST_UNANSWERED;
+        let now = is_flooded.then(|| LoopHandle::current().now());
+        self.flooded.set(now);
     }
 
     /// Continues to read, once enough was answered.
@@ -432,6 +443,9 @@ impl Connection {
     // H7, H8, H18, H36.
     pub(super) fn response_finished(self: &Rc<Self>, request: &IncomingMessage) {
         self.incoming.borrow_mut().pop_front();
+        if self.flooded.get().is_some() {
+            self.count_flood();
+        }
         request.dump_if_unread();
         let Some(response) = self.current.take() else {
             return;
@@ -542,18 +556,27 @@ impl Connection {
         self.started.get().is_none() && has_answered
     }
 
-    /// Answers a message that is not complete in time.
+    /// Answers a message that is not complete in time, and destroys a connection that has too many
+    /// unanswered requests for as long as a message may take.
     // H37.
     pub(super) fn expire(&self, now: Instant, headers: Option<u32>, request: Option<u32>) {
+        let is_over = |since: Instant, limit: Option<u32>| {
+            let age = now.saturating_duration_since(since);
+            limit.is_some_and(|limit| age > Duration::from_millis(u64::from(limit)))
+        };
+        if self
+            .flooded
+            .get()
+            .is_some_and(|since| is_over(since, request))
+        {
+            // The connection is not read, so that its peer may be gone without a sign.
+            return self.socket.destroy(None);
+        }
         let Some(started) = self.started.get().filter(|_| !self.is_expired.get()) else {
             return;
         };
-        let age = now.saturating_duration_since(started);
-        let is_over = |limit: Option<u32>| {
-            limit.is_some_and(|limit| age > Duration::from_millis(u64::from(limit)))
-        };
         let is_before_body = self.message.borrow().is_none();
-        if is_before_body && is_over(headers) || is_over(request) {
+        if is_before_body && is_over(started, headers) || is_over(started, request) {
             self.is_expired.set(true);
             let error = Error::with_code("ERR_HTTP_REQUEST_TIMEOUT", "Request timeout");
             self.failed(error, 0, Vec::new());
