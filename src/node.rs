@@ -55,11 +55,15 @@ pub mod fs;
 #[doc = include_str!("node/guide.md")]
 pub mod guide {}
 pub mod http;
+#[cfg(feature = "tls")]
+pub mod https;
 pub mod net;
 pub mod readline;
 pub mod stream;
 pub mod string_decoder;
 pub mod timers;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod util;
 pub mod worker_threads;
 

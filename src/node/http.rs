@@ -69,6 +69,10 @@ use self::agent::LoopAgents;
 #[cfg(feature = "fetch")]
 pub(in crate::node) use self::agent::fetch_agent;
 pub use self::agent::{Agent, AgentBuilder, FREE, Scheduling, global_agent};
+#[cfg(feature = "tls")]
+pub(in crate::node) use self::agent::{secure_agent, secure_global_agent};
+#[cfg(feature = "tls")]
+pub(in crate::node) use self::client::secure_request;
 pub use self::client::{
     CONTINUE, ClientRequest, INFORMATION, Information, RESPONSE, RequestOptions, Target, get,
     request,

@@ -30,8 +30,12 @@ mod local;
 mod local;
 
 pub use self::address::Address;
+#[cfg(feature = "tls")]
+pub(in crate::node) use self::connection::{Accept, Connection, Listener};
 #[cfg(unix)]
 pub(in crate::node) use self::local::socket_of;
 pub use self::server::{CONNECTION, LISTENING, Server, create_server, create_server_with};
+#[cfg(feature = "tls")]
+pub(in crate::node) use self::socket::open_connection;
 pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};
 pub(in crate::node) use self::socket::{Consumer, ReadBuffer};

@@ -32,3 +32,4 @@ mod system;
 mod text;
 mod timers;
 mod timers_promises;
+mod tls;

@@ -25,6 +25,8 @@ use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::events::{Emitter, Event, EventEmitter};
 use crate::node::net::{Address, Socket};
+#[cfg(feature = "tls")]
+use crate::node::tls::{self, ClientContext};
 
 /// A socket has no request any more. A waiting request may have it already. JavaScript: `'free'`.
 pub const FREE: Event<Socket> = Event::new("free");
@@ -70,6 +72,7 @@ struct Options {
     max_free_sockets: usize,
     scheduling: Scheduling,
     timeout: Option<Delay>,
+    protocol: &'static str,
     default_port: u16,
     connector: Connector,
 }
@@ -226,8 +229,38 @@ pub fn global_agent() -> Agent {
 /// is not supported.
 #[cfg(feature = "fetch")]
 pub(in crate::node) fn fetch_agent(scheme: &str) -> Option<Agent> {
-    let make = || Agent::builder().keep_alive(true).timeout(FETCH_TIMEOUT);
-    (scheme == "http").then(|| agent_of_loop(Use::Fetch, make))
+    let kept = |builder: AgentBuilder| builder.keep_alive(true).timeout(FETCH_TIMEOUT);
+    match scheme {
+        "http" => Some(agent_of_loop(Use::Fetch, || kept(Agent::builder()))),
+        #[cfg(feature = "tls")]
+        "https" => {
+            let make = || kept(secure_agent(&ClientContext::new().for_http()));
+            Some(agent_of_loop(Use::SecureFetch, make))
+        }
+        _ => None,
+    }
+}
+
+/// Returns a builder for an agent whose sockets are encrypted.
+#[cfg(feature = "tls")]
+pub(in crate::node) fn secure_agent(context: &ClientContext) -> AgentBuilder {
+    let context = context.clone();
+    let connector: Connector = Rc::new(move |address, server_name| {
+        let socket = Socket::new();
+        socket.set_no_delay(true);
+        tls::connect_socket(&socket, address.clone(), server_name, &context);
+        socket
+    });
+    Agent::builder_with(connector, "https:", 443)
+}
+
+/// Returns the agent of the running loop for requests over TLS.
+#[cfg(feature = "tls")]
+pub(in crate::node) fn secure_global_agent() -> Agent {
+    agent_of_loop(Use::SecureRequests, || {
+        let builder = secure_agent(&ClientContext::new().for_http());
+        builder.keep_alive(true).timeout(GLOBAL_TIMEOUT)
+    })
 }
 
 /// What an agent of a loop is for.
@@ -236,6 +269,10 @@ enum Use {
     Requests,
     #[cfg(feature = "fetch")]
     Fetch,
+    #[cfg(feature = "tls")]
+    SecureRequests,
+    #[cfg(all(feature = "fetch", feature = "tls"))]
+    SecureFetch,
 }
 
 /// The agents of a loop, once they were used.
@@ -301,10 +338,14 @@ impl Agent {
             socket.connect(address.clone());
             socket
         });
-        Self::builder_with(connector, 80)
+        Self::builder_with(connector, "http:", 80)
     }
 
-    pub(super) fn builder_with(connector: Connector, default_port: u16) -> AgentBuilder {
+    fn builder_with(
+        connector: Connector,
+        protocol: &'static str,
+        default_port: u16,
+    ) -> AgentBuilder {
         let options = Options {
             keep_alive: false,
             max_sockets: None,
@@ -312,6 +353,7 @@ impl Agent {
             max_free_sockets: MAX_FREE_SOCKETS,
             scheduling: Scheduling::default(),
             timeout: None,
+            protocol,
             default_port,
             connector,
         };
@@ -350,6 +392,10 @@ impl Agent {
         for socket in self.inner.pool.all_sockets() {
             socket.destroy(None);
         }
+    }
+
+    pub(super) fn protocol(&self) -> &'static str {
+        self.inner.options.protocol
     }
 
     pub(super) fn default_port(&self) -> u16 {

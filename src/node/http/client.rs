@@ -18,8 +18,8 @@ use std::rc::{Rc, Weak};
 
 use self::exchange::Exchange;
 pub(super) use self::options::Destination;
-use self::options::basic_auth;
 pub use self::options::{RequestOptions, Target};
+use self::options::{basic_auth, invalid_protocol};
 use super::agent::{Agent, Pooled, global_agent};
 use super::headers::Headers;
 use super::incoming::IncomingMessage;
@@ -121,6 +121,12 @@ pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Erro
     ClientRequest::new(options.into(), global_agent)
 }
 
+/// Begins a request over TLS.
+#[cfg(feature = "tls")]
+pub(in crate::node) fn secure_request(options: RequestOptions) -> Result<ClientRequest, Error> {
+    ClientRequest::new(options, super::agent::secure_global_agent)
+}
+
 /// Begins and ends a request without a body. JavaScript: `http.get(options)`.
 ///
 /// # Errors
@@ -217,6 +223,9 @@ impl ClientRequest {
         validate_path(&options.path)?;
         validate_token("Method", &options.method)?;
         let agent = options.agent.clone().unwrap_or_else(default_agent);
+        if let Some(found) = options.protocol.filter(|found| *found != agent.protocol()) {
+            return Err(invalid_protocol(found, agent.protocol()));
+        }
         let state = Rc::new(Request {
             method: options.method.to_ascii_uppercase(),
             path: match &*options.path {

@@ -268,6 +268,14 @@ impl Server {
         ServerBuilder::new()
     }
 
+    /// Creates a server that accepts encrypted connections only.
+    #[cfg(feature = "tls")]
+    pub(in crate::node) fn secure(context: &crate::node::tls::ServerContext) -> Self {
+        let server = Self::new();
+        crate::node::tls::encrypt(&server.net, context);
+        server
+    }
+
     fn with_net(net: net::Server, state: impl FnOnce(WeakEmitter) -> State) -> Self {
         let state = Rc::new(state(net.emitter().downgrade()));
         let (connected, listening) = (state.clone(), state.clone());

@@ -14,7 +14,7 @@ use crate::node::stream::write_chunks;
 use crate::site::Site;
 
 /// A connected stream.
-pub(super) trait Connection {
+pub(in crate::node) trait Connection {
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;
     fn poll_write_vectored(
@@ -42,7 +42,7 @@ pub(super) trait Connection {
 pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
 
 /// A listening socket.
-pub(super) trait Listener {
+pub(in crate::node) trait Listener {
     /// Accepts a connection on behalf of the caller at `site`.
     fn accept(&self, site: Site) -> Accept<'_>;
     /// Returns whether the listener rests after a persistent error: one that concerns the listener
@@ -53,7 +53,8 @@ pub(super) trait Listener {
     fn address(&self) -> Option<SocketAddr>;
 }
 
-pub(super) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
+pub(in crate::node) type Accept<'a> =
+    Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
 
 /// Implements `unref` and `ref_` of a type by its `set_referenced`.
 macro_rules! impl_ref {

@@ -74,6 +74,9 @@ pub struct Server {
     inner: Rc<Inner>,
 }
 
+/// Changes what a listener accepts.
+type Wrap = Rc<dyn Fn(Box<dyn Listener>) -> Box<dyn Listener>>;
+
 #[derive(Default)]
 struct Inner {
     emitter: EventEmitter,
@@ -89,6 +92,8 @@ struct Inner {
     listener: RefCell<Option<Weak<dyn Listener>>>,
     /// Whether the server does not keep the loop alive.
     is_unreferenced: Cell<bool>,
+    /// Makes another listener of the one that was bound.
+    wrap: RefCell<Option<Wrap>>,
 }
 
 impl Server {
@@ -107,6 +112,12 @@ impl Server {
         let server = Self::new();
         server.inner.options.set(options);
         server
+    }
+
+    /// Changes what the server accepts from its next `listen` on.
+    #[cfg(feature = "tls")]
+    pub(in crate::node) fn wrap_listener(&self, wrap: Wrap) {
+        self.inner.wrap.replace(Some(wrap));
     }
 
     /// Starts to listen at once, and emits [`LISTENING`] on the next tick. An error is also emitted
@@ -224,6 +235,11 @@ impl Server {
         let signal = controller.signal();
         let before = self.inner.listening.replace(Some(controller));
         drop(before);
+        let wrap = self.inner.wrap.borrow().clone();
+        let listener = match wrap {
+            Some(wrap) => wrap(listener),
+            None => listener,
+        };
         let listener: Rc<dyn Listener> = Rc::from(listener);
         listener.set_referenced(!self.inner.is_unreferenced.get());
         self.inner.listener.replace(Some(Rc::downgrade(&listener)));

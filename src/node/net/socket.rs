@@ -18,6 +18,8 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use self::opening::open;
+#[cfg(feature = "tls")]
+pub(in crate::node) use self::opening::open as open_connection;
 pub use self::options::SocketOptions;
 use self::reading::Reading;
 pub(in crate::node) use self::reading::{Consumer, ReadBuffer};
@@ -225,13 +227,22 @@ impl Socket {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn connect(&self, address: impl Into<Address>) {
-        let (socket, address, site) = (self.clone(), address.into(), Location::caller());
+        self.connect_by(open(address.into(), Location::caller()));
+    }
+
+    /// Connects the socket with the connection that `opening` opens.
+    #[track_caller]
+    pub(in crate::node) fn connect_by(
+        &self,
+        opening: impl Future<Output = Result<Box<dyn Connection>, Error>> + 'static,
+    ) {
+        let socket = self.clone();
         self.inner.connecting.set(true);
         self.duplex.closes_by_hand();
         let at_once = Rc::new(Cell::new(true));
         let still_inside = at_once.clone();
         in_callbacks(async move {
-            let connected = open(address, site).await;
+            let connected = opening.await;
             if still_inside.get() {
                 // The result is known inside this call, before the caller could add a listener. It
                 // is deferred to the poll phase.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::node::abort::AbortSignal;
 use crate::node::delay::Delay;
-#[cfg(feature = "fetch")]
 use crate::node::error::Error;
 use crate::node::http::agent::Agent;
 use crate::node::http::outgoing::{Field, HeaderValue};
@@ -141,6 +140,8 @@ pub struct RequestOptions {
     pub(super) max_header_size: Option<usize>,
     pub(super) max_headers_count: Option<usize>,
     pub(super) joins_duplicates: bool,
+    /// The protocol of the URL, which must be that of the agent.
+    pub(super) protocol: Option<&'static str>,
 }
 
 impl RequestOptions {
@@ -160,6 +161,7 @@ impl RequestOptions {
             max_header_size: None,
             max_headers_count: None,
             joins_duplicates: false,
+            protocol: None,
         }
     }
 
@@ -169,7 +171,7 @@ impl RequestOptions {
     /// # Errors
     ///
     /// A `TypeError` with the code `ERR_INVALID_URL`, or `ERR_INVALID_PROTOCOL` for a scheme other
-    /// than `http`.
+    /// than `http` and, with the feature `tls`, `https`.
     ///
     /// # Examples
     ///
@@ -185,14 +187,16 @@ impl RequestOptions {
     pub fn url(url: &str) -> Result<Self, Error> {
         let invalid = || Error::type_error("Invalid URL").coded("ERR_INVALID_URL");
         let url = url::Url::parse(url).map_err(|_| invalid())?;
-        if url.scheme() != "http" {
-            let found = url.scheme();
-            let message = format!("Protocol \"{found}:\" not supported. Expected \"http:\"");
-            return Err(Error::type_error(message).coded("ERR_INVALID_PROTOCOL"));
-        }
+        let protocol = match url.scheme() {
+            "http" => "http:",
+            #[cfg(feature = "tls")]
+            "https" => "https:",
+            other => return Err(invalid_protocol(&format!("{other}:"), "http:")),
+        };
         let host = url.host_str().ok_or_else(invalid)?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let mut options = Self::new(Target::host(host, url.port()));
+        options.protocol = Some(protocol);
         options.path = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
             None => url.path().to_owned(),
@@ -351,6 +355,12 @@ impl Destination {
             host_header,
         }
     }
+}
+
+/// The error of a URL that is not for the agent.
+pub(super) fn invalid_protocol(found: &str, expected: &str) -> Error {
+    let message = format!("Protocol \"{found}\" not supported. Expected \"{expected}\"");
+    Error::type_error(message).coded("ERR_INVALID_PROTOCOL")
 }
 
 /// Decodes `%41` and the like. `None` if the result is not UTF-8.

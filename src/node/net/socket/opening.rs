@@ -10,7 +10,10 @@ use crate::node::net::connection::Connection;
 use crate::node::net::local;
 use crate::site::Site;
 
-pub(super) async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
+pub(in crate::node) async fn open(
+    address: Address,
+    site: Site,
+) -> Result<Box<dyn Connection>, Error> {
     let (host, port) = match address {
         Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
         Address::Host(host, port) => (host, port),

@@ -1,0 +1,234 @@
+//! `node::tls` and `node::https`, with a certificate for `localhost` and 127.0.0.1. All on the
+//! paused clock, which does not touch the dates of certificates.
+#![cfg(all(unix, feature = "tls", feature = "fetch"))]
+
+use std::cell::{Cell, RefCell};
+use std::error::Error as _;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use phaseloop::LoopHandle;
+use phaseloop::node::events::{ERROR, once};
+use phaseloop::node::http::{RESPONSE, RequestOptions};
+use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
+use phaseloop::node::stream::{CLOSE, END};
+use phaseloop::node::tls::{self, ClientContext, ServerContext};
+use phaseloop::node::{Deferred, Emitter, Error, Promise, fetch, https, run_on, sleep};
+
+use crate::util::child::in_child;
+use crate::util::trace::{ms, paused};
+
+const CA: &[u8] = include_bytes!("certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("certificates/server.pem");
+const KEY: &[u8] = include_bytes!("certificates/server.key");
+
+fn trusting() -> ClientContext {
+    ClientContext::with_ca(CA).unwrap()
+}
+
+fn run(program: impl Future<Output = ()> + 'static) {
+    let (mut event_loop, _, _) = paused();
+    assert_eq!(run_on(&mut event_loop, program).code(), 0);
+}
+
+async fn listen(server: &Server) -> SocketAddr {
+    let listening = once(server, LISTENING);
+    server.listen(("127.0.0.1", 0));
+    listening.await.unwrap();
+    server.address().unwrap()
+}
+
+fn server(listener: impl Fn(&Socket) + 'static) -> Server {
+    let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
+    tls::create_server(&context, listener)
+}
+
+/// All that a socket receives until its end.
+fn all_of(socket: &Socket) -> Promise<Vec<u8>> {
+    let (done, all) = (Deferred::new(), Rc::new(RefCell::new(Vec::new())));
+    let (promise, part) = (done.promise(), all.clone());
+    socket.on_data(move |bytes| part.borrow_mut().extend_from_slice(bytes));
+    socket.once(END, move |()| done.resolve(all.take()));
+    promise
+}
+
+#[test]
+fn bytes_go_both_ways_and_ends_are_seen() {
+    run(async {
+        let server = server(|socket| {
+            socket.set_allow_half_open(true);
+            let answer = socket.clone();
+            all_of(socket).then(move |mut bytes| {
+                bytes.reverse();
+                answer.end_chunk(bytes);
+            });
+        });
+        let address = listen(&server).await;
+        let sent: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let socket = tls::connect_with(address, Some("localhost"), &trusting());
+        socket.set_allow_half_open(true);
+        let received = all_of(&socket);
+        socket.write(sent[..10].to_vec());
+        socket.end_chunk(sent[10..].to_vec());
+        let mut received = received.await.unwrap();
+        received.reverse();
+        assert!(received == sent);
+        server.close();
+    });
+}
+
+#[test]
+fn peers_that_are_not_trusted_are_refused_with_nodes_codes() {
+    run(async {
+        let server = server(|socket| _ = socket.on(ERROR, |_| ()));
+        let address = listen(&server).await;
+        let code = async |socket: Socket| {
+            socket.on(CONNECT, |()| panic!("the peer is not trusted"));
+            let failed = once(&socket, ERROR).await.unwrap();
+            failed.code().map(str::to_owned).unwrap()
+        };
+        let unknown = tls::connect_with(address, Some("localhost"), &ClientContext::new());
+        assert_eq!(code(unknown).await, "UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+        let other = tls::connect_with(address, Some("example.org"), &trusting());
+        assert_eq!(code(other).await, "ERR_TLS_CERT_ALTNAME_INVALID");
+        server.close();
+        let plain = net::create_server(|socket| {
+            socket.on(ERROR, |_| ());
+            socket.end_chunk("this is no TLS\r\n");
+        });
+        let address = listen(&plain).await;
+        let clear = tls::connect_with(address, Some("localhost"), &trusting());
+        assert_eq!(code(clear).await, "EPROTO");
+        plain.close();
+        let rude = net::create_server(|socket| {
+            socket.on(ERROR, |_| ());
+            socket.end();
+        });
+        let address = listen(&rude).await;
+        let cut = tls::connect_with(address, Some("localhost"), &trusting());
+        assert_eq!(code(cut).await, "ECONNRESET");
+        rude.close();
+    });
+}
+
+#[test]
+fn a_peer_that_never_shakes_hands_delays_no_other_and_is_closed() {
+    run(async {
+        let server = server(|socket| socket.end_chunk("hello"));
+        let address = listen(&server).await;
+        let start = LoopHandle::current().now();
+        let silent: Vec<_> = (0..20).map(|_| net::connect(address)).collect();
+        let closed = once(&silent[0], CLOSE);
+        silent.iter().for_each(Socket::resume);
+        let socket = tls::connect_with(address, None, &trusting());
+        assert_eq!(all_of(&socket).await.unwrap(), b"hello");
+        assert!(LoopHandle::current().now() - start < ms(1000));
+        closed.await.unwrap();
+        assert!(LoopHandle::current().now() - start >= ms(120_000));
+        server.close();
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_read_fills_no_memory() {
+    run(async {
+        let full = Rc::new(Cell::new(None));
+        let known = full.clone();
+        let server = server(move |socket| {
+            socket.on(ERROR, |_| ());
+            let mut rounds = 0_u32;
+            while socket.write(vec![0; 64 << 10]) && rounds < 10_000 {
+                rounds += 1;
+            }
+            known.set(Some(socket.writable().length()));
+        });
+        let address = listen(&server).await;
+        let socket = tls::connect_with(address, None, &trusting());
+        socket.readable().pause();
+        once(&socket, CONNECT).await.unwrap();
+        sleep(100).await.unwrap();
+        assert!(full.get().unwrap() <= 128 << 10, "{:?}", full.get());
+        socket.destroy(None);
+        server.close();
+    });
+}
+
+#[test]
+fn https_requests_reuse_their_sockets() {
+    run(async {
+        let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
+        let server = https::create_server(&context, |request, response| {
+            response.end_bytes(request.url());
+        });
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let address = server.address().unwrap();
+        let agent = https::agent(&trusting()).keep_alive(true).build();
+        for (path, reused) in [("/1", false), ("/2", true)] {
+            let options = RequestOptions::new(("localhost", address.port())).path(path);
+            let request = https::get(options.agent(&agent)).unwrap();
+            let response = once(&request, RESPONSE).await.unwrap();
+            let closed = once(&request, CLOSE);
+            response.on_data(move |bytes| assert_eq!(bytes, path.as_bytes()));
+            closed.await.unwrap();
+            assert_eq!(request.reused_socket(), reused);
+            sleep(1).await.unwrap();
+        }
+        let url = format!("https://localhost:{}/url", address.port());
+        let by_url = || RequestOptions::url(&url).unwrap();
+        let refused = phaseloop::node::http::get(by_url()).unwrap_err();
+        assert_eq!(refused.code(), Some("ERR_INVALID_PROTOCOL"));
+        let request = https::get(by_url().agent(&agent)).unwrap();
+        let response = once(&request, RESPONSE).await.unwrap();
+        response.on_data(|bytes| assert_eq!(bytes, b"/url"));
+        once(&request, CLOSE).await.unwrap();
+        agent.destroy();
+        server.close();
+    });
+}
+
+/// Fetches from a server with the certificate of these tests.
+fn fetch_once(check: impl FnOnce(Result<u16, Option<String>>) + 'static) {
+    run(async move {
+        let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
+        let server = https::create_server(&context, |_, response| response.end_bytes("ok"));
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let url = format!("https://{}", server.address().unwrap());
+        let fetched = fetch(&url).send().await;
+        check(fetched.map(|response| response.status()).map_err(|failed| {
+            let error: &Error = failed.downcast_ref().unwrap();
+            let cause: &Error = error.source().unwrap().downcast_ref().unwrap();
+            cause.code().map(str::to_owned)
+        }));
+        server.close();
+        server.close_all_connections();
+    });
+}
+
+#[test]
+fn fetch_verifies_its_peer() {
+    let refused = Some("UNABLE_TO_VERIFY_LEAF_SIGNATURE".to_owned());
+    fetch_once(|fetched| assert_eq!(fetched, Err(refused)));
+}
+
+#[test]
+fn fetch_trusts_what_the_environment_adds() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/node/certificates/ca.pem"
+    );
+    let variable = format!("NODE_EXTRA_CA_CERTS={file}");
+    let wrapper = ["env", &*variable];
+    let test = "fetch_trusts_what_the_environment_adds";
+    let child = in_child(&wrapper, test, || {
+        fetch_once(|fetched| assert_eq!(fetched, Ok(200)));
+    });
+    if let Some(child) = child {
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    }
+}
