@@ -255,6 +255,11 @@ impl EventEmitter {
             let known = slots.iter().position(|slot| slot.key == key);
             let place = known.unwrap_or(slots.len());
             if known.is_none() {
+                // A socket of a server has six events: doubling would leave a third of the room
+                // unused.
+                if slots.len() == slots.capacity() {
+                    slots.reserve_exact(2);
+                }
                 slots.push(Slot {
                     key,
                     listeners: Box::new(Listeners::<A>::default()),
@@ -264,6 +269,10 @@ impl EventEmitter {
             let slot = &mut slots[place];
             let listeners = slot.listeners.as_any_mut().downcast_mut::<Listeners<A>>();
             let listeners = Rc::make_mut(listeners.expect("the key contains the argument type"));
+            // Most events have one listener.
+            if listeners.is_empty() {
+                listeners.reserve_exact(1);
+            }
             let at = if first { 0 } else { listeners.len() };
             listeners.insert(at, listener);
             let count = listeners.len();

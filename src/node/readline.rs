@@ -211,7 +211,9 @@ impl Interface {
     /// `callback` in place of [`LINE`]. JavaScript: `rl.question(query, callback)`.
     ///
     /// While another question is open, that one is written again, and `callback` is dropped. Text
-    /// without a line end before EOF is no answer, but a line.
+    /// without a line end before EOF is no answer, but a line. A line that was read before the call
+    /// is no answer either: input that is piped into the program may have brought it together with
+    /// earlier lines, and [`lines`](Self::lines) or a listener has it.
     ///
     /// # Errors
     ///

@@ -25,7 +25,9 @@ impl Interface {
     ///
     /// As in Node, lines that were read before this call are lost, and all streams of one interface
     /// share their lines: after one was dropped, another returns the lines that are left and ends.
-    /// Dropping a stream does not close the interface.
+    /// Dropping a stream does not close the interface. While a stream exists it also gets the lines
+    /// that arrive before a [question](Interface::question) is asked; a dialogue asks all its
+    /// questions, or reads all its lines.
     ///
     /// # Cancel safety
     ///

@@ -11,7 +11,9 @@ use crate::node::promise::{Deferred, Promise};
 /// JavaScript: `await rl.question(query)` of `readline/promises`.
 ///
 /// As in Node, the promise stays pending if another question is open, and if the interface is
-/// closed before the answer.
+/// closed before the answer. A program that waits for it then ends with the status 13, unless
+/// something else keeps its loop alive; a listener for [`CLOSE`](super::CLOSE) tells of the end of
+/// the input.
 ///
 /// # Errors
 ///

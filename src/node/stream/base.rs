@@ -159,6 +159,8 @@ pub struct Base {
     leave_hook: RefCell<Option<LeaveHook>>,
     /// Whether a destroy waits for the `construct` function.
     destroy_later: Cell<bool>,
+    /// Whether the `destroy` function has reported its end, or panicked.
+    destroy_reported: Cell<bool>,
     readable: OnceCell<Weak<dyn ReadableSide>>,
     writable: OnceCell<Weak<dyn WritableSide>>,
 }
@@ -187,6 +189,7 @@ impl Base {
             destroy_hook: RefCell::new(destroy_hook),
             leave_hook: RefCell::default(),
             destroy_later: Cell::new(false),
+            destroy_reported: Cell::new(false),
             readable: OnceCell::new(),
             writable: OnceCell::new(),
         })
@@ -333,17 +336,16 @@ impl Base {
         let Some(hook) = hook else {
             return self.end_destroy(error);
         };
-        let called = Rc::new(Cell::new(false));
-        let (base, held, once) = (self.clone(), self.hold(), called.clone());
+        let (base, held) = (self.clone(), self.hold());
         // The result of the function replaces `error`: the function may swallow the error.
         let done = Done::new(move |result| {
-            if !once.replace(true) {
+            if !base.destroy_reported.replace(true) {
                 base.end_destroy(result.err());
             }
             drop(held);
         });
         if let Err(reason) = promise::catch(|| hook(error, done)) {
-            if !called.replace(true) {
+            if !self.destroy_reported.replace(true) {
                 self.end_destroy(Some(error_of(&reason)));
             }
         }
