@@ -63,6 +63,8 @@ pub(crate) struct Executor {
     lane_budget: u64,
     /// The number of drains that used their budget up.
     budget_hits: Cell<u64>,
+    /// Whether a drain takes entries out of the rings of the lanes.
+    is_draining: Cell<bool>,
     /// The loop was dropped: no task starts any more.
     is_closed: Cell<bool>,
     probe: Probe,
@@ -79,6 +81,19 @@ impl Drain {
     /// Returns whether the last entry that was taken is a microtask.
     pub(crate) fn is_in_microtasks(&self) -> bool {
         self.in_microtasks
+    }
+}
+
+/// A drain in progress; the drop ends it, also after a panic.
+struct Draining<'a> {
+    executor: &'a Executor,
+    /// Whether the drain is inside another one.
+    is_inner: bool,
+}
+
+impl Drop for Draining<'_> {
+    fn drop(&mut self) {
+        self.executor.is_draining.set(self.is_inner);
     }
 }
 
@@ -99,6 +114,7 @@ impl Executor {
             spawners: RefCell::default(),
             lane_budget,
             budget_hits: Cell::new(0),
+            is_draining: Cell::new(false),
             is_closed: Cell::new(false),
             probe,
         }
@@ -175,7 +191,19 @@ impl Executor {
 impl Executor {
     #[inline(always)]
     pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.lane.is_empty()
+        self.lane.is_idle() || self.lane.is_empty()
+    }
+
+    /// Returns whether a drain is in progress.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// Returns whether the lanes are known to be empty, which is the case after a drain to the end
+    /// until something is queued.
+    #[inline(always)]
+    pub(crate) fn are_lanes_idle(&self) -> bool {
+        self.lane.is_idle()
     }
 
     #[allow(dead_code, reason = "called by the layer for Node only")]
@@ -214,22 +242,25 @@ impl Executor {
         self.drain_within(drain, self.lane_budget);
     }
 
-    /// Calls `wake`, polls the task that it woke, and drains what that queued. If the lanes have
-    /// another content after the wake, nothing is run and the result is `false`.
+    /// Drains the lanes if their only entry is a microtask. Otherwise nothing is run and the result
+    /// is `false`. It must not be called inside a drain.
     // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
     // calls, so that no call lies between the wake and the poll.
     #[inline(always)]
-    pub(crate) fn drain_after_wake(&self, wake: impl FnOnce()) -> bool {
-        if let Some(runnable) = self.lane.catch_task(wake) {
+    pub(crate) fn drain_only_microtask(&self) -> bool {
+        let is_over = if let Some(runnable) = self.lane.pop_front() {
             self.run_task(runnable);
+            self.polled.set(NO_TASK);
+            self.lane.end_front()
         } else if let Some(microtask) = self.lane.pop_only_microtask() {
             // The main future, which is not a task.
             self.run_microtask(microtask);
+            self.polled.set(NO_TASK);
+            self.lane.end_drain()
         } else {
             return false;
-        }
-        self.polled.set(NO_TASK);
-        if !self.lane.is_empty() {
+        };
+        if !is_over {
             self.drain_rest();
         }
         true
@@ -246,7 +277,27 @@ impl Executor {
 
     /// Runs the entries of the lanes until both are empty or `budget` entries have run.
     #[inline]
-    fn drain_within(&self, drain: &mut Drain, mut budget: u64) {
+    fn drain_within(&self, drain: &mut Drain, budget: u64) {
+        let is_inner = self.is_draining.replace(true);
+        let _draining = Draining {
+            executor: self,
+            is_inner,
+        };
+        // A drain inside another one, or inside a poll, leaves the lanes to the outer one, which is
+        // about to look at the rings.
+        let is_nested = is_inner || self.is_polling();
+        if !self.drain_rounds(drain, budget) {
+            self.budget_hits.set(self.budget_hits.get() + 1);
+        } else if !is_nested {
+            self.lane.end_drain();
+        }
+    }
+
+    /// Runs rounds of ticks and microtasks. Returns `false` if the budget was used up and entries
+    /// are left.
+    #[inline(always)]
+    fn drain_rounds(&self, drain: &mut Drain, mut budget: u64) -> bool {
+        self.lane.begin_drain();
         while budget > 0 {
             if drain.in_microtasks {
                 budget = self.run_microtasks(budget);
@@ -256,15 +307,13 @@ impl Executor {
                 drain.in_microtasks = false;
                 // Ticks that the microtasks queued begin another round.
                 if !self.lane.has_ticks() {
-                    return;
+                    return true;
                 }
             }
             budget = self.run_ticks(budget);
             drain.in_microtasks = true;
         }
-        if !self.lane.is_empty() {
-            self.budget_hits.set(self.budget_hits.get() + 1);
-        }
+        self.lane.is_empty()
     }
 
     /// Runs ticks and returns the rest of the budget; zero only if it was used up.
@@ -305,6 +354,7 @@ impl Executor {
     /// Takes the next microtask. The returned closure runs it.
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn next_microtask(&self) -> Option<impl FnOnce()> {
+        self.lane.begin_drain();
         let microtask = self.lane.pop_microtask()?;
         Some(|| {
             self.run_microtask(microtask);

@@ -73,8 +73,9 @@ impl Core {
         if self.panic_policy.is_contained() {
             return self.dispatch_contained(wake);
         }
-        // Usually one task is woken; it is polled without its way through the lanes.
-        if !self.executor.drain_after_wake(wake) {
+        wake();
+        // Usually one task is in the lanes; it is polled without the loops over the lanes.
+        if !self.executor.drain_only_microtask() {
             self.drain();
         }
     }
@@ -91,7 +92,7 @@ impl Core {
     /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
     #[inline(always)]
     pub(super) fn run_lanes(&self) {
-        if !self.executor.are_lanes_empty() {
+        if !self.executor.are_lanes_idle() {
             self.run_filled_lanes();
         }
     }
@@ -120,7 +121,7 @@ impl Core {
     // Rule N1.
     #[inline(always)]
     pub(super) fn drain(&self) {
-        if !self.executor.are_lanes_empty() {
+        if !self.executor.are_lanes_idle() {
             self.drain_some();
         }
     }
@@ -130,7 +131,7 @@ impl Core {
     fn drain_some(&self) {
         if self.panic_policy.is_contained() {
             self.drain_contained();
-        } else {
+        } else if self.executor.is_draining() || !self.executor.drain_only_microtask() {
             self.executor.drain_lanes(&mut Drain::default());
         }
     }

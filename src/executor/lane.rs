@@ -25,33 +25,47 @@ pub(crate) enum Microtask<R> {
     Call(Call),
 }
 
+/// What the lanes hold, as far as it is known without a look at the rings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Nothing. The next woken task becomes the front.
+    Nothing,
+    /// The front, and nothing else.
+    Front,
+    /// Whatever the rings hold. If they hold something, there may be a front, too.
+    Any,
+}
+
 /// Both lanes of one loop. `R` is a woken task.
+///
+/// Most events wake one task, which is polled at once. Such a task does not go through a ring: it
+/// waits in the front of the microtask lane.
 pub(crate) struct Lane<R> {
     ticks: Ring<Call>,
-    /// The microtasks in order: a task, or `None` for the next of `calls`. An entry takes one word,
-    /// since most are tasks.
+    /// The first microtask, if it was queued while the lanes were empty.
+    front: Cell<Option<R>>,
+    /// The other microtasks in order: a task, or `None` for the next of `calls`. An entry takes one
+    /// word, since most are tasks.
     microtasks: Ring<Option<R>>,
     calls: Ring<Call>,
-    /// Whether the next woken task goes to `caught`; see [`catch_task`](Self::catch_task).
-    catches: Cell<bool>,
-    /// The task that was woken, on its way to the caller of `catch_task`.
-    caught: Cell<Option<R>>,
+    content: Cell<Content>,
 }
 
 impl<R> Lane<R> {
     pub(crate) fn new() -> Self {
         Self {
             ticks: Ring::new(),
+            front: Cell::new(None),
             microtasks: Ring::new(),
             calls: Ring::new(),
-            catches: Cell::new(false),
-            caught: Cell::new(None),
+            content: Cell::new(Content::Nothing),
         }
     }
 
     #[inline]
     pub(crate) fn push_tick(&self, call: Call) {
         self.ticks.push(call);
+        self.content.set(Content::Any);
     }
 
     /// Queues a closure as a microtask.
@@ -59,59 +73,41 @@ impl<R> Lane<R> {
     pub(crate) fn push_call(&self, call: Call) {
         self.calls.push(call);
         self.microtasks.push(None);
+        self.content.set(Content::Any);
     }
 
     /// Queues a woken task as a microtask.
     #[inline]
     pub(crate) fn push_task(&self, task: R) {
         self.microtasks.push(Some(task));
+        self.content.set(Content::Any);
     }
 
     /// Queues a woken task, or returns it if the lane must grow first. This keeps the common path
     /// free of calls.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
-        if self.catches.get() {
-            self.catches.set(false);
-            // The slot is empty, and its content need not be dropped.
-            std::mem::forget(self.caught.replace(Some(task)));
+        if self.content.get() == Content::Nothing {
+            // The front is empty: there is nothing to drop.
+            std::mem::forget(self.front.replace(Some(task)));
+            self.content.set(Content::Front);
             return Ok(());
         }
         let pushed = self.microtasks.try_push(Some(task));
         pushed.map_err(|task| task.expect("what was pushed comes back"))
     }
 
-    /// Calls `wake`. If that wakes a task and queues nothing else, and the lanes were empty before,
-    /// the task is returned: its way through the lane is saved. Otherwise what `wake` queued is in
-    /// the lanes.
+    /// Begins a drain and takes the front, if it is the only entry of both lanes.
     #[inline(always)]
-    pub(crate) fn catch_task(&self, wake: impl FnOnce()) -> Option<R> {
-        struct Uncaught<'a, R>(&'a Lane<R>);
-        impl<R> Drop for Uncaught<'_, R> {
-            fn drop(&mut self) {
-                self.0.catches.set(false);
-                if let Some(task) = self.0.caught.take() {
-                    self.0.push_first(task);
-                }
-            }
+    pub(crate) fn pop_front(&self) -> Option<R> {
+        if self.content.get() != Content::Front {
+            return None;
         }
-
-        self.catches.set(self.is_empty());
-        // A panic of the wake must not leave the task in the slot.
-        let uncaught = Uncaught(self);
-        wake();
-        std::mem::forget(uncaught);
-        self.catches.set(false);
-        let task = self.caught.take()?;
-        if self.is_empty() {
-            return Some(task);
-        }
-        self.push_first(task);
-        None
+        self.content.set(Content::Any);
+        self.front.take()
     }
 
     /// Queues a task before all other microtasks.
-    #[cold]
     fn push_first(&self, task: R) {
         let others = self.microtasks.take();
         self.microtasks.push(Some(task));
@@ -120,15 +116,63 @@ impl<R> Lane<R> {
         }
     }
 
+    /// Returns whether both lanes are known to be empty. This is the short test; a result of
+    /// `false` proves nothing.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.content.get() == Content::Nothing
+    }
+
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
+        match self.content.get() {
+            Content::Nothing => true,
+            Content::Front => false,
+            Content::Any => self.are_rings_empty(),
+        }
+    }
+
+    /// Ends the drain that [`pop_front`](Self::pop_front) began; see
+    /// [`end_drain`](Self::end_drain). No other drain has ended since.
+    #[inline(always)]
+    pub(crate) fn end_front(&self) -> bool {
+        debug_assert!(self.content.get() == Content::Any);
+        let is_empty = self.are_rings_empty();
+        if is_empty {
+            self.content.set(Content::Nothing);
+        }
+        is_empty
+    }
+
+    #[inline(always)]
+    fn are_rings_empty(&self) -> bool {
         // The bitwise or avoids a branch.
         self.microtasks.rest() | self.ticks.rest() == 0
+    }
+
+    /// Begins a drain, which takes the entries out of the rings.
+    #[inline(always)]
+    pub(crate) fn begin_drain(&self) {
+        if let Some(task) = self.front.take() {
+            self.push_first(task);
+        }
+        self.content.set(Content::Any);
+    }
+
+    /// Ends a drain. If both lanes are empty, the next woken task becomes the front.
+    #[inline(always)]
+    pub(crate) fn end_drain(&self) -> bool {
+        let is_empty = self.is_empty();
+        if is_empty {
+            self.content.set(Content::Nothing);
+        }
+        is_empty
     }
 
     /// Returns whether there are microtasks.
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
+        self.begin_drain();
         self.microtasks.rest() != 0
     }
 
@@ -142,6 +186,7 @@ impl<R> Lane<R> {
         self.ticks.pop()
     }
 
+    /// Takes the next microtask, in a drain.
     #[inline(always)]
     pub(crate) fn pop_microtask(&self) -> Option<Microtask<R>> {
         match self.microtasks.pop()? {
@@ -150,9 +195,10 @@ impl<R> Lane<R> {
         }
     }
 
-    /// Pops the microtask that is the only entry of both lanes.
+    /// Begins a drain and takes the microtask that is the only entry of both lanes.
     #[inline(always)]
     pub(crate) fn pop_only_microtask(&self) -> Option<Microtask<R>> {
+        self.begin_drain();
         if self.ticks.rest() | (self.microtasks.len() ^ 1) != 0 {
             return None;
         }
@@ -175,6 +221,7 @@ impl<R> Lane<R> {
 
     /// Takes the tasks, in order. Ticks and closures stay.
     pub(crate) fn take_tasks(&self) -> Vec<R> {
+        self.begin_drain();
         let mut tasks = Vec::new();
         for entry in self.microtasks.take() {
             match entry {
@@ -187,6 +234,7 @@ impl<R> Lane<R> {
 
     /// Calls `f` with each task, in order. `f` runs no user code.
     pub(crate) fn each_task(&self, mut f: impl FnMut(&R)) {
+        self.begin_drain();
         for entry in self.microtasks.take() {
             if let Some(task) = &entry {
                 f(task);
@@ -267,46 +315,50 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_caught_only_if_its_wake_queues_nothing_else() {
+    fn a_task_that_is_woken_alone_is_the_front() {
         let lane = Lane::new();
         let wake = |task| assert!(lane.try_push_task(task).is_ok());
-        assert_eq!(lane.catch_task(|| wake("a")), Some("a"));
-        assert!(lane.is_empty());
-        assert_eq!(lane.catch_task(|| {}), None);
+        assert!(lane.is_idle() && lane.is_empty() && lane.pop_front().is_none());
+        wake("a");
+        assert!(!lane.is_idle() && !lane.is_empty());
+        assert_eq!(lane.pop_front(), Some("a"));
+        assert!(lane.is_empty() && !lane.is_idle(), "it is being polled");
+        assert!(lane.end_drain() && lane.is_idle());
+
         wake("b");
-        assert_eq!(lane.catch_task(|| wake("c")), None, "another one waits");
-        assert_eq!(microtasks(&lane), ["b", "c"]);
-        let two = || {
-            wake("d");
-            lane.push_call(call());
-            wake("e");
-        };
-        assert_eq!(lane.catch_task(two), None);
-        assert_eq!(microtasks(&lane), ["d", "call", "e"]);
-        let with_tick = || {
-            lane.push_tick(call());
-            wake("f");
-        };
-        assert_eq!(lane.catch_task(with_tick), None);
-        assert!(lane.has_ticks() && !lane.is_empty());
-        drop(lane.pop_tick());
-        assert_eq!(microtasks(&lane), ["f"]);
+        assert_eq!(lane.pop_front(), Some("b"));
+        wake("c");
+        assert!(!lane.end_drain(), "the poll has queued another one");
+        assert_eq!(lane.pop_front(), None);
+        lane.begin_drain();
+        assert_eq!(microtasks(&lane), ["c"]);
+        assert!(lane.end_drain() && lane.is_idle());
     }
 
     #[test]
-    fn a_wake_that_panics_leaves_its_task_in_the_lane() {
+    fn what_is_queued_behind_the_front_runs_behind_it() {
         let lane = Lane::new();
-        let wake = || {
-            let _ = lane.try_push_task("a");
-            panic!("a waker of user code");
-        };
-        let caught = std::panic::AssertUnwindSafe(|| lane.catch_task(wake));
-        assert!(std::panic::catch_unwind(caught).is_err());
-        assert!(
-            lane.try_push_task("b").is_ok(),
-            "nothing is caught any more"
-        );
-        assert_eq!(microtasks(&lane), ["a", "b"]);
+        let wake = |task| assert!(lane.try_push_task(task).is_ok());
+        wake("a");
+        lane.push_call(call());
+        wake("b");
+        assert_eq!(lane.pop_front(), None, "it is not alone");
+        lane.begin_drain();
+        assert_eq!(microtasks(&lane), ["a", "call", "b"]);
+        assert!(lane.end_drain());
+
+        wake("c");
+        lane.push_tick(call());
+        assert_eq!(lane.pop_front(), None, "the tick comes first");
+        lane.begin_drain();
+        assert!(lane.pop_tick().is_some() && lane.has_microtasks());
+        assert!(!lane.end_drain());
+        assert_eq!(microtasks(&lane), ["c"]);
+        lane.end_drain();
+
+        wake("d");
+        assert_eq!(lane.take_tasks(), ["d"]);
+        assert!(lane.is_empty());
     }
 
     #[test]

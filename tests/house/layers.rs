@@ -95,7 +95,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "only `dispatch` asks the executor to drain the lanes",
     ),
     (
-        "drain_after_wake(",
+        "drain_only_microtask(",
         &["executor.rs", "event_loop/dispatch.rs"],
         "only `dispatch` asks the executor to drain the lanes",
     ),

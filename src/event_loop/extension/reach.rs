@@ -170,3 +170,60 @@ impl Header {
         Rc::new(Self::new(kind, site, u64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::future::poll_fn;
+    use std::rc::Rc;
+    use std::task::{Poll, Waker};
+
+    use crate::event_loop::api::loop_handle::LoopHandle;
+
+    /// Wakes a task, then queues a closure, both after a drain inside of the caller.
+    fn wake_and_queue(waker: &Waker, log: &Rc<RefCell<Vec<&'static str>>>) {
+        let handle = LoopHandle::current();
+        let inner = log.clone();
+        handle.queue_microtask(move || inner.borrow_mut().push("inner"));
+        handle.core().dispatch_nested(|| ());
+        waker.wake_by_ref();
+        let behind = log.clone();
+        handle.queue_microtask(move || behind.borrow_mut().push("closure"));
+    }
+
+    /// The lanes keep their order if a drain runs inside a microtask, which a drain or an event has
+    /// called.
+    #[test]
+    fn what_follows_a_drain_inside_a_drain_keeps_its_order() {
+        for is_event in [false, true] {
+            let log = Rc::new(RefCell::new(Vec::new()));
+            let waker = Rc::new(Cell::new(None::<Waker>));
+            crate::block_on(async {
+                let (slot, task_log) = (waker.clone(), log.clone());
+                let mut polls = 0;
+                let task = crate::spawn(poll_fn(move |cx| {
+                    polls += 1;
+                    slot.set(Some(cx.waker().clone()));
+                    if polls == 1 {
+                        return Poll::Pending;
+                    }
+                    task_log.borrow_mut().push("task");
+                    Poll::Ready(())
+                }));
+                crate::phase::check().await;
+                let waker = waker.take().unwrap();
+                let inner_log = log.clone();
+                let caller = crate::spawn(async move {
+                    if is_event {
+                        crate::phase::check().await;
+                    }
+                    wake_and_queue(&waker, &inner_log);
+                });
+                caller.await.unwrap();
+                task.await.unwrap();
+                crate::phase::check().await;
+            });
+            assert_eq!(*log.borrow(), ["inner", "task", "closure"], "{is_event}");
+        }
+    }
+}
