@@ -22,11 +22,11 @@ use crate::http_peers::{FREE as ANY_PORT, refusing};
 use crate::support::{log, say, text};
 
 super::ports! {
-    Real "369-fetch-basic" => basic,
-    Real "370-fetch-body-stream" => body_stream,
-    Real "371-fetch-abort" => abort,
-    Real "372-fetch-redirect" => redirects,
-    Real "373-fetch-wire" => defaults_and_errors,
+    Virtual "369-fetch-basic" => basic,
+    Virtual "370-fetch-body-stream" => body_stream,
+    Virtual "371-fetch-abort" => abort,
+    Virtual "372-fetch-redirect" => redirects,
+    Virtual "373-fetch-wire" => defaults_and_errors,
 }
 
 /// Listens on a free loopback port and runs an async function with the server and its address.
