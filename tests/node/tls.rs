@@ -16,6 +16,7 @@ use phaseloop::node::tls::{self, ClientContext, ServerContext};
 use phaseloop::node::{Deferred, Emitter, Error, Promise, fetch, https, run_on, sleep};
 
 use crate::util::child::in_child;
+use crate::util::peers::{output, serve, start};
 use crate::util::trace::{ms, paused};
 
 const CA: &[u8] = include_bytes!("certificates/ca.pem");
@@ -231,4 +232,63 @@ fn fetch_trusts_what_the_environment_adds() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");
     }
+}
+
+/// The directory of the certificates.
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node/certificates");
+
+#[test]
+fn nodes_client_and_the_server_understand_each_other() {
+    const CLIENT: &str = "
+        const [base, dir] = process.argv.slice(1), fs = require('fs'), https = require('https');
+        const ca = fs.readFileSync(dir + '/ca.pem');
+        const req = https.request(base, { method: 'POST', ca }, (res) => {
+          let size = 0;
+          const protocol = res.socket.alpnProtocol;
+          res.on('data', (d) => { size += d.length; });
+          res.on('end', () => console.log(res.statusCode, size, protocol));
+        });
+        req.end('x'.repeat(1000000));";
+    phaseloop::node::run(async {
+        let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
+        let server = https::create_server(&context, |request, response| {
+            request.readable().pipe(response.writable());
+        });
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let base = format!("https://{}", server.address().unwrap());
+        if let Some(node) = start("node", &["-e", CLIENT, &base, DIRECTORY]) {
+            assert_eq!(output(node).await.trim(), "200 1000000 http/1.1");
+        }
+        server.close();
+        server.close_all_connections();
+    });
+}
+
+#[test]
+fn the_client_and_nodes_server_understand_each_other() {
+    const SERVER: &str = "
+        const [dir] = process.argv.slice(1), fs = require('fs'), https = require('https');
+        const read = (name) => fs.readFileSync(dir + '/' + name);
+        const options = { cert: read('server.pem'), key: read('server.key') };
+        const server = https.createServer(options, (req, res) => req.pipe(res));
+        server.listen(0, '127.0.0.1', () => console.log(server.address().port));";
+    let Some((_server, port)) = serve("node", &["-e", SERVER, DIRECTORY]) else {
+        return;
+    };
+    let port: u16 = port.trim().parse().unwrap();
+    phaseloop::node::run(async move {
+        let agent = https::agent(&trusting()).build();
+        let options = RequestOptions::new(("localhost", port)).method("POST");
+        let request = https::request(options.agent(&agent)).unwrap();
+        let responded = once(&request, RESPONSE);
+        request.end_bytes(vec![b'x'; 1_000_000]);
+        let response = responded.await.unwrap();
+        let size = Rc::new(Cell::new(0));
+        let count = size.clone();
+        response.on_data(move |bytes| count.set(count.get() + bytes.len()));
+        once(&response, END).await.unwrap();
+        assert_eq!(size.get(), 1_000_000);
+    });
 }
