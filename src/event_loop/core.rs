@@ -107,6 +107,7 @@ impl Core {
     /// empty, another thread has sent a message, or a panic has interrupted a phase. A send to
     /// an async handle is not a message: the handle itself counts while it is open and referenced.
     // Rule R1.
+    #[inline(always)]
     pub(crate) fn is_alive(&self) -> bool {
         self.ledger.has_keepers() || self.has_unlisted()
     }

@@ -22,17 +22,17 @@ impl Probe {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn phase(&self, _: Phase) -> Span<'_> {
         Span(PhantomData)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn callback(&self, _: Phase) -> Span<'_> {
         Span(PhantomData)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll(&self, _: impl FnOnce() -> Option<Info>) -> Span<'_> {
         Span(PhantomData)
     }

@@ -11,12 +11,14 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
+    #[inline(always)]
     pub(crate) fn add(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() + 1);
         self.total.set(self.total.get() + 1);
     }
 
+    #[inline(always)]
     pub(crate) fn remove(&self, kind: Keeper) {
         let count = &self.by_kind[kind as usize];
         count.set(count.get() - 1);
@@ -42,10 +44,12 @@ impl Liveness {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn has_keepers(&self) -> bool {
         self.total.get() != 0
     }
 
+    #[inline(always)]
     pub(crate) fn count(&self, kind: Keeper) -> usize {
         self.by_kind[kind as usize].get()
     }
