@@ -244,9 +244,8 @@ fn nodes_client_and_the_server_understand_each_other() {
         const ca = fs.readFileSync(dir + '/ca.pem');
         const req = https.request(base, { method: 'POST', ca }, (res) => {
           let size = 0;
-          const protocol = res.socket.alpnProtocol;
           res.on('data', (d) => { size += d.length; });
-          res.on('end', () => console.log(res.statusCode, size, protocol));
+          res.on('end', () => console.log(res.statusCode, size));
         });
         req.end('x'.repeat(1000000));";
     phaseloop::node::run(async {
@@ -259,7 +258,7 @@ fn nodes_client_and_the_server_understand_each_other() {
         listening.await.unwrap();
         let base = format!("https://{}", server.address().unwrap());
         if let Some(node) = start("node", &["-e", CLIENT, &base, DIRECTORY]) {
-            assert_eq!(output(node).await.trim(), "200 1000000 http/1.1");
+            assert_eq!(output(node).await.trim(), "200 1000000");
         }
         server.close();
         server.close_all_connections();
