@@ -133,8 +133,8 @@ impl<T: AsSource> Source<T> {
     /// - terminals, after a line;
     /// - datagrams, messages and records.
     #[cfg(feature = "net")]
-    pub(crate) fn with_short_as_drained(mut self, is_drained: bool) -> Self {
-        self.drained_below = if is_drained { MOST_PER_CALL } else { 0 };
+    pub(crate) fn with_short_as_drained(self, is_drained: bool) -> Self {
+        self.state.short_is_drained.set(is_drained);
         self
     }
 
@@ -189,7 +189,9 @@ impl<T: AsSource> Source<T> {
             // The most frequent case comes first: a write that is not short.
             Ok(count) if *count >= asked && *count > 0 => {}
             Ok(0) | Err(_) => self.count_waits(),
-            Ok(count) if *count < self.drained_below => self.state.clear_after_partial(direction),
+            Ok(count) if *count < MOST_PER_CALL && self.state.short_is_drained.get() => {
+                self.state.clear_after_partial(direction);
+            }
             Ok(_) => {}
         }
     }
@@ -197,7 +199,6 @@ impl<T: AsSource> Source<T> {
 
 /// The most bytes that Linux moves in one call, whatever the length of the buffer: 2 GiB minus a
 /// page. A call that moves this many is not short.
-#[cfg(feature = "net")]
 const MOST_PER_CALL: usize = 0x7fff_f000;
 
 /// The most buffers in one call (`IOV_MAX`). The standard library passes no more than this to the

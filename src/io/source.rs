@@ -76,10 +76,6 @@ pub struct Source<T: AsSource> {
     pub(super) state: Rc<SourceState>,
     /// `None` once the source is closed: through `AsyncWrite`, which keeps the handle, or on drop.
     pub(super) registration: Option<Registration<T>>,
-    /// A read or write that moves fewer bytes than this, and than requested, has drained or filled
-    /// the stream. It is 0 where a short call proves nothing; see
-    /// [`with_short_as_drained`](Self::with_short_as_drained).
-    pub(super) drained_below: usize,
 }
 
 impl<T: AsSource> Source<T> {
@@ -116,7 +112,6 @@ impl<T: AsSource> Source<T> {
                     core,
                     state,
                     registration: Some(registration),
-                    drained_below: 0,
                 })
             }
             Err((_source, error)) => {
@@ -425,7 +420,7 @@ impl<T: AsSource> Source<T> {
         }
         let read = self.state.is_awaited(Direction::Read);
         let write = self.state.is_awaited(Direction::Write);
-        match self.registration().rearm(read, write) {
+        match self.registration().rearm(self.state.key, read, write) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         }
@@ -434,7 +429,7 @@ impl<T: AsSource> Source<T> {
     /// Registers the source for writing, with the first write that has to wait.
     #[cold]
     fn add_write(&self) -> Poll<io::Error> {
-        match self.registration().add_write() {
+        match self.registration().add_write(self.state.key) {
             Ok(()) => {
                 self.state.interest.set(Interest::Both);
                 Poll::Pending

@@ -676,3 +676,10 @@ fn an_aborted_reader_closes_its_stream() {
         assert_eq!(sources(), before);
     });
 }
+
+/// A future that takes a stream and reads from it holds the stream twice.
+#[test]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn a_stream_takes_six_words() {
+    assert_eq!(size_of::<TcpStream>(), 6 * size_of::<usize>());
+}

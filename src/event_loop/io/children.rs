@@ -320,7 +320,10 @@ impl Core {
             Interest::Read,
         )
         .map_err(|(_, error)| error)
-        .and_then(|registration| registration.rearm(true, false).map(|()| registration));
+        .and_then(|registration| {
+            registration.rearm(source.key, true, false)?;
+            Ok(registration)
+        });
         let Ok(registration) = registration else {
             self.io.sources.remove(&source);
             return false;

@@ -82,6 +82,9 @@ pub(crate) struct SourceState {
     request_counted: Cell<bool>,
     /// Waits no longer count, though a waker may be left in a slot.
     is_gone: Cell<bool>,
+    /// Whether a read or write that moves fewer bytes than requested has drained or filled the
+    /// stream. Otherwise a short call proves nothing.
+    pub(crate) short_is_drained: Cell<bool>,
 }
 
 impl SourceState {
@@ -292,6 +295,7 @@ impl Sources {
             writes_are_requests: Cell::new(false),
             request_counted: Cell::new(false),
             is_gone: Cell::new(false),
+            short_is_drained: Cell::new(false),
         });
         self.slots.insert(state.clone());
         state

@@ -262,7 +262,6 @@ pub(crate) struct Registration<T: AsSource> {
     /// registered one.
     source: ManuallyDrop<T>,
     poller: Rc<Poller>,
-    key: usize,
 }
 
 impl<T: AsSource> Registration<T> {
@@ -286,7 +285,6 @@ impl<T: AsSource> Registration<T> {
             Ok(()) => Ok(Self {
                 source: ManuallyDrop::new(source),
                 poller,
-                key,
             }),
             Err(error) => Err((source, error)),
         }
@@ -297,15 +295,17 @@ impl<T: AsSource> Registration<T> {
         &self.source
     }
 
-    /// Registers a source for both directions that was registered for reading. If it is writable,
-    /// an event reports that.
-    pub(crate) fn add_write(&self) -> io::Result<()> {
-        self.poller.add_write(self.get(), self.key)
+    /// Registers a source for both directions that was registered, under `key`, for reading. If it
+    /// is writable, an event reports that.
+    pub(crate) fn add_write(&self, key: usize) -> io::Result<()> {
+        self.poller.add_write(self.get(), key)
     }
 
-    /// Registers one-shot interests in these directions again, on platforms that need it.
-    pub(crate) fn rearm(&self, readable: bool, writable: bool) -> io::Result<()> {
-        self.poller.rearm(self.get(), self.key, readable, writable)
+    /// Registers one-shot interests in these directions again, under the key of the source, on
+    /// platforms that need it.
+    // The owner of a registration knows the key. A copy here would be in every socket.
+    pub(crate) fn rearm(&self, key: usize, readable: bool, writable: bool) -> io::Result<()> {
+        self.poller.rearm(self.get(), key, readable, writable)
     }
 
     /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.
@@ -366,7 +366,7 @@ mod tests {
         let registration =
             Registration::new(poller.clone(), ours, key, Interest::Both).map_err(|(_, e)| e);
         let registration = registration.unwrap();
-        registration.rearm(true, true).unwrap();
+        registration.rearm(key, true, true).unwrap();
         let first = wait(&poller, &mut events, 10_000_000_000);
         assert_eq!(
             first,
@@ -378,13 +378,13 @@ mod tests {
         );
 
         theirs.write_all(b"x").unwrap();
-        registration.rearm(true, false).unwrap();
+        registration.rearm(key, true, false).unwrap();
         let second = wait(&poller, &mut events, 10_000_000_000);
         assert_eq!(second.len(), 1);
         assert!(second[0].ready.intersects(Ready::READ) && second[0].key == key);
 
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
-        registration.rearm(true, false).unwrap();
+        registration.rearm(key, true, false).unwrap();
         let third = wait(&poller, &mut events, 10_000_000_000);
         assert!(third[0].ready.intersects(Ready::READ));
         for end in [Ready::READ_FOR_GOOD, Ready::HANG_UP] {

@@ -26,6 +26,7 @@ const ASKED: WatchFlags = WatchFlags::MODIFY
 /// An inotify descriptor on a poller.
 pub(crate) struct Notices {
     registration: Registration<OwnedFd>,
+    key: usize,
 }
 
 impl Notices {
@@ -33,7 +34,7 @@ impl Notices {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let registration = Registration::new(poller, inotify, key, Interest::Read)
             .map_err(|(_inotify, error)| error)?;
-        let notices = Self { registration };
+        let notices = Self { registration, key };
         notices.rearm()?;
         Ok(notices)
     }
@@ -71,7 +72,7 @@ impl Notices {
     }
 
     fn rearm(&self) -> io::Result<()> {
-        self.registration.rearm(true, false)
+        self.registration.rearm(self.key, true, false)
     }
 }
 
