@@ -262,7 +262,7 @@ trait OnEnd {
 }
 
 impl OnEnd for IncomingMessage {
-    fn on_this_end(&self, listener: impl Fn(&IncomingMessage) + 'static) {
+    fn on_this_end(&self, listener: impl Fn(&Self) + 'static) {
         self.on_this(END, move |message, ()| listener(message));
     }
 }

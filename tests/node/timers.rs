@@ -120,7 +120,7 @@ fn n049_a_cleared_timer_that_was_refreshed_can_be_unrefd_but_not_cleared_again()
             });
         })
     };
-    assert_eq!(refreshed_and(|timer| clear_timeout(timer)), ms(15));
+    assert_eq!(refreshed_and(clear_timeout), ms(15));
     assert_eq!(refreshed_and(|timer| drop(timer.unref().clone())), ms(10));
     let twice = |timer: &Timeout| drop(timer.unref().ref_().clone());
     assert_eq!(refreshed_and(twice), ms(15));

@@ -82,7 +82,10 @@ async fn response_bytes() {
     });
 }
 
-const LENGTHS: &[(&str, fn(&ServerResponse))] = &[
+/// How a handler answers.
+type Answer = fn(&ServerResponse);
+
+const LENGTHS: &[(&str, Answer)] = &[
     ("/end", |res| res.end_bytes("abc")),
     ("/empty", |res| res.end()),
     ("/utf8", |res| res.end_bytes("\u{e9}\u{20ac}")),
@@ -142,7 +145,7 @@ async fn length_or_chunked() {
     });
 }
 
-const BODILESS: &[(&str, &str, fn(&ServerResponse))] = &[
+const BODILESS: &[(&str, &str, Answer)] = &[
     ("HEAD", "/end", |res| res.end_bytes("abc")),
     ("HEAD", "/write", |res| {
         log(format!("write-{}", res.write("abc")));
