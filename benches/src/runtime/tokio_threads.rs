@@ -71,10 +71,11 @@ fn spawn_join(n: u64) -> Reading {
 
 fn spawn_join_many(at_once: u64, n: u64) -> Reading {
     on_threads(async move {
+        let mut tasks = Vec::with_capacity(at_once as usize);
         let meter = Meter::start();
         for _ in 0..n / at_once {
-            let tasks: Vec<_> = (0..at_once).map(|_| tokio::spawn(async {})).collect();
-            for task in tasks {
+            tasks.extend((0..at_once).map(|_| tokio::spawn(async {})));
+            for task in tasks.drain(..) {
                 let _ = task.await;
             }
         }

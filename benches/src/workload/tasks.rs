@@ -24,12 +24,16 @@ pub(crate) fn spawn_join<R: Runtime>(rt: R, n: u64) -> Reading {
 }
 
 /// What does it cost to spawn so many tasks that return at once, and then to wait for all, each?
+///
+/// The list is made once: a new one for each batch would be a large allocation, at which the C
+/// library merges all small blocks that are free.
 pub(crate) fn spawn_join_many<R: Runtime>(rt: R, at_once: u64, n: u64) -> Reading {
     rt.run(async move {
+        let mut tasks = Vec::with_capacity(at_once as usize);
         let meter = Meter::start();
         for _ in 0..n / at_once {
-            let tasks: Vec<_> = (0..at_once).map(|_| rt.spawn(async {})).collect();
-            for task in tasks {
+            tasks.extend((0..at_once).map(|_| rt.spawn(async {})));
+            for task in tasks.drain(..) {
                 task.await;
             }
         }
