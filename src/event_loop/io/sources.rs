@@ -183,7 +183,9 @@ impl SourceState {
     pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
         let is_request = direction == Direction::Write && self.writes_are_requests.get();
         if !is_request {
-            core.set_active(&self.header, true);
+            if !self.header.active.get() {
+                core.set_active(&self.header, true);
+            }
         } else if !self.request_counted.get() {
             self.count_waits(core);
         }
