@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
-use crate::pool::Job;
 use crate::raw::nesting::Flat;
 
 /// A handle to a loop for any thread; cheap to clone.
@@ -93,7 +92,8 @@ impl Remote {
 
     /// Sends the completion of a job, which arrives in the poll phase; a drain of the lanes
     /// follows. Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
-    pub(crate) fn send(&self, ended: Arc<dyn Job>) -> bool {
+    #[cfg(feature = "fs")]
+    pub(crate) fn send(&self, ended: Arc<dyn crate::pool::Job>) -> bool {
         self.shared.inbox.push(Message::JobEnded(ended)).is_ok()
     }
 
