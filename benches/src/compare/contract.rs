@@ -26,7 +26,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
 /// What is counted, and for which workloads: those that the README speaks of, cheap enough for
 /// every change, and whose counts do not depend on when their requests arrive, as those of HTTP do.
-const WORKLOADS: [&str; 19] = [
+const WORKLOADS: [&str; 18] = [
     "spawn_join",
     "spawn_join/1000",
     "self_wake/1",
@@ -43,7 +43,6 @@ const WORKLOADS: [&str; 19] = [
     "tcp_echo/1x64",
     "tcp_echo/50x64",
     "tcp_echo/50x16384",
-    "tcp_exact/50x16384",
     "udp_echo/50",
     "start_stop",
 ];
