@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
-use super::job;
+use super::job::{self, needs_loop};
 use crate::blocking::Work;
 use crate::error::OsError;
 
@@ -50,20 +50,23 @@ const LARGEST_BATCH: usize = 1024;
 /// })
 /// # }
 /// ```
-pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
-    let path: Arc<Path> = path.as_ref().into();
-    let root = path.clone();
-    let about = || path.to_path_buf().into();
-    let batch = job::run_on("read_dir", about, move || match fs::read_dir(&root) {
-        Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
-        Err(error) => Err(wrap("read_dir", error, &root)),
-    })
-    .await?;
-    Ok(ReadDir {
-        path,
-        entries: batch.entries,
-        rest: batch.rest.map(Rest::Waiting),
-        batch: FIRST_BATCH,
+#[track_caller]
+pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> {
+    needs_loop("read_dir", async move {
+        let path: Arc<Path> = path.as_ref().into();
+        let root = path.clone();
+        let about = || path.to_path_buf().into();
+        let batch = job::run_on("read_dir", about, move || match fs::read_dir(&root) {
+            Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
+            Err(error) => Err(wrap("read_dir", error, &root)),
+        })
+        .await?;
+        Ok(ReadDir {
+            path,
+            entries: batch.entries,
+            rest: batch.rest.map(Rest::Waiting),
+            batch: FIRST_BATCH,
+        })
     })
 }
 
@@ -76,15 +79,18 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn scan_dir(path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
-    job::on_path("scan_dir", path.as_ref(), |path| {
-        let root: Arc<Path> = path.into();
-        let entries = fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
-        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
-        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        Ok(entries)
+#[track_caller]
+pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<DirEntry>>> {
+    needs_loop("scan_dir", async move {
+        job::on_path("scan_dir", path.as_ref(), |path| {
+            let root: Arc<Path> = path.into();
+            let entries = fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
+            let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
+            entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+            Ok(entries)
+        })
+        .await
     })
-    .await
 }
 
 /// A stream of the entries of a directory, returned by [`read_dir`].
@@ -133,9 +139,12 @@ impl ReadDir {
     /// # Cancel safety
     ///
     /// Dropping the future loses no entry.
-    pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
-        let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
-        entry.transpose()
+    #[track_caller]
+    pub fn next_entry(&mut self) -> impl Future<Output = io::Result<Option<DirEntry>>> {
+        needs_loop("next_entry", async move {
+            let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
+            entry.transpose()
+        })
     }
 }
 
@@ -273,8 +282,11 @@ impl DirEntry {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    pub async fn metadata(&self) -> io::Result<Metadata> {
-        super::symlink_metadata(self.path()).await
+    #[track_caller]
+    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> {
+        needs_loop("metadata", async move {
+            super::symlink_metadata(self.path()).await
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use self::cursor::Cursor;
 use self::writer::Shared;
-use super::job;
+use super::job::{self, needs_loop};
 use super::open_options::OpenOptions;
 use super::times::FileTimes;
 use crate::sys;
@@ -85,8 +85,11 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
-    pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        OpenOptions::new().read(true).open(path).await
+    #[track_caller]
+    pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
+        needs_loop("open", async move {
+            OpenOptions::new().read(true).open(path).await
+        })
     }
 
     /// Opens a file for writing. The file is created, or truncated.
@@ -98,14 +101,17 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file may have been created; its descriptor is closed.
-    pub async fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .await
+    #[track_caller]
+    pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
+        needs_loop("create", async move {
+            let mut options = OpenOptions::new();
+            options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(path)
+                .await
+        })
     }
 
     /// Creates a file and opens it for reading and writing. It fails if the file exists.
@@ -117,14 +123,17 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file may have been created; its descriptor is closed.
-    pub async fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .await
+    #[track_caller]
+    pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
+        needs_loop("create_new", async move {
+            let mut options = OpenOptions::new();
+            options
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(path)
+                .await
+        })
     }
 
     /// Returns options for opening a file.
@@ -169,14 +178,17 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the file.
-    pub async fn into_std(self) -> io::Result<std::fs::File> {
-        poll_fn(|cx| self.poll_flush(cx)).await?;
-        self.rewind("into_std").await?;
-        match Arc::try_unwrap(self.shared) {
-            Ok(shared) => Ok(shared.into_file()),
-            // A job whose future was dropped still holds the file.
-            Err(shared) => shared.file().try_clone(),
-        }
+    #[track_caller]
+    pub fn into_std(self) -> impl Future<Output = io::Result<std::fs::File>> {
+        needs_loop("into_std", async move {
+            poll_fn(|cx| self.poll_flush(cx)).await?;
+            self.rewind("into_std").await?;
+            match Arc::try_unwrap(self.shared) {
+                Ok(shared) => Ok(shared.into_file()),
+                // A job whose future was dropped still holds the file.
+                Err(shared) => shared.file().try_clone(),
+            }
+        })
     }
 
     /// Duplicates the descriptor. Both files share one position.
@@ -188,11 +200,14 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
-    pub async fn try_clone(&self) -> io::Result<Self> {
-        self.rewind("try_clone").await?;
-        self.cursor.borrow_mut().set_reads_at_once(false);
-        let clone = self.on_file("try_clone", |file| file.try_clone()).await?;
-        Ok(Self::with(clone, self.path().map(Path::to_owned)))
+    #[track_caller]
+    pub fn try_clone(&self) -> impl Future<Output = io::Result<Self>> {
+        needs_loop("try_clone", async move {
+            self.rewind("try_clone").await?;
+            self.cursor.borrow_mut().set_reads_at_once(false);
+            let clone = self.on_file("try_clone", |file| file.try_clone()).await?;
+            Ok(Self::with(clone, self.path().map(Path::to_owned)))
+        })
     }
 
     /// Closes the file on the pool, once accepted writes are done.
@@ -204,17 +219,20 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file is closed all the same; the error is lost.
-    pub async fn close(self) -> io::Result<()> {
-        let written = poll_fn(|cx| self.poll_flush(cx)).await;
-        let closed = match Arc::try_unwrap(self.shared) {
-            Ok(shared) => {
-                let about = shared.about();
-                job::run_on("close", || about, move || shared.close()).await
-            }
-            // The job that still holds the file closes it.
-            Err(_) => Ok(()),
-        };
-        written.and(closed)
+    #[track_caller]
+    pub fn close(self) -> impl Future<Output = io::Result<()>> {
+        needs_loop("close", async move {
+            let written = poll_fn(|cx| self.poll_flush(cx)).await;
+            let closed = match Arc::try_unwrap(self.shared) {
+                Ok(shared) => {
+                    let about = shared.about();
+                    job::run_on("close", || about, move || shared.close()).await
+                }
+                // The job that still holds the file closes it.
+                Err(_) => Ok(()),
+            };
+            written.and(closed)
+        })
     }
 
     /// Waits until content and metadata are on the disk, as `fsync` does.
@@ -226,9 +244,12 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    pub async fn sync_all(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_flush(cx)).await?;
-        self.on_file("sync_all", std::fs::File::sync_all).await
+    #[track_caller]
+    pub fn sync_all(&self) -> impl Future<Output = io::Result<()>> {
+        needs_loop("sync_all", async move {
+            poll_fn(|cx| self.poll_flush(cx)).await?;
+            self.on_file("sync_all", std::fs::File::sync_all).await
+        })
     }
 
     /// Waits until the content is on the disk, as `fdatasync` does.
@@ -240,9 +261,12 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    pub async fn sync_data(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_flush(cx)).await?;
-        self.on_file("sync_data", std::fs::File::sync_data).await
+    #[track_caller]
+    pub fn sync_data(&self) -> impl Future<Output = io::Result<()>> {
+        needs_loop("sync_data", async move {
+            poll_fn(|cx| self.poll_flush(cx)).await?;
+            self.on_file("sync_data", std::fs::File::sync_data).await
+        })
     }
 
     /// Truncates the file to a length, or extends it with zeros. The position does not move.
@@ -255,12 +279,15 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        self.change("set_len", move |file| {
-            check_length(length)?;
-            file.set_len(length)
+    #[track_caller]
+    pub fn set_len(&self, length: u64) -> impl Future<Output = io::Result<()>> {
+        needs_loop("set_len", async move {
+            self.change("set_len", move |file| {
+                check_length(length)?;
+                file.set_len(length)
+            })
+            .await
         })
-        .await
     }
 
     /// Returns the metadata of the file.
@@ -272,9 +299,12 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    pub async fn metadata(&self) -> io::Result<Metadata> {
-        self.written().await;
-        self.on_file("metadata", std::fs::File::metadata).await
+    #[track_caller]
+    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> {
+        needs_loop("metadata", async move {
+            self.written().await;
+            self.on_file("metadata", std::fs::File::metadata).await
+        })
     }
 
     /// Sets the permissions of the file.
@@ -286,11 +316,17 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
-        self.on_file("set_permissions", move |file| {
-            file.set_permissions(permissions)
+    #[track_caller]
+    pub fn set_permissions(
+        &self,
+        permissions: Permissions,
+    ) -> impl Future<Output = io::Result<()>> {
+        needs_loop("set_permissions", async move {
+            self.on_file("set_permissions", move |file| {
+                file.set_permissions(permissions)
+            })
+            .await
         })
-        .await
     }
 
     /// Sets the access and modification times of the file.
@@ -303,12 +339,15 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
-        self.written().await;
-        self.on_file("set_times", move |file| {
-            sys::fs::set_file_times(file, times.accessed, times.modified)
+    #[track_caller]
+    pub fn set_times(&self, times: FileTimes) -> impl Future<Output = io::Result<()>> {
+        needs_loop("set_times", async move {
+            self.written().await;
+            self.on_file("set_times", move |file| {
+                sys::fs::set_file_times(file, times.accessed, times.modified)
+            })
+            .await
         })
-        .await
     }
 
     /// Waits until accepted writes are done.

@@ -1,8 +1,14 @@
 //! Hands operations on files to the thread pool.
 
+use std::future::Future;
 use std::io;
+use std::panic::Location;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 
 use crate::blocking::Work;
 use crate::blocking::step_job::{self, Steps};
@@ -11,6 +17,43 @@ use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
+use crate::site::Site;
+
+pin_project! {
+    /// A future that needs a loop. It knows the line of its creation, which the panic of a poll
+    /// without a loop names.
+    pub(super) struct NeedsLoop<F> {
+        #[pin]
+        future: F,
+        // The function that created it.
+        function: &'static str,
+        // `None` once a loop was found.
+        site: Option<Site>,
+    }
+}
+
+/// Wraps the future of the function `function` of this module, on behalf of its caller.
+#[track_caller]
+pub(super) fn needs_loop<F: Future>(function: &'static str, future: F) -> NeedsLoop<F> {
+    NeedsLoop {
+        future,
+        function,
+        site: Some(Location::caller()),
+    }
+}
+
+impl<F: Future> Future for NeedsLoop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if let Some(site) = this.site.take() {
+            let function = this.function;
+            LoopHandle::current_for(format_args!("fs::{function}"), Some(site));
+        }
+        this.future.poll(cx)
+    }
+}
 
 /// Hands an operation to the pool.
 ///

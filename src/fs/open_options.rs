@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::file::File;
-use super::job::on_path;
+use super::job::{needs_loop, on_path};
 
 /// Options for opening a file, as [`std::fs::OpenOptions`]. Unix adds `mode` and `custom_flags`.
 ///
@@ -94,10 +94,13 @@ impl OpenOptions {
     ///
     /// Dropping the future closes the file if it has been opened. The file may have been created or
     /// truncated.
-    pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        let (options, path) = (self.options.clone(), path.as_ref());
-        let file = on_path("open", path, move |path| options.open(path)).await?;
-        Ok(File::new(file, path.to_owned()))
+    #[track_caller]
+    pub fn open(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> {
+        needs_loop("open", async move {
+            let (options, path) = (self.options.clone(), path.as_ref());
+            let file = on_path("open", path, move |path| options.open(path)).await?;
+            Ok(File::new(file, path.to_owned()))
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::job::{on_path, on_paths};
+use super::job::{needs_loop, on_path, on_paths};
 use super::times::FileTimes;
 use crate::sys;
 
@@ -31,8 +31,11 @@ use crate::sys;
 /// })
 /// # }
 /// ```
-pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    on_path("read", path.as_ref(), read_whole).await
+#[track_caller]
+pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>> {
+    needs_loop("read", async move {
+        on_path("read", path.as_ref(), read_whole).await
+    })
 }
 
 /// Reads a whole file as text: one job.
@@ -45,12 +48,15 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
-    on_path("read_to_string", path.as_ref(), |path| {
-        String::from_utf8(read_whole(path)?)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
+#[track_caller]
+pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> {
+    needs_loop("read_to_string", async move {
+        on_path("read_to_string", path.as_ref(), |path| {
+            String::from_utf8(read_whole(path)?)
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
+        })
+        .await
     })
-    .await
 }
 
 /// Opens, stats, reads and closes a file. For a small file, a read with room for one byte more than
@@ -113,12 +119,18 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
 /// })
 /// # }
 /// ```
-pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
-    let contents = contents.as_ref().to_owned();
-    on_path("write", path.as_ref(), move |path| {
-        fs::write(path, contents)
+#[track_caller]
+pub fn write(
+    path: impl AsRef<Path>,
+    contents: impl AsRef<[u8]>,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("write", async move {
+        let contents = contents.as_ref().to_owned();
+        on_path("write", path.as_ref(), move |path| {
+            fs::write(path, contents)
+        })
+        .await
     })
-    .await
 }
 
 /// Appends to a file in one job. The file is created if it does not exist.
@@ -130,14 +142,20 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
-    let contents = contents.as_ref().to_owned();
-    on_path("append", path.as_ref(), move |path| {
-        let mut options = OpenOptions::new();
-        let mut file = options.append(true).create(true).open(path)?;
-        file.write_all(&contents)
+#[track_caller]
+pub fn append(
+    path: impl AsRef<Path>,
+    contents: impl AsRef<[u8]>,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("append", async move {
+        let contents = contents.as_ref().to_owned();
+        on_path("append", path.as_ref(), move |path| {
+            let mut options = OpenOptions::new();
+            let mut file = options.append(true).create(true).open(path)?;
+            file.write_all(&contents)
+        })
+        .await
     })
-    .await
 }
 
 /// Truncates a file to a length, or extends it with zeros.
@@ -149,11 +167,14 @@ pub async fn append(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::R
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
-    on_path("truncate", path.as_ref(), move |path| {
-        OpenOptions::new().write(true).open(path)?.set_len(length)
+#[track_caller]
+pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io::Result<()>> {
+    needs_loop("truncate", async move {
+        on_path("truncate", path.as_ref(), move |path| {
+            OpenOptions::new().write(true).open(path)?.set_len(length)
+        })
+        .await
     })
-    .await
 }
 
 /// Returns the metadata of a file. Symbolic links are followed.
@@ -177,8 +198,11 @@ pub async fn truncate(path: impl AsRef<Path>, length: u64) -> io::Result<()> {
 /// })
 /// # }
 /// ```
-pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
-    on_path("metadata", path.as_ref(), |path| fs::metadata(path)).await
+#[track_caller]
+pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {
+    needs_loop("metadata", async move {
+        on_path("metadata", path.as_ref(), |path| fs::metadata(path)).await
+    })
 }
 
 /// Returns the metadata of a file without following symbolic links.
@@ -190,11 +214,14 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
-    on_path("symlink_metadata", path.as_ref(), |path| {
-        fs::symlink_metadata(path)
+#[track_caller]
+pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {
+    needs_loop("symlink_metadata", async move {
+        on_path("symlink_metadata", path.as_ref(), |path| {
+            fs::symlink_metadata(path)
+        })
+        .await
     })
-    .await
 }
 
 /// Returns whether a path exists. Symbolic links are followed.
@@ -206,8 +233,11 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
-    on_path("exists", path.as_ref(), |path| fs::exists(path)).await
+#[track_caller]
+pub fn exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> {
+    needs_loop("exists", async move {
+        on_path("exists", path.as_ref(), |path| fs::exists(path)).await
+    })
 }
 
 /// Renames a file or directory. An existing file at the new name is replaced.
@@ -219,11 +249,17 @@ pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
-    on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
-        fs::rename(from, to)
+#[track_caller]
+pub fn rename(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("rename", async move {
+        on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
+            fs::rename(from, to)
+        })
+        .await
     })
-    .await
 }
 
 /// Removes a file or a symbolic link.
@@ -235,8 +271,11 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
-    on_path("remove_file", path.as_ref(), |path| fs::remove_file(path)).await
+#[track_caller]
+pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
+    needs_loop("remove_file", async move {
+        on_path("remove_file", path.as_ref(), |path| fs::remove_file(path)).await
+    })
 }
 
 /// Removes an empty directory.
@@ -248,8 +287,11 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
-    on_path("remove_dir", path.as_ref(), |path| fs::remove_dir(path)).await
+#[track_caller]
+pub fn remove_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
+    needs_loop("remove_dir", async move {
+        on_path("remove_dir", path.as_ref(), |path| fs::remove_dir(path)).await
+    })
 }
 
 /// Removes a directory and everything in it, without following symbolic links. It is one job, which
@@ -262,11 +304,14 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
-    on_path("remove_dir_all", path.as_ref(), |path| {
-        fs::remove_dir_all(path)
+#[track_caller]
+pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
+    needs_loop("remove_dir_all", async move {
+        on_path("remove_dir_all", path.as_ref(), |path| {
+            fs::remove_dir_all(path)
+        })
+        .await
     })
-    .await
 }
 
 /// Creates a directory.
@@ -279,8 +324,11 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
-    on_path("create_dir", path.as_ref(), |path| fs::create_dir(path)).await
+#[track_caller]
+pub fn create_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
+    needs_loop("create_dir", async move {
+        on_path("create_dir", path.as_ref(), |path| fs::create_dir(path)).await
+    })
 }
 
 /// Creates a directory and its missing parents. A directory that exists already is not an error.
@@ -292,11 +340,14 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
-    on_path("create_dir_all", path.as_ref(), |path| {
-        fs::create_dir_all(path)
+#[track_caller]
+pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
+    needs_loop("create_dir_all", async move {
+        on_path("create_dir_all", path.as_ref(), |path| {
+            fs::create_dir_all(path)
+        })
+        .await
     })
-    .await
 }
 
 /// Creates a hard link `link` to the file `original`.
@@ -308,14 +359,20 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
-    on_paths(
-        "hard_link",
-        original.as_ref(),
-        link.as_ref(),
-        |original, link| fs::hard_link(original, link),
-    )
-    .await
+#[track_caller]
+pub fn hard_link(
+    original: impl AsRef<Path>,
+    link: impl AsRef<Path>,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("hard_link", async move {
+        on_paths(
+            "hard_link",
+            original.as_ref(),
+            link.as_ref(),
+            |original, link| fs::hard_link(original, link),
+        )
+        .await
+    })
 }
 
 /// Returns the target of a symbolic link, as it is stored in the link.
@@ -328,8 +385,11 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
-    on_path("read_link", path.as_ref(), |path| fs::read_link(path)).await
+#[track_caller]
+pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
+    needs_loop("read_link", async move {
+        on_path("read_link", path.as_ref(), |path| fs::read_link(path)).await
+    })
 }
 
 /// Returns the absolute path of a file with all symbolic links, `.` and `..` resolved.
@@ -341,8 +401,11 @@ pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
-pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
-    on_path("canonicalize", path.as_ref(), |path| fs::canonicalize(path)).await
+#[track_caller]
+pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
+    needs_loop("canonicalize", async move {
+        on_path("canonicalize", path.as_ref(), |path| fs::canonicalize(path)).await
+    })
 }
 
 /// Sets the permissions of a file. Symbolic links are followed.
@@ -354,11 +417,17 @@ pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
-    on_path("set_permissions", path.as_ref(), move |path| {
-        fs::set_permissions(path, permissions)
+#[track_caller]
+pub fn set_permissions(
+    path: impl AsRef<Path>,
+    permissions: Permissions,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("set_permissions", async move {
+        on_path("set_permissions", path.as_ref(), move |path| {
+            fs::set_permissions(path, permissions)
+        })
+        .await
     })
-    .await
 }
 
 /// Sets the access and modification times of a file. Symbolic links are followed.
@@ -371,11 +440,14 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<()> {
-    on_path("set_times", path.as_ref(), move |path| {
-        sys::fs::set_times(path, times.accessed, times.modified, true)
+#[track_caller]
+pub fn set_times(path: impl AsRef<Path>, times: FileTimes) -> impl Future<Output = io::Result<()>> {
+    needs_loop("set_times", async move {
+        on_path("set_times", path.as_ref(), move |path| {
+            sys::fs::set_times(path, times.accessed, times.modified, true)
+        })
+        .await
     })
-    .await
 }
 
 /// Sets the access and modification times of a file without following symbolic links. On platforms
@@ -388,11 +460,17 @@ pub async fn set_times(path: impl AsRef<Path>, times: FileTimes) -> io::Result<(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn set_times_nofollow(path: impl AsRef<Path>, times: FileTimes) -> io::Result<()> {
-    on_path("set_times_nofollow", path.as_ref(), move |path| {
-        sys::fs::set_times(path, times.accessed, times.modified, false)
+#[track_caller]
+pub fn set_times_nofollow(
+    path: impl AsRef<Path>,
+    times: FileTimes,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("set_times_nofollow", async move {
+        on_path("set_times_nofollow", path.as_ref(), move |path| {
+            sys::fs::set_times(path, times.accessed, times.modified, false)
+        })
+        .await
     })
-    .await
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::File;
-use super::job::on_path;
+use super::job::{needs_loop, on_path};
 use crate::sys;
 
 /// The suffix of every template.
@@ -44,12 +44,15 @@ const ATTEMPTS: usize = 1000;
 /// })
 /// # }
 /// ```
-pub async fn mkdtemp(template: impl AsRef<Path>) -> io::Result<PathBuf> {
-    on_path("mkdtemp", template.as_ref(), |template| {
-        let make = |path: &Path| sys::fs::create_private_dir(path);
-        make_unique(template, make).map(|((), path)| path)
+#[track_caller]
+pub fn mkdtemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
+    needs_loop("mkdtemp", async move {
+        on_path("mkdtemp", template.as_ref(), |template| {
+            let make = |path: &Path| sys::fs::create_private_dir(path);
+            make_unique(template, make).map(|((), path)| path)
+        })
+        .await
     })
-    .await
 }
 
 /// Creates a file with a unique name and permissions for this user only, and opens it for reading
@@ -62,15 +65,18 @@ pub async fn mkdtemp(template: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the file may have been created; its descriptor is closed.
-pub async fn mkstemp(template: impl AsRef<Path>) -> io::Result<(File, PathBuf)> {
-    let (file, path) = on_path("mkstemp", template.as_ref(), |template| {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        sys::fs::create_private(&mut options);
-        make_unique(template, |path| options.open(path))
+#[track_caller]
+pub fn mkstemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<(File, PathBuf)>> {
+    needs_loop("mkstemp", async move {
+        let (file, path) = on_path("mkstemp", template.as_ref(), |template| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true);
+            sys::fs::create_private(&mut options);
+            make_unique(template, |path| options.open(path))
+        })
+        .await?;
+        Ok((File::new(file, path.clone()), path))
     })
-    .await?;
-    Ok((File::new(file, path.clone()), path))
 }
 
 /// Tries names until one is free.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{self, OpenOptionsExt};
 use std::path::Path;
 
 use super::file::File;
-use super::job::{on_path, on_paths};
+use super::job::{needs_loop, on_path, on_paths};
 use super::open_options::OpenOptions;
 use crate::sys;
 
@@ -78,12 +78,15 @@ impl BitOr for Access {
 /// })
 /// # }
 /// ```
-pub async fn access(path: impl AsRef<Path>, access: Access) -> io::Result<()> {
-    on_path("access", path.as_ref(), move |path| {
-        let asked = [Access::READ, Access::WRITE, Access::EXECUTE];
-        sys::fs::access(path, asked.map(|one| access.has(one)))
+#[track_caller]
+pub fn access(path: impl AsRef<Path>, access: Access) -> impl Future<Output = io::Result<()>> {
+    needs_loop("access", async move {
+        on_path("access", path.as_ref(), move |path| {
+            let asked = [Access::READ, Access::WRITE, Access::EXECUTE];
+            sys::fs::access(path, asked.map(|one| access.has(one)))
+        })
+        .await
     })
-    .await
 }
 
 /// Creates a symbolic link at `link` with the target `original`. Unix only.
@@ -95,14 +98,20 @@ pub async fn access(path: impl AsRef<Path>, access: Access) -> io::Result<()> {
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
-    on_paths(
-        "symlink",
-        original.as_ref(),
-        link.as_ref(),
-        |original, link| fs::symlink(original, link),
-    )
-    .await
+#[track_caller]
+pub fn symlink(
+    original: impl AsRef<Path>,
+    link: impl AsRef<Path>,
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("symlink", async move {
+        on_paths(
+            "symlink",
+            original.as_ref(),
+            link.as_ref(),
+            |original, link| fs::symlink(original, link),
+        )
+        .await
+    })
 }
 
 /// Sets the owner and the group of a file; `None` leaves them unchanged. Symbolic links are
@@ -115,15 +124,18 @@ pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn chown(
+#[track_caller]
+pub fn chown(
     path: impl AsRef<Path>,
     user: Option<u32>,
     group: Option<u32>,
-) -> io::Result<()> {
-    on_path("chown", path.as_ref(), move |path| {
-        fs::chown(path, user, group)
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("chown", async move {
+        on_path("chown", path.as_ref(), move |path| {
+            fs::chown(path, user, group)
+        })
+        .await
     })
-    .await
 }
 
 /// Sets the owner and the group of a file without following symbolic links; `None` leaves them
@@ -136,15 +148,18 @@ pub async fn chown(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
-pub async fn lchown(
+#[track_caller]
+pub fn lchown(
     path: impl AsRef<Path>,
     user: Option<u32>,
     group: Option<u32>,
-) -> io::Result<()> {
-    on_path("lchown", path.as_ref(), move |path| {
-        fs::lchown(path, user, group)
+) -> impl Future<Output = io::Result<()>> {
+    needs_loop("lchown", async move {
+        on_path("lchown", path.as_ref(), move |path| {
+            fs::lchown(path, user, group)
+        })
+        .await
     })
-    .await
 }
 
 /// Statistics of a file system, returned by [`statfs`]. Unix only.
@@ -206,17 +221,20 @@ pub struct FileSystem {
 /// })
 /// # }
 /// ```
-pub async fn statfs(path: impl AsRef<Path>) -> io::Result<FileSystem> {
-    let figures = on_path("statfs", path.as_ref(), sys::fs::file_system).await?;
-    Ok(FileSystem {
-        kind: figures.kind,
-        block_size: figures.block_size,
-        fragment_size: figures.fragment_size,
-        blocks: figures.blocks,
-        free_blocks: figures.free_blocks,
-        available_blocks: figures.available_blocks,
-        files: figures.files,
-        free_files: figures.free_files,
+#[track_caller]
+pub fn statfs(path: impl AsRef<Path>) -> impl Future<Output = io::Result<FileSystem>> {
+    needs_loop("statfs", async move {
+        let figures = on_path("statfs", path.as_ref(), sys::fs::file_system).await?;
+        Ok(FileSystem {
+            kind: figures.kind,
+            block_size: figures.block_size,
+            fragment_size: figures.fragment_size,
+            blocks: figures.blocks,
+            free_blocks: figures.free_blocks,
+            available_blocks: figures.available_blocks,
+            files: figures.files,
+            free_files: figures.free_files,
+        })
     })
 }
 
@@ -233,14 +251,22 @@ pub async fn statfs(path: impl AsRef<Path>) -> io::Result<FileSystem> {
 /// # Cancel safety
 ///
 /// Dropping the future does not stop a job that has started.
-pub async fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
-    from.written().await;
-    to.rewind("copy_range").await?;
-    let target = to.shared();
-    from.on_file("copy_range", move |from| {
-        sys::fs::copy_range(from, offset, target.file(), length)
+#[track_caller]
+pub fn copy_range(
+    from: &File,
+    offset: u64,
+    to: &File,
+    length: u64,
+) -> impl Future<Output = io::Result<u64>> {
+    needs_loop("copy_range", async move {
+        from.written().await;
+        to.rewind("copy_range").await?;
+        let target = to.shared();
+        from.on_file("copy_range", move |from| {
+            sys::fs::copy_range(from, offset, target.file(), length)
+        })
+        .await
     })
-    .await
 }
 
 impl OpenOptions {
@@ -269,9 +295,16 @@ impl File {
     ///
     /// If the future is dropped, the operation may or may not take place: a started job is carried
     /// out.
-    pub async fn chown(&self, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
-        self.on_file("chown", move |file| fs::fchown(file, user, group))
-            .await
+    #[track_caller]
+    pub fn chown(
+        &self,
+        user: Option<u32>,
+        group: Option<u32>,
+    ) -> impl Future<Output = io::Result<()>> {
+        needs_loop("chown", async move {
+            self.on_file("chown", move |file| fs::fchown(file, user, group))
+                .await
+        })
     }
 }
 

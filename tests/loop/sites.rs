@@ -483,15 +483,17 @@ fn futures_without_a_loop_name_their_function_and_line() {
     tells!("net::UdpSocket::bind", UdpSocket::bind(name));
     tells!("net::lookup_host", phaseloop::net::lookup_host(name));
     tells!("net::lookup_addr", phaseloop::net::lookup_addr(refusing));
-}
 
-/// The functions of `fs` do not know the line of their call: an `async fn` runs only when its
-/// future is polled.
-#[test]
-fn futures_of_files_without_a_loop_name_their_function() {
-    let text = panic_of(|| futures::executor::block_on(fs::read("file")));
-    let end = "(needed by the future of `fs::read`)";
-    assert!(text.ends_with(end), "{text}");
+    tells!("fs::read", fs::read("file"));
+    tells!("fs::write", fs::write("file", "text"));
+    tells!("fs::metadata", fs::metadata("file"));
+    tells!("fs::rename", fs::rename("file", "other"));
+    tells!("fs::copy", fs::copy("file", "other"));
+    tells!("fs::read_dir", fs::read_dir("directory"));
+    tells!("fs::symlink", fs::symlink("file", "other"));
+    tells!("fs::open", fs::File::open("file"));
+    tells!("fs::create", fs::File::create("file"));
+    tells!("fs::open", fs::OpenOptions::new().open("file"));
 }
 
 /// The text names each way to get a loop, the one for other threads included.
