@@ -52,9 +52,9 @@ use crate::site::Site;
 /// });
 /// ```
 pub struct Local<T: 'static> {
-    /// In a box, so that the value stays where it is when the `Local` moves. `None` after
-    /// `into_inner`.
-    value: Option<ThreadBound<Pin<Box<T>>>>,
+    /// In a box, so that the value stays where it is when the `Local` moves. The inner `None` means
+    /// that the value was unwrapped, the outer one that the `Local` is being dropped.
+    value: Option<ThreadBound<Option<Pin<Box<T>>>>>,
     home: Option<Remote>,
     site: Site,
 }
@@ -65,7 +65,7 @@ impl<T> Local<T> {
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
-            value: Some(ThreadBound::new(Box::pin(value))),
+            value: Some(ThreadBound::new(Some(Box::pin(value)))),
             home: LoopHandle::try_current().map(|handle| handle.remote()),
             site: Location::caller(),
         }
@@ -74,7 +74,7 @@ impl<T> Local<T> {
     /// Returns the value, or `None` on another thread.
     #[must_use]
     pub fn try_get(&self) -> Option<&T> {
-        self.value.as_ref()?.get().map(|value| &**value)
+        self.value.as_ref()?.get()?.as_deref()
     }
 
     /// Returns whether the calling thread is the one that created the `Local`.
@@ -95,7 +95,8 @@ impl<T> Local<T> {
         T: Unpin,
     {
         self.check();
-        let value = self.value.take().and_then(ThreadBound::into_inner);
+        let value = self.value.as_mut().and_then(ThreadBound::get_mut);
+        let value = value.and_then(Option::take);
         let value = value.expect("checked: this is the owner thread");
         *Pin::into_inner(value)
     }
@@ -109,6 +110,7 @@ impl<T> Local<T> {
     pub fn as_pin_mut(&mut self) -> Pin<&mut T> {
         self.check();
         let value = self.value.as_mut().and_then(ThreadBound::get_mut);
+        let value = value.and_then(Option::as_mut);
         value.expect("checked: this is the owner thread").as_mut()
     }
 
@@ -149,7 +151,7 @@ impl<T: Clone> Clone for Local<T> {
     #[track_caller]
     fn clone(&self) -> Self {
         Self {
-            value: Some(ThreadBound::new(Box::pin(T::clone(self)))),
+            value: Some(ThreadBound::new(Some(Box::pin(T::clone(self))))),
             home: self.home.clone(),
             site: self.site,
         }

@@ -39,15 +39,6 @@ impl<T> ThreadBound<T> {
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         (self.owner == thread::token()).then_some(&mut *self.value)
     }
-
-    /// Unwraps the value on its owner thread. On any other it returns `None` and leaks the value.
-    pub(crate) fn into_inner(self) -> Option<T> {
-        let is_owner = self.owner == thread::token();
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: this is the owner thread, and neither `this` nor its value is used or dropped
-        // afterwards.
-        is_owner.then(|| unsafe { ManuallyDrop::take(&mut this.value) })
-    }
 }
 
 impl<T> Drop for ThreadBound<T> {
@@ -92,9 +83,5 @@ mod tests {
             1,
             "dropped on the owner thread"
         );
-        let unwrapped = ThreadBound::new(Counted).into_inner();
-        assert_eq!(DROPS.load(Ordering::Relaxed), 1, "not dropped while held");
-        drop(unwrapped);
-        assert_eq!(DROPS.load(Ordering::Relaxed), 2, "dropped once");
     }
 }

@@ -105,13 +105,10 @@ impl Entry {
             libc::sigemptyset(stop.as_mut_ptr());
             libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
             libc::pthread_sigmask(libc::SIG_BLOCK, stop.as_ptr(), before.as_mut_ptr());
-        }
-        let result = set(&self.terminal, &self.normal);
-        // SAFETY: as above.
-        unsafe {
+            let result = set(&self.terminal, &self.normal);
             libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+            result
         }
-        result
     }
 }
 

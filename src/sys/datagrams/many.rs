@@ -144,11 +144,10 @@ impl Headers {
             .collect();
         let vector = vectors.as_mut_ptr();
         let message = |index| {
-            // SAFETY: the caller's list has so many heads.
-            let name = unsafe { &raw mut (*heads.add(index)).address.raw };
-            // SAFETY: all zero is a valid empty header. It may have fields beside those that are
-            // set here.
-            let mut message: libc::mmsghdr = unsafe { zeroed() };
+            // SAFETY: the caller's list has so many heads. All zero is a valid empty header, which
+            // may have fields beside those that are set here.
+            let (name, mut message): (_, libc::mmsghdr) =
+                unsafe { (&raw mut (*heads.add(index)).address.raw, zeroed()) };
             message.msg_hdr.msg_name = name.cast();
             message.msg_hdr.msg_namelen = Address::ROOM;
             message.msg_hdr.msg_iov = vector.wrapping_add(index);

@@ -150,11 +150,16 @@ fn explain_number(number: RawFd, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 
+/// Borrows a number for the system calls that follow. They fail if it is closed.
+fn borrowed<'a>(number: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: the number is the command's, or was created for it, and the command outlives the
+    // start; or it is borrowed for one query.
+    unsafe { BorrowedFd::borrow_raw(number) }
+}
+
 /// Returns device and inode of the file behind a number. Each pipe and each socket has its own.
 fn identity(number: RawFd) -> Option<(u64, u64)> {
-    // SAFETY: the number is borrowed for one query, which fails if it is closed.
-    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-    let stat = fstat(descriptor).ok()?;
+    let stat = fstat(borrowed(number)).ok()?;
     // The types differ between platforms.
     Some((stat.st_dev as u64, stat.st_ino as u64))
 }
@@ -188,15 +193,12 @@ impl Steps {
             let source = self.descriptors[index].source;
             let mut others = self.descriptors.iter().enumerate();
             if others.any(|(other, placed)| other != index && placed.target == source) {
-                // SAFETY: the command owns the descriptor and outlives the start.
-                let descriptor = unsafe { BorrowedFd::borrow_raw(source) };
-                let moved = fcntl_dupfd_cloexec(descriptor, above)?;
+                let moved = fcntl_dupfd_cloexec(borrowed(source), above)?;
                 self.descriptors[index].source = std::os::fd::IntoRawFd::into_raw_fd(moved);
             }
         }
         for placed in &self.descriptors {
-            // SAFETY: the descriptor is the command's, or was created above.
-            let source = unsafe { BorrowedFd::borrow_raw(placed.source) };
+            let source = borrowed(placed.source);
             if placed.source == placed.target {
                 let flags = fcntl_getfd(source)?;
                 fcntl_setfd(source, flags - FdFlags::CLOEXEC)?;
@@ -221,22 +223,19 @@ impl Steps {
             group,
             groups,
         } = &self.ids;
-        match groups {
-            Some(groups) => {
-                // The type of the count differs between platforms; the type of the list does not.
-                let count = groups.len() as _;
-                // SAFETY: the pointer and the count describe the list.
-                checked(unsafe { libc::setgroups(count, groups.as_ptr()) })?;
-            }
-            None if user.is_some() || group.is_some() => {
-                // SAFETY: an empty list needs no pointer. The error is ignored: a process without
-                // the privilege to drop groups gains none by keeping them.
-                unsafe { libc::setgroups(0, std::ptr::null()) };
-            }
-            None => {}
-        }
-        // SAFETY: both calls take a number.
+        // SAFETY: the pointer and the count describe the list; an empty list needs no pointer. The
+        // other calls take a number.
         unsafe {
+            match groups {
+                // The type of the count differs between platforms; the type of the list does not.
+                Some(groups) => checked(libc::setgroups(groups.len() as _, groups.as_ptr()))?,
+                // The error is ignored: a process without the privilege to drop groups gains none
+                // by keeping them.
+                None if user.is_some() || group.is_some() => {
+                    libc::setgroups(0, std::ptr::null());
+                }
+                None => {}
+            }
             if let Some(group) = group {
                 checked(libc::setgid(*group))?;
             }

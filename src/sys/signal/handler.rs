@@ -219,15 +219,15 @@ pub(super) fn add(number: i32, caught: Arc<Caught>) -> Listener {
         node.caught.store(caught, Ordering::SeqCst);
         return Listener(node);
     }
-    let node: &'static mut Node = Box::leak(Box::new(Node {
+    let node: &'static Node = Box::leak(Box::new(Node {
         caught: AtomicPtr::new(caught),
         readers: AtomicUsize::new(0),
         next: AtomicPtr::new(signal.listeners.load(Ordering::Acquire)),
     }));
-    let pointer = ptr::from_mut(node);
+    // Nodes are changed through their atomics only, also behind this pointer.
+    let pointer = ptr::from_ref(node).cast_mut();
     signal.listeners.store(pointer, Ordering::Release);
-    // SAFETY: the node is leaked, and changed through its atomics only.
-    Listener(unsafe { &*pointer })
+    Listener(node)
 }
 
 /// Removes a listener, once, and waits for handlers on other threads that read it.
