@@ -91,7 +91,7 @@ const PENDING_PASSES: usize = 8;
 /// ```
 /// use phaseloop::{EventLoop, RunMode};
 ///
-/// # fn main() -> std::std::io::Result<()> {
+/// # fn main() -> std::io::Result<()> {
 /// let mut event_loop = EventLoop::new()?;
 /// let handle = event_loop.handle();
 /// handle.set_immediate({
