@@ -132,18 +132,11 @@ impl CopyOptions {
     /// # Cancel safety
     ///
     /// Dropping the future does not stop a job that has started.
-    #[track_caller]
-    pub fn copy(
-        self,
-        from: impl AsRef<Path>,
-        to: impl AsRef<Path>,
-    ) -> impl Future<Output = io::Result<u64>> {
-        needs_loop("copy", async move {
-            on_paths("copy", from.as_ref(), to.as_ref(), move |from, to| {
-                copy_with(from, to, self)
-            })
-            .await
+    pub async fn copy(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+        on_paths("copy", from.as_ref(), to.as_ref(), move |from, to| {
+            copy_with(from, to, self)
         })
+        .await
     }
 }
 

@@ -139,12 +139,9 @@ impl ReadDir {
     /// # Cancel safety
     ///
     /// Dropping the future loses no entry.
-    #[track_caller]
-    pub fn next_entry(&mut self) -> impl Future<Output = io::Result<Option<DirEntry>>> {
-        needs_loop("next_entry", async move {
-            let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
-            entry.transpose()
-        })
+    pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
+        let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
+        entry.transpose()
     }
 }
 
@@ -282,11 +279,8 @@ impl DirEntry {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    #[track_caller]
-    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> {
-        needs_loop("metadata", async move {
-            super::symlink_metadata(self.path()).await
-        })
+    pub async fn metadata(&self) -> io::Result<Metadata> {
+        super::symlink_metadata(self.path()).await
     }
 }
 

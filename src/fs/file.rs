@@ -178,17 +178,14 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the file.
-    #[track_caller]
-    pub fn into_std(self) -> impl Future<Output = io::Result<std::fs::File>> {
-        needs_loop("into_std", async move {
-            poll_fn(|cx| self.poll_flush(cx)).await?;
-            self.rewind("into_std").await?;
-            match Arc::try_unwrap(self.shared) {
-                Ok(shared) => Ok(shared.into_file()),
-                // A job whose future was dropped still holds the file.
-                Err(shared) => shared.file().try_clone(),
-            }
-        })
+    pub async fn into_std(self) -> io::Result<std::fs::File> {
+        poll_fn(|cx| self.poll_flush(cx)).await?;
+        self.rewind("into_std").await?;
+        match Arc::try_unwrap(self.shared) {
+            Ok(shared) => Ok(shared.into_file()),
+            // A job whose future was dropped still holds the file.
+            Err(shared) => shared.file().try_clone(),
+        }
     }
 
     /// Duplicates the descriptor. Both files share one position.
@@ -200,14 +197,11 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
-    #[track_caller]
-    pub fn try_clone(&self) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("try_clone", async move {
-            self.rewind("try_clone").await?;
-            self.cursor.borrow_mut().set_reads_at_once(false);
-            let clone = self.on_file("try_clone", |file| file.try_clone()).await?;
-            Ok(Self::with(clone, self.path().map(Path::to_owned)))
-        })
+    pub async fn try_clone(&self) -> io::Result<Self> {
+        self.rewind("try_clone").await?;
+        self.cursor.borrow_mut().set_reads_at_once(false);
+        let clone = self.on_file("try_clone", |file| file.try_clone()).await?;
+        Ok(Self::with(clone, self.path().map(Path::to_owned)))
     }
 
     /// Closes the file on the pool, once accepted writes are done.
@@ -219,20 +213,17 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file is closed all the same; the error is lost.
-    #[track_caller]
-    pub fn close(self) -> impl Future<Output = io::Result<()>> {
-        needs_loop("close", async move {
-            let written = poll_fn(|cx| self.poll_flush(cx)).await;
-            let closed = match Arc::try_unwrap(self.shared) {
-                Ok(shared) => {
-                    let about = shared.about();
-                    job::run_on("close", || about, move || shared.close()).await
-                }
-                // The job that still holds the file closes it.
-                Err(_) => Ok(()),
-            };
-            written.and(closed)
-        })
+    pub async fn close(self) -> io::Result<()> {
+        let written = poll_fn(|cx| self.poll_flush(cx)).await;
+        let closed = match Arc::try_unwrap(self.shared) {
+            Ok(shared) => {
+                let about = shared.about();
+                job::run_on("close", || about, move || shared.close()).await
+            }
+            // The job that still holds the file closes it.
+            Err(_) => Ok(()),
+        };
+        written.and(closed)
     }
 
     /// Waits until content and metadata are on the disk, as `fsync` does.
@@ -244,12 +235,9 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    #[track_caller]
-    pub fn sync_all(&self) -> impl Future<Output = io::Result<()>> {
-        needs_loop("sync_all", async move {
-            poll_fn(|cx| self.poll_flush(cx)).await?;
-            self.on_file("sync_all", std::fs::File::sync_all).await
-        })
+    pub async fn sync_all(&self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_flush(cx)).await?;
+        self.on_file("sync_all", std::fs::File::sync_all).await
     }
 
     /// Waits until the content is on the disk, as `fdatasync` does.
@@ -261,12 +249,9 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    #[track_caller]
-    pub fn sync_data(&self) -> impl Future<Output = io::Result<()>> {
-        needs_loop("sync_data", async move {
-            poll_fn(|cx| self.poll_flush(cx)).await?;
-            self.on_file("sync_data", std::fs::File::sync_data).await
-        })
+    pub async fn sync_data(&self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_flush(cx)).await?;
+        self.on_file("sync_data", std::fs::File::sync_data).await
     }
 
     /// Truncates the file to a length, or extends it with zeros. The position does not move.
@@ -279,15 +264,12 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    #[track_caller]
-    pub fn set_len(&self, length: u64) -> impl Future<Output = io::Result<()>> {
-        needs_loop("set_len", async move {
-            self.change("set_len", move |file| {
-                check_length(length)?;
-                file.set_len(length)
-            })
-            .await
+    pub async fn set_len(&self, length: u64) -> io::Result<()> {
+        self.change("set_len", move |file| {
+            check_length(length)?;
+            file.set_len(length)
         })
+        .await
     }
 
     /// Returns the metadata of the file.
@@ -299,12 +281,9 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    #[track_caller]
-    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> {
-        needs_loop("metadata", async move {
-            self.written().await;
-            self.on_file("metadata", std::fs::File::metadata).await
-        })
+    pub async fn metadata(&self) -> io::Result<Metadata> {
+        self.written().await;
+        self.on_file("metadata", std::fs::File::metadata).await
     }
 
     /// Sets the permissions of the file.
@@ -316,17 +295,11 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    #[track_caller]
-    pub fn set_permissions(
-        &self,
-        permissions: Permissions,
-    ) -> impl Future<Output = io::Result<()>> {
-        needs_loop("set_permissions", async move {
-            self.on_file("set_permissions", move |file| {
-                file.set_permissions(permissions)
-            })
-            .await
+    pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        self.on_file("set_permissions", move |file| {
+            file.set_permissions(permissions)
         })
+        .await
     }
 
     /// Sets the access and modification times of the file.
@@ -339,15 +312,12 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
-    #[track_caller]
-    pub fn set_times(&self, times: FileTimes) -> impl Future<Output = io::Result<()>> {
-        needs_loop("set_times", async move {
-            self.written().await;
-            self.on_file("set_times", move |file| {
-                sys::fs::set_file_times(file, times.accessed, times.modified)
-            })
-            .await
+    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        self.written().await;
+        self.on_file("set_times", move |file| {
+            sys::fs::set_file_times(file, times.accessed, times.modified)
         })
+        .await
     }
 
     /// Waits until accepted writes are done.

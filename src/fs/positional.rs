@@ -4,7 +4,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::FileExt;
 
 use super::file::File;
-use super::job::needs_loop;
 use super::ops::retry;
 use crate::sys;
 
@@ -44,16 +43,9 @@ impl File {
     /// })
     /// # }
     /// ```
-    #[track_caller]
-    pub fn read_at(
-        &self,
-        buffer: &mut [u8],
-        offset: u64,
-    ) -> impl Future<Output = io::Result<usize>> {
-        needs_loop("read_at", async move {
-            self.read_vectored_at(&mut [IoSliceMut::new(buffer)], offset)
-                .await
-        })
+    pub async fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_vectored_at(&mut [IoSliceMut::new(buffer)], offset)
+            .await
     }
 
     /// Reads from an offset into several buffers, filling one after the other.
@@ -65,31 +57,28 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    #[track_caller]
-    pub fn read_vectored_at(
+    pub async fn read_vectored_at(
         &self,
         buffers: &mut [IoSliceMut<'_>],
         offset: u64,
-    ) -> impl Future<Output = io::Result<usize>> {
-        needs_loop("read_vectored_at", async move {
-            let room = buffers.iter().map(|buffer| buffer.len()).sum();
-            self.written().await;
-            let bytes = self
-                .on_file("read_at", move |file| {
-                    let mut bytes = vec![0; room];
-                    let count = retry(|| sys::fs::read_at(file, &mut bytes, offset))?;
-                    bytes.truncate(count);
-                    Ok(bytes)
-                })
-                .await?;
-            let mut rest = &bytes[..];
-            for buffer in buffers {
-                let (now, later) = rest.split_at(rest.len().min(buffer.len()));
-                buffer[..now.len()].copy_from_slice(now);
-                rest = later;
-            }
-            Ok(bytes.len())
-        })
+    ) -> io::Result<usize> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.written().await;
+        let bytes = self
+            .on_file("read_at", move |file| {
+                let mut bytes = vec![0; room];
+                let count = retry(|| sys::fs::read_at(file, &mut bytes, offset))?;
+                bytes.truncate(count);
+                Ok(bytes)
+            })
+            .await?;
+        let mut rest = &bytes[..];
+        for buffer in buffers {
+            let (now, later) = rest.split_at(rest.len().min(buffer.len()));
+            buffer[..now.len()].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(bytes.len())
     }
 
     /// Fills a buffer from an offset.
@@ -102,25 +91,18 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
-    #[track_caller]
-    pub fn read_exact_at(
-        &self,
-        buffer: &mut [u8],
-        offset: u64,
-    ) -> impl Future<Output = io::Result<()>> {
-        needs_loop("read_exact_at", async move {
-            let room = buffer.len();
-            self.written().await;
-            let bytes = self
-                .on_file("read_exact_at", move |file| {
-                    let mut bytes = vec![0; room];
-                    file.read_exact_at(&mut bytes, offset)?;
-                    Ok(bytes)
-                })
-                .await?;
-            buffer.copy_from_slice(&bytes);
-            Ok(())
-        })
+    pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let room = buffer.len();
+        self.written().await;
+        let bytes = self
+            .on_file("read_exact_at", move |file| {
+                let mut bytes = vec![0; room];
+                file.read_exact_at(&mut bytes, offset)?;
+                Ok(bytes)
+            })
+            .await?;
+        buffer.copy_from_slice(&bytes);
+        Ok(())
     }
 
     /// Writes at an offset and returns the number of bytes written: all of them, unless an error
@@ -133,11 +115,8 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
-    #[track_caller]
-    pub fn write_at(&self, bytes: &[u8], offset: u64) -> impl Future<Output = io::Result<usize>> {
-        needs_loop("write_at", async move {
-            self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
-        })
+    pub async fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
     }
 
     /// Writes any number of buffers at an offset, one after the other.
@@ -149,28 +128,25 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
-    #[track_caller]
-    pub fn write_vectored_at(
+    pub async fn write_vectored_at(
         &self,
         buffers: &[IoSlice<'_>],
         offset: u64,
-    ) -> impl Future<Output = io::Result<usize>> {
-        needs_loop("write_vectored_at", async move {
-            let bytes = joined(buffers);
-            self.change("write_at", move |file| {
-                let mut done = 0;
-                while done < bytes.len() {
-                    match retry(|| sys::fs::write_at(file, &bytes[done..], offset + done as u64)) {
-                        Ok(0) => break,
-                        Ok(count) => done += count,
-                        Err(error) if done == 0 => return Err(error),
-                        Err(_) => break,
-                    }
+    ) -> io::Result<usize> {
+        let bytes = joined(buffers);
+        self.change("write_at", move |file| {
+            let mut done = 0;
+            while done < bytes.len() {
+                match retry(|| sys::fs::write_at(file, &bytes[done..], offset + done as u64)) {
+                    Ok(0) => break,
+                    Ok(count) => done += count,
+                    Err(error) if done == 0 => return Err(error),
+                    Err(_) => break,
                 }
-                Ok(done)
-            })
-            .await
+            }
+            Ok(done)
         })
+        .await
     }
 
     /// Writes all bytes at an offset.
@@ -182,15 +158,12 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may take place in part.
-    #[track_caller]
-    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> impl Future<Output = io::Result<()>> {
-        needs_loop("write_all_at", async move {
-            let bytes = bytes.to_owned();
-            self.change("write_all_at", move |file| {
-                file.write_all_at(&bytes, offset)
-            })
-            .await
+    pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let bytes = bytes.to_owned();
+        self.change("write_all_at", move |file| {
+            file.write_all_at(&bytes, offset)
         })
+        .await
     }
 }
 

@@ -295,16 +295,9 @@ impl File {
     ///
     /// If the future is dropped, the operation may or may not take place: a started job is carried
     /// out.
-    #[track_caller]
-    pub fn chown(
-        &self,
-        user: Option<u32>,
-        group: Option<u32>,
-    ) -> impl Future<Output = io::Result<()>> {
-        needs_loop("chown", async move {
-            self.on_file("chown", move |file| fs::fchown(file, user, group))
-                .await
-        })
+    pub async fn chown(&self, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
+        self.on_file("chown", move |file| fs::fchown(file, user, group))
+            .await
     }
 }
 

@@ -17,7 +17,6 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
-use super::job::needs_loop;
 use crate::error::{Error as Refusal, OsError};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
@@ -203,12 +202,8 @@ impl Watcher {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
-    #[track_caller]
-    pub fn recv(&mut self) -> impl Future<Output = Option<WatchEvent>> {
-        needs_loop(
-            "recv",
-            async move { poll_fn(|cx| self.poll_recv(cx)).await },
-        )
+    pub async fn recv(&mut self) -> Option<WatchEvent> {
+        poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// Polls for the next event; the function behind [`recv`](Self::recv).

@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use futures::Stream;
 
-use super::job::needs_loop;
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
@@ -233,12 +232,8 @@ impl PollWatcher {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
-    #[track_caller]
-    pub fn recv(&mut self) -> impl Future<Output = Option<PollEvent>> {
-        needs_loop(
-            "recv",
-            async move { poll_fn(|cx| self.poll_recv(cx)).await },
-        )
+    pub async fn recv(&mut self) -> Option<PollEvent> {
+        poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// Polls for the next event; the function behind [`recv`](Self::recv).
