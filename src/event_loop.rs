@@ -14,8 +14,9 @@
 //! which runs it and then asks the executor to drain the lanes. `api/` holds what users see of a
 //! loop. The state of a loop has four parts; `core.rs` lists them.
 //!
-//! A new phase needs a variant of [`Phase`] (`phase_order.rs`), a structure in `phases/`, a field
-//! in `Phases` (`phases.rs`) and a line in [`Core::turn`].
+//! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
+//! `phases/`, a field in `Phases` with its places in `queue` and `clear_queues`
+//! (`phases.rs`), and a line in [`Core::turn`].
 //!
 //! # The words of the loop
 //!
