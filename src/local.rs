@@ -73,6 +73,7 @@ impl<T> Local<T> {
 
     /// Returns the value, or `None` on another thread.
     #[must_use]
+    #[inline]
     pub fn try_get(&self) -> Option<&T> {
         self.value.as_ref()?.get()?.as_deref()
     }
@@ -94,11 +95,11 @@ impl<T> Local<T> {
     where
         T: Unpin,
     {
-        self.check();
         let value = self.value.as_mut().and_then(ThreadBound::get_mut);
-        let value = value.and_then(Option::take);
-        let value = value.expect("checked: this is the owner thread");
-        *Pin::into_inner(value)
+        match value.and_then(Option::take) {
+            Some(value) => *Pin::into_inner(value),
+            None => used_elsewhere(self.site),
+        }
     }
 
     /// Returns the value as a pinned reference.
@@ -107,31 +108,37 @@ impl<T> Local<T> {
     ///
     /// On another thread.
     #[track_caller]
+    #[inline]
     pub fn as_pin_mut(&mut self) -> Pin<&mut T> {
-        self.check();
+        let site = self.site;
         let value = self.value.as_mut().and_then(ThreadBound::get_mut);
-        let value = value.and_then(Option::as_mut);
-        value.expect("checked: this is the owner thread").as_mut()
+        match value.and_then(Option::as_mut) {
+            Some(value) => value.as_mut(),
+            None => used_elsewhere(site),
+        }
     }
+}
 
-    #[track_caller]
-    fn check(&self) {
-        assert!(
-            self.is_home(),
-            "the `Local` of {} is used on another thread than its own: use it on the thread of its loop, for example \
-             inside `Remote::call` or `Remote::spawn`",
-            self.site
-        );
-    }
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn used_elsewhere(site: Site) -> ! {
+    panic!(
+        "the `Local` of {site} is used on another thread than its own: use it on the thread of its loop, for example \
+         inside `Remote::call` or `Remote::spawn`"
+    )
 }
 
 impl<T> Deref for Local<T> {
     type Target = T;
 
     #[track_caller]
+    #[inline]
     fn deref(&self) -> &T {
-        self.check();
-        self.try_get().expect("checked: this is the owner thread")
+        match self.try_get() {
+            Some(value) => value,
+            None => used_elsewhere(self.site),
+        }
     }
 }
 

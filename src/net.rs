@@ -50,3 +50,23 @@ pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};
 #[cfg(unix)]
 pub use unix::{PeerCredentials, SocketName, UnixDatagram, UnixListener, UnixStream};
+
+/// Polls a receive into memory that is not initialised, if `stream` is a socket of this crate.
+///
+/// For a type that is known at compile time, the question costs nothing at run time.
+#[cfg(feature = "hyper")]
+#[inline(always)]
+pub(crate) fn poll_receive(
+    stream: &mut dyn std::any::Any,
+    cx: &mut std::task::Context<'_>,
+    buffer: &mut crate::sys::unfilled::Unfilled<'_>,
+) -> Option<std::task::Poll<std::io::Result<usize>>> {
+    if let Some(stream) = stream.downcast_ref::<TcpStream>() {
+        return Some(stream.poll_receive(cx, buffer));
+    }
+    #[cfg(unix)]
+    if let Some(stream) = stream.downcast_ref::<UnixStream>() {
+        return Some(stream.poll_receive(cx, buffer));
+    }
+    None
+}

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::local::Local;
 use crate::net;
+use crate::sys::unfilled::fill_tokio;
 
 macro_rules! impl_tokio_read {
     ($stream:ty) => {
@@ -65,14 +66,29 @@ macro_rules! impl_tokio_write {
     };
 }
 
-impl_tokio_read!(net::TcpStream);
+/// Sockets receive into the reader's memory as it is; the streams above need it zeroed.
+macro_rules! impl_tokio_receive {
+    ($stream:ty) => {
+        impl AsyncRead for $stream {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffer: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                fill_tokio(buffer, |unfilled| self.poll_receive(cx, unfilled))
+            }
+        }
+    };
+}
+
+impl_tokio_receive!(net::TcpStream);
 impl_tokio_write!(net::TcpStream);
 
 #[cfg(unix)]
 mod unix {
     use super::*;
 
-    impl_tokio_read!(net::UnixStream);
+    impl_tokio_receive!(net::UnixStream);
     impl_tokio_write!(net::UnixStream);
     impl_tokio_read!(crate::io::PipeReader);
     impl_tokio_write!(crate::io::PipeWriter);

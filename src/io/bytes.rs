@@ -9,6 +9,8 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::sources::Direction;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, Ready};
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
+use crate::sys::unfilled::Unfilled;
 
 /// Implements [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for
 /// references to it.
@@ -236,6 +238,17 @@ where
         self.poll_transfer(Direction::Read, cx, asked, |mut io| {
             io.read_vectored(buffers)
         })
+    }
+
+    /// Polls a receive into memory that is not initialised.
+    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
+    #[inline(always)]
+    pub(crate) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Unfilled<'_>,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_transfer(Direction::Read, cx, buffer.len(), |io| buffer.receive(io))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -15,6 +15,19 @@ macro_rules! impl_async_stream {
             |stream| crate::net::duplex::end_writing(stream)
         );
 
+        #[cfg(any(feature = "hyper", feature = "tokio-io"))]
+        impl $stream {
+            /// Polls a receive into memory that is not initialised.
+            #[inline(always)]
+            pub(crate) fn poll_receive(
+                &self,
+                cx: &mut std::task::Context<'_>,
+                buffer: &mut crate::sys::unfilled::Unfilled<'_>,
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                self.source.poll_receive(cx, buffer)
+            }
+        }
+
         impl crate::io::Duplex for $stream {
             fn shutdown_write(&self) -> std::io::Result<()> {
                 self.shutdown(std::net::Shutdown::Write)

@@ -21,6 +21,7 @@
 //! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
 //! | `stdio` | shared descriptors: their kind, non-blocking access without a change of mode |
 //! | `terminal` | terminal settings, restored however the process ends |
+//! | `unfilled` | receiving into memory that hyper or tokio lends uninitialised |
 //! | `unix_socket` | abstract names, credentials, passing descriptors |
 //! | `watch` | kernel notifications about files and directories |
 
@@ -50,6 +51,8 @@ pub(crate) mod socket;
 pub(crate) mod stdio;
 #[cfg(all(unix, feature = "tty"))]
 pub(crate) mod terminal;
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
+pub(crate) mod unfilled;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;
 #[cfg(feature = "fs")]

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use phaseloop::hyper::{HyperExecutor, HyperIo, HyperTimer};
 use phaseloop::net::{TcpListener, TcpStream};
-use phaseloop::{block_on, spawn, time};
+use phaseloop::{Local, block_on, spawn, time};
 
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -120,5 +120,190 @@ fn tokios_traits_on_pipes() {
         let mut text = String::new();
         reader.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "hello");
+    });
+}
+
+/// hyper boxes an upgraded connection as `dyn Io + Send`.
+#[test]
+fn an_upgraded_connection_is_ours_again_at_both_ends() {
+    use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+
+    block_on(async {
+        let (client, server) = pair().await;
+        let service = service_fn(|mut request: Request<hyper::body::Incoming>| {
+            let upgrade = hyper::upgrade::on(&mut request);
+            spawn(async move {
+                let upgraded = upgrade.await.unwrap();
+                let parts = upgraded.downcast::<HyperIo<TcpStream>>().unwrap();
+                let mut stream = parts.io.into_inner();
+                let mut word = [0; 4];
+                let early = parts.read_buf.len();
+                word[..early].copy_from_slice(&parts.read_buf);
+                stream.read_exact(&mut word[early..]).await.unwrap();
+                word.reverse();
+                stream.write_all(&word).await.unwrap();
+            })
+            .detach();
+            let answer = Response::builder()
+                .status(101)
+                .header("upgrade", "backwards");
+            async { answer.body(Empty::<Bytes>::new()) }
+        });
+        let serving = hyper::server::conn::http1::Builder::new()
+            .serve_connection(HyperIo::new(server), service)
+            .with_upgrades();
+        let serving = spawn(serving);
+        let io = HyperIo::new(client);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        spawn(connection.with_upgrades()).detach();
+        let request = Request::get("/").header("upgrade", "backwards");
+        let request = request.header("connection", "upgrade");
+        let answer = sender.send_request(request.body(Empty::<Bytes>::new()).unwrap());
+        let upgraded = hyper::upgrade::on(answer.await.unwrap()).await.unwrap();
+        let parts = upgraded.downcast::<HyperIo<TcpStream>>().unwrap();
+        let mut stream = parts.io.into_inner();
+        stream.write_all(b"loop").await.unwrap();
+        let mut word = [0; 4];
+        stream.read_exact(&mut word).await.unwrap();
+        assert_eq!(&word, b"pool");
+        serving.await.unwrap().unwrap();
+    });
+}
+
+fn asks_for_send<T: Send + Sync + 'static>(value: T) -> T {
+    value
+}
+
+/// A stream that is dropped by a thread of another runtime closes on its own loop.
+#[test]
+fn a_connection_that_another_thread_drops_is_closed_at_home() {
+    use phaseloop::io::AsyncReadExt;
+
+    block_on(async {
+        let (mut client, server) = pair().await;
+        let io = asks_for_send(HyperIo::new(server));
+        std::thread::spawn(move || drop(io)).join().unwrap();
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "EOF");
+    });
+}
+
+#[test]
+fn a_connection_that_another_thread_reads_panics_and_names_its_line() {
+    block_on(async {
+        let (_client, server) = pair().await;
+        let io = HyperIo::new(server);
+        let line = line!() - 1;
+        let used = std::thread::spawn(move || io.get_ref().nodelay().is_ok()).join();
+        let text = *used.unwrap_err().downcast::<String>().unwrap();
+        assert!(text.contains(&format!("bridges.rs:{line}")), "{text}");
+    });
+}
+
+/// hyper's memory is not initialised. Sockets receive into it, other streams through a buffer; both
+/// leave what was read before alone.
+#[test]
+fn hyper_reads_of_any_stream_append_to_its_buffer() {
+    use hyper::rt::{Read, ReadBuf};
+    use std::mem::MaybeUninit;
+    use std::pin::Pin;
+
+    async fn read_twice(mut io: impl Read + Unpin, feed: impl Fn(&[u8])) {
+        let mut memory = [MaybeUninit::uninit(); 8];
+        let mut buffer = ReadBuf::uninit(&mut memory);
+        for (bytes, total) in [(&b"abc"[..], "abc"), (b"defghijk", "abcdefgh")] {
+            feed(bytes);
+            std::future::poll_fn(|cx| Pin::new(&mut io).poll_read(cx, buffer.unfilled()))
+                .await
+                .unwrap();
+            assert_eq!(buffer.filled(), total.as_bytes());
+        }
+    }
+
+    block_on(async {
+        let (client, server) = pair().await;
+        let feed = |bytes: &[u8]| _ = client.try_write(bytes).unwrap();
+        read_twice(HyperIo::new(server), feed).await;
+        let (client, server) = pair().await;
+        let feed = |bytes: &[u8]| _ = client.try_write(bytes).unwrap();
+        let buffered = futures::io::BufReader::new(server);
+        read_twice(HyperIo::new(buffered), feed).await;
+        #[cfg(unix)]
+        {
+            let (client, server) = phaseloop::net::UnixStream::pair().unwrap();
+            let feed = |bytes: &[u8]| _ = client.try_write(bytes).unwrap();
+            read_twice(HyperIo::new(server), feed).await;
+        }
+    });
+}
+
+#[test]
+fn tokios_reads_append_to_memory_that_is_not_initialised() {
+    use std::mem::MaybeUninit;
+    use std::pin::Pin;
+    use tokio::io::{AsyncRead, ReadBuf};
+
+    block_on(async {
+        let (client, mut server) = pair().await;
+        let mut memory = [MaybeUninit::uninit(); 8];
+        let mut buffer = ReadBuf::uninit(&mut memory);
+        for (bytes, total) in [(&b"abc"[..], "abc"), (b"defghijk", "abcdefgh")] {
+            client.try_write(bytes).unwrap();
+            std::future::poll_fn(|cx| Pin::new(&mut server).poll_read(cx, &mut buffer))
+                .await
+                .unwrap();
+            assert_eq!(buffer.filled(), total.as_bytes());
+            assert_eq!(buffer.initialized().len(), total.len(), "not zeroed first");
+        }
+    });
+}
+
+/// hyper takes deadlines from the timer's `now`, and moves a sleep instead of making another.
+#[test]
+fn hypers_timer_follows_the_clock_of_the_loop_and_moves_its_sleeps() {
+    use hyper::rt::Timer;
+
+    block_on(async {
+        time::pause();
+        let start = HyperTimer.now();
+        assert_eq!(start, time::now());
+        let mut sleep = HyperTimer.sleep(Duration::from_secs(1));
+        assert!(futures::poll!(sleep.as_mut()).is_pending());
+        let place = std::ptr::from_ref(&*sleep).cast::<u8>();
+        HyperTimer.reset(&mut sleep, start + Duration::from_secs(60));
+        assert_eq!(std::ptr::from_ref(&*sleep).cast::<u8>(), place, "in place");
+        asks_for_send(sleep).await;
+        assert_eq!(time::now() - start, Duration::from_secs(60));
+    });
+}
+
+/// axum asks for `Send` handlers and `Send + Sync` state; both hold what lives on the loop.
+#[test]
+fn an_axum_handler_awaits_the_loop_and_its_state_is_an_rc() {
+    use axum::extract::State;
+    use tower_service::Service;
+
+    type Hits = Local<Rc<Cell<u32>>>;
+
+    async fn hit(State(hits): State<Hits>) -> String {
+        Local::new(time::sleep(Duration::from_millis(1))).await;
+        hits.set(hits.get() + 1);
+        let doubled = hits.get() * 2;
+        let task = spawn(async move { doubled + 1 });
+        let answer = Local::new(task).await.unwrap();
+        format!("{answer}")
+    }
+
+    block_on(async {
+        let hits = Rc::new(Cell::new(0));
+        let mut router = axum::Router::new()
+            .route("/", axum::routing::get(hit))
+            .with_state(Local::new(hits.clone()));
+        for expected in ["3", "5"] {
+            let request = Request::get("/").body(axum::body::Body::empty()).unwrap();
+            let answer = router.call(request).await.unwrap();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(body, expected);
+        }
+        assert_eq!(hits.get(), 2);
     });
 }

@@ -1,0 +1,91 @@
+//! hyper's executor and timer traits.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use hyper::rt;
+
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::local::Local;
+use crate::sys;
+use crate::task;
+use crate::time;
+
+/// Spawns hyper's futures on the running loop, `Send` or not.
+///
+/// # Panics
+///
+/// When hyper spawns a future and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use hyper::rt::Executor;
+/// use phaseloop::hyper::HyperExecutor;
+///
+/// phaseloop::run(async {
+///     let shared = std::rc::Rc::new(1);
+///     HyperExecutor.execute(async move { assert_eq!(*shared, 1) });
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HyperExecutor;
+
+impl<F> rt::Executor<F> for HyperExecutor
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        task::spawn(future).detach();
+    }
+}
+
+/// Runs hyper's timeouts in the timer heap of the loop: they end in the timers phase.
+///
+/// Its sleeps are `Send`, as hyper requires, but panic when they are polled on another thread.
+///
+/// # Panics
+///
+/// When hyper starts a sleep and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use hyper::server::conn::http1;
+/// use phaseloop::hyper::HyperTimer;
+///
+/// let mut server = http1::Builder::new();
+/// server.timer(HyperTimer).header_read_timeout(Duration::from_secs(5));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HyperTimer;
+
+impl rt::Timer for HyperTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(Local::new(time::sleep(duration)))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(Local::new(time::sleep_until(deadline)))
+    }
+
+    fn now(&self) -> Instant {
+        // A pool of connections asks after its loop has ended, when it is dropped.
+        match LoopHandle::try_current() {
+            Some(_) => time::now(),
+            None => sys::clock::monotonic(),
+        }
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: Instant) {
+        match sleep.as_mut().downcast_mut_pin::<Local<time::Sleep>>() {
+            Some(ours) => ours.get_mut().reset(deadline),
+            None => *sleep = self.sleep_until(deadline),
+        }
+    }
+}
+
+impl rt::Sleep for Local<time::Sleep> {}

@@ -1,0 +1,71 @@
+//! Receives into memory that is not initialised: the buffers that hyper and tokio lend to a reader.
+#![allow(
+    unsafe_code,
+    reason = "tells hyper and tokio how many bytes of their memory the kernel has written"
+)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::task::{Poll, ready};
+
+use socket2::SockRef;
+
+use super::poller::AsSource;
+
+/// Lent memory, and how many bytes at its start the kernel has written.
+pub(crate) struct Unfilled<'a> {
+    memory: &'a mut [MaybeUninit<u8>],
+    filled: usize,
+}
+
+impl<'a> Unfilled<'a> {
+    fn new(memory: &'a mut [MaybeUninit<u8>]) -> Self {
+        Self { memory, filled: 0 }
+    }
+
+    /// How many bytes one receive may bring.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Receives once; 0 is EOF. Bytes of an earlier receive are overwritten.
+    #[inline]
+    pub(crate) fn receive(&mut self, socket: &impl AsSource) -> io::Result<usize> {
+        self.filled = SockRef::from(socket).recv(self.memory)?;
+        Ok(self.filled)
+    }
+}
+
+/// Lets `poll` receive into the memory of a reader of hyper.
+#[cfg(feature = "hyper")]
+#[inline]
+pub(crate) fn fill_hyper(
+    cursor: &mut hyper::rt::ReadBufCursor<'_>,
+    poll: impl FnOnce(&mut Unfilled<'_>) -> Poll<io::Result<usize>>,
+) -> Poll<io::Result<()>> {
+    // SAFETY: `Unfilled` lends the memory to the kernel only, which writes initialised bytes.
+    let mut unfilled = Unfilled::new(unsafe { cursor.as_mut() });
+    ready!(poll(&mut unfilled))?;
+    let filled = unfilled.filled;
+    // SAFETY: `filled` is what `recv` has returned, so the kernel has written that many bytes.
+    unsafe { cursor.advance(filled) };
+    Poll::Ready(Ok(()))
+}
+
+/// Lets `poll` receive into the memory of a reader of tokio's traits.
+#[cfg(feature = "tokio-io")]
+#[inline]
+pub(crate) fn fill_tokio(
+    buffer: &mut tokio::io::ReadBuf<'_>,
+    poll: impl FnOnce(&mut Unfilled<'_>) -> Poll<io::Result<usize>>,
+) -> Poll<io::Result<()>> {
+    // SAFETY: `Unfilled` lends the memory to the kernel only, which writes initialised bytes.
+    let mut unfilled = Unfilled::new(unsafe { buffer.unfilled_mut() });
+    ready!(poll(&mut unfilled))?;
+    let filled = unfilled.filled;
+    // SAFETY: `filled` is what `recv` has returned, so the kernel has written that many bytes.
+    unsafe { buffer.assume_init(filled) };
+    buffer.advance(filled);
+    Poll::Ready(Ok(()))
+}
