@@ -115,6 +115,7 @@
 // The modules are listed in layer order: each may use those before it.
 // `tests/house/layers.rs` checks this.
 mod error;
+mod histogram;
 mod keeper;
 mod phase_order;
 mod raw;
@@ -143,6 +144,14 @@ pub mod phase;
 pub mod stream;
 pub mod task;
 pub mod time;
+
+/// What a loop tells of itself: its figures, and what its recorder kept.
+pub mod observe {
+    pub use crate::event_loop::api::metrics::{Delay, Metrics, Utilization};
+    pub use crate::histogram::Histogram;
+    #[cfg(feature = "probe")]
+    pub use crate::probe::{Blame, Culprit, Record, Recorder, SlowPeriod, Subject, Suspect, What};
+}
 
 #[cfg(feature = "fs")]
 pub mod fs;

@@ -6,6 +6,7 @@ pub(crate) mod block_on;
 pub(crate) mod builder;
 pub(crate) mod handle;
 pub(crate) mod loop_handle;
+pub(crate) mod metrics;
 pub(crate) mod phase_call;
 pub(crate) mod remote;
 pub(crate) mod report;

@@ -55,5 +55,7 @@ pub(crate) mod terminal;
 pub(crate) mod unfilled;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;
+#[cfg(feature = "probe")]
+pub(crate) mod usage;
 #[cfg(feature = "fs")]
 pub(crate) mod watch;

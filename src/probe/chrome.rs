@@ -1,0 +1,345 @@
+//! The trace as JSON that Perfetto, `chrome://tracing` and speedscope open.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+use super::json::Text;
+use super::record::What;
+use super::trace::{Span, Trace};
+
+/// Writes one event a line.
+pub(crate) fn write(traces: &[Trace<'_>], out: &mut impl Write) -> io::Result<()> {
+    let pid = std::process::id();
+    write!(
+        out,
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"phaseloop {}\"}},\"traceEvents\":[\n",
+        env!("CARGO_PKG_VERSION")
+    )?;
+    let mut events = Events {
+        out,
+        pid,
+        tid: 0,
+        next_flow: 1,
+        separator: "",
+    };
+    for trace in traces {
+        events.write_trace(trace)?;
+    }
+    events.out.write_all(b"\n]}\n")
+}
+
+struct Events<'a, W> {
+    out: &'a mut W,
+    pid: u32,
+    /// The track: the number of the loop.
+    tid: u32,
+    next_flow: u64,
+    separator: &'static str,
+}
+
+impl<W: Write> Events<'_, W> {
+    fn write_trace(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        self.tid = trace.number;
+        self.name("process_name", "phaseloop")?;
+        self.name("thread_name", &format!("loop {}", trace.number))?;
+        self.write_spans(trace)?;
+        self.write_lives(trace)?;
+        self.write_flows(trace)?;
+        self.write_counters(trace)
+    }
+
+    /// Turn › phase › callback › poll. They nest, since a span begins where its predecessor of the
+    /// same depth ended.
+    fn write_spans(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        for turn in trace.of(What::Turn) {
+            self.span(
+                "turn",
+                "turn",
+                Span {
+                    start: turn.start,
+                    end: turn.end,
+                },
+                "",
+            )?;
+        }
+        for wait in trace.of(What::Wait) {
+            let args = format!("\"events\":{}", wait.id);
+            self.span(
+                "wait",
+                "wait",
+                Span {
+                    start: wait.start,
+                    end: wait.end,
+                },
+                &args,
+            )?;
+        }
+        for (phase, span) in trace.phases() {
+            self.span("phase", &phase.to_string(), span, "")?;
+        }
+        for callback in trace.callbacks() {
+            let name = trace.subject(callback.record).to_string();
+            let mut args = String::new();
+            if let Some(kind) = callback.record.kind {
+                let _ = write!(args, "\"kind\":{}", Text(&kind.to_string()));
+            }
+            self.span("callback", &name, callback.span, &args)?;
+        }
+        for record in trace.records {
+            let category = match record.what {
+                What::Poll | What::Main => "poll",
+                What::Tick | What::Microtask => "lane",
+                _ => continue,
+            };
+            let mut args = String::new();
+            if let Some(site) = record.site {
+                let _ = write!(args, "\"site\":{}", Text(&site.to_string()));
+            }
+            if record.what == What::Poll {
+                let comma = if args.is_empty() { "" } else { "," };
+                let _ = write!(args, "{comma}\"task\":{}", record.id);
+            }
+            let name = trace.subject(record).to_string();
+            let span = Span {
+                start: record.start,
+                end: record.end,
+            };
+            self.span(category, &name, span, &args)?;
+        }
+        Ok(())
+    }
+
+    /// The life of each task in the ring, and each late timer from its deadline to its call.
+    fn write_lives(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        for (id, span) in trace.tasks() {
+            let name = match trace.names.get(&id) {
+                Some(info) => info.to_string(),
+                None => format!("task {id}"),
+            };
+            self.pair("task", &name, u64::from(id), span)?;
+        }
+        for (index, late) in trace.late.iter().enumerate() {
+            let name = match late.record.site {
+                Some(site) => format!("late timer ({site})"),
+                None => "late timer".to_owned(),
+            };
+            let span = Span {
+                start: late.record.start,
+                end: late.record.end,
+            };
+            self.pair("late", &name, index as u64 + 1, span)?;
+        }
+        Ok(())
+    }
+
+    /// Arrows from a wake to the poll, and from a culprit to the timer that it made late.
+    fn write_flows(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        for wakeup in trace.wakeups() {
+            self.flow("wake", wakeup.woken, wakeup.polled)?;
+        }
+        for late in &trace.late {
+            if let Some(culprit) = &late.culprit {
+                let activity = &trace.activities[culprit.activity];
+                self.flow("late", activity.start, late.record.end)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_counters(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        let is_in_lanes =
+            |what| matches!(what, What::Poll | What::Main | What::Tick | What::Microtask);
+        let mut in_lanes = 0;
+        for record in trace.records {
+            in_lanes += u32::from(is_in_lanes(record.what));
+            if record.what == What::Turn {
+                let ts = Micros(record.end);
+                self.counter("tasks", &ts, record.id)?;
+                self.counter("lane entries", &ts, in_lanes)?;
+                in_lanes = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, what: &str, name: &str) -> io::Result<()> {
+        let name = Text(name);
+        self.event(format_args!(
+            "\"ph\":\"M\",\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"
+        ))
+    }
+
+    fn span(&mut self, category: &str, name: &str, span: Span, args: &str) -> io::Result<()> {
+        let (ts, dur, name) = (
+            Micros(span.start),
+            Micros(span.end.saturating_sub(span.start)),
+            Text(name),
+        );
+        self.event(format_args!(
+            "\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name},\"ts\":{ts},\"dur\":{dur},\"args\":{{{args}}}"
+        ))
+    }
+
+    fn pair(&mut self, category: &str, name: &str, id: u64, span: Span) -> io::Result<()> {
+        let name = Text(name);
+        for (phase, at) in [("b", span.start), ("e", span.end)] {
+            let ts = Micros(at);
+            self.event(format_args!(
+                "\"ph\":\"{phase}\",\"cat\":\"{category}\",\"name\":{name},\"id\":{id},\"ts\":{ts}"
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn flow(&mut self, category: &str, from: u64, to: u64) -> io::Result<()> {
+        let id = self.next_flow;
+        self.next_flow += 1;
+        let (from, to) = (Micros(from), Micros(to));
+        self.event(format_args!(
+            "\"ph\":\"s\",\"cat\":\"{category}\",\"name\":\"{category}\",\"id\":{id},\"ts\":{from}"
+        ))?;
+        self.event(format_args!(
+            "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"{category}\",\"name\":\"{category}\",\"id\":{id},\"ts\":{to}"
+        ))
+    }
+
+    fn counter(&mut self, name: &str, ts: &Micros, value: u32) -> io::Result<()> {
+        self.event(format_args!(
+            "\"ph\":\"C\",\"name\":\"{name}\",\"ts\":{ts},\"args\":{{\"{name}\":{value}}}"
+        ))
+    }
+
+    fn event(&mut self, fields: fmt::Arguments<'_>) -> io::Result<()> {
+        let (separator, pid, tid) = (self.separator, self.pid, self.tid);
+        self.separator = ",\n";
+        write!(
+            self.out,
+            "{separator}{{\"pid\":{pid},\"tid\":{tid},{fields}}}"
+        )
+    }
+}
+
+/// Nanoseconds, printed as microseconds with three decimals.
+struct Micros(u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Names, Record, What};
+    use super::super::trace::Trace;
+    use super::write;
+    use crate::phase_order::Phase;
+    use serde_json::Value;
+
+    fn callback(phase: Phase, start: u64, end: u64) -> Record {
+        Record {
+            phase: Some(phase),
+            ..Record::new(What::Callback, start, end)
+        }
+    }
+
+    fn poll(id: u32, depth: u8, start: u64, end: u64) -> Record {
+        Record {
+            id,
+            depth,
+            ..Record::new(What::Poll, start, end)
+        }
+    }
+
+    fn events(records: &[Record]) -> Vec<Value> {
+        let names = Names::new();
+        let mut out = Vec::new();
+        write(&[Trace::new(records, &names, 1)], &mut out).unwrap();
+        let json: Value = serde_json::from_slice(&out).unwrap();
+        json["traceEvents"].as_array().unwrap().clone()
+    }
+
+    /// `name start-end` of each complete event, outermost first.
+    fn spans(events: &[Value]) -> Vec<(String, f64, f64)> {
+        let mut spans: Vec<_> = events
+            .iter()
+            .filter(|event| event["ph"] == "X")
+            .map(|event| {
+                let start = event["ts"].as_f64().unwrap();
+                let end = start + event["dur"].as_f64().unwrap();
+                (event["cat"].as_str().unwrap().to_owned(), start, end)
+            })
+            .collect();
+        spans.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.2.total_cmp(&a.2)));
+        spans
+    }
+
+    #[test]
+    fn turn_phase_callback_and_poll_nest() {
+        let mut turn = Record::new(What::Turn, 0, 90_000);
+        turn.id = 3;
+        let records = [
+            callback(Phase::Pending, 1_000, 2_000),
+            Record::new(What::Wait, 3_000, 40_000),
+            callback(Phase::Poll, 41_000, 42_000),
+            poll(8, 1, 45_000, 48_000),
+            poll(7, 0, 42_000, 50_000),
+            callback(Phase::Check, 50_000, 60_000),
+            Record::new(What::Tick, 60_000, 61_000),
+            turn,
+        ];
+        let events = events(&records);
+        let found = spans(&events);
+        let order: Vec<_> = found.iter().map(|span| span.0.as_str()).collect();
+        assert_eq!(
+            order,
+            [
+                "turn", "phase", "callback", "phase", "wait", "callback", "poll", "poll", "phase",
+                "callback", "lane"
+            ]
+        );
+        let mut open: Vec<f64> = Vec::new();
+        for (name, start, end) in found {
+            while open.last().is_some_and(|&outer| outer <= start) {
+                open.pop();
+            }
+            assert!(
+                open.last().is_none_or(|&outer| end <= outer),
+                "{name} overlaps"
+            );
+            open.push(end);
+        }
+        let tasks = events
+            .iter()
+            .find(|event| event["name"] == "tasks")
+            .unwrap();
+        assert_eq!(tasks["args"]["tasks"], 3);
+    }
+
+    #[test]
+    fn every_flow_and_every_life_has_both_ends() {
+        let wake = |id, at| Record {
+            id,
+            ..Record::new(What::Wake, at, at)
+        };
+        let records = [
+            wake(1, 5),
+            wake(2, 5),
+            poll(1, 0, 10, 20),
+            wake(1, 20),
+            Record::new(What::Late, 2, 30),
+        ];
+        let events = events(&records);
+        let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+        assert_eq!(
+            (count("s"), count("f")),
+            (2, 2),
+            "one wake that led to a poll, one late timer"
+        );
+        assert_eq!(
+            (count("b"), count("e")),
+            (2, 2),
+            "one task and one late timer"
+        );
+    }
+}

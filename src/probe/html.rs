@@ -1,0 +1,300 @@
+//! The trace as one page that needs no network: a timeline, and a table of who made timers late.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::blame::Millis;
+use super::json::Text;
+use super::record::{Record, SubjectKey, What};
+use super::trace::{Span, Trace};
+use crate::histogram::Histogram;
+
+/// The page, with marks where the words, the table and the data are inserted.
+const PAGE: &str = include_str!("timeline.html");
+
+/// The number of the latest timers that get an arrow without a pointer over them.
+const ARROWS: usize = 50;
+
+pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
+    let mut rest = PAGE;
+    for (mark, text) in [
+        ("@SENTENCE@", escape(&sentence(trace))),
+        ("@ROWS@", rows(trace)),
+        ("@DATA@", Data::of(trace)),
+    ] {
+        let (before, after) = rest.split_once(mark).expect("the page has each mark");
+        out.write_all(before.as_bytes())?;
+        out.write_all(text.as_bytes())?;
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// Describes the trace in one sentence.
+fn sentence(trace: &Trace<'_>) -> String {
+    let Span { start, end } = trace.extent();
+    let whole = Duration::from_nanos(end - start);
+    let idle: u64 = trace.of(What::Wait).map(Record::took).sum();
+    let busy = busy_periods(trace);
+    let share = 1.0 - Duration::from_nanos(idle).as_secs_f64() / whole.as_secs_f64().max(1e-9);
+    format!(
+        "{} recorded: the loop was busy {:.1} % of the time; {} polls, {} callbacks, {} late timers; \
+         an event waits {} at most in half of all moments, {} in 99 %, {} in the worst.",
+        Millis(whole),
+        share.clamp(0.0, 1.0) * 100.0,
+        trace.of(What::Poll).count(),
+        trace.of(What::Callback).count(),
+        trace.late.len(),
+        Millis(busy.delay_quantile(0.5, whole)),
+        Millis(busy.delay_quantile(0.99, whole)),
+        Millis(busy.max()),
+    )
+}
+
+fn busy_periods(trace: &Trace<'_>) -> Histogram {
+    let mut periods = Histogram::new();
+    let mut since = trace.extent().start;
+    for wait in trace.of(What::Wait) {
+        periods.record_nanos(wait.start.saturating_sub(since));
+        since = wait.end;
+    }
+    periods.record_nanos(trace.extent().end.saturating_sub(since));
+    periods
+}
+
+/// The table of culprits. Each row says where its longest activity is, for the script.
+fn rows(trace: &Trace<'_>) -> String {
+    let origin = trace.extent().start;
+    let mut sums: HashMap<SubjectKey, Row> = HashMap::new();
+    for culprit in trace.late.iter().filter_map(|late| late.culprit.as_ref()) {
+        let row = sums.entry(culprit.key).or_default();
+        row.made_late += 1;
+        row.took += culprit.took;
+        if culprit.took > row.longest {
+            (row.longest, row.activity) = (culprit.took, culprit.activity);
+        }
+    }
+    let mut found: Vec<_> = sums
+        .into_iter()
+        .map(|(key, row)| (key.subject(trace.names).to_string(), row))
+        .collect();
+    found.sort_by(|(a_name, a), (b_name, b)| b.took.cmp(&a.took).then_with(|| a_name.cmp(b_name)));
+    let mut text = String::new();
+    for (name, row) in found {
+        let activity = &trace.activities[row.activity];
+        let _ = writeln!(
+            text,
+            "      <tr data-start=\"{}\" data-end=\"{}\"><td>{}</td><td class=\"number\">{}</td>\
+             <td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
+            activity.start - origin,
+            activity.end - origin,
+            escape(&name),
+            row.made_late,
+            Millis(Duration::from_nanos(row.took)),
+            Millis(Duration::from_nanos(row.longest)),
+        );
+    }
+    if text.is_empty() {
+        text.push_str("      <tr><td>No timer was late.</td><td></td><td></td><td></td></tr>\n");
+    }
+    text
+}
+
+#[derive(Default)]
+struct Row {
+    made_late: usize,
+    took: u64,
+    longest: u64,
+    activity: usize,
+}
+
+/// The data of the script, as JSON.
+#[derive(Default)]
+struct Data {
+    subjects: Vec<String>,
+    numbers: HashMap<SubjectKey, usize>,
+}
+
+impl Data {
+    fn of(trace: &Trace<'_>) -> String {
+        let mut data = Self::default();
+        let Span { start: origin, end } = trace.extent();
+        let at = |time: u64| time.saturating_sub(origin);
+        let mut text = String::new();
+        let _ = write!(text, "{{\"end\":{}", end - origin);
+
+        let waits = trace.of(What::Wait);
+        list(&mut text, "waits", waits, |wait| {
+            format!("{},{},{}", at(wait.start), at(wait.end), wait.id)
+        });
+        let mut callbacks = trace.callbacks();
+        callbacks.sort_by_key(|callback| callback.span.start);
+        list(&mut text, "callbacks", callbacks, |callback| {
+            let phase = callback.record.phase.map_or(0, |phase| phase as usize);
+            let subject = data.subject(callback.record, trace);
+            let (start, end) = (at(callback.span.start), at(callback.span.end));
+            format!("{start},{end},{phase},{subject}")
+        });
+        let closures = trace
+            .records
+            .iter()
+            .filter(|record| matches!(record.what, What::Tick | What::Microtask));
+        list(&mut text, "lanes", closures, |record| {
+            let subject = data.subject(record, trace);
+            format!("{},{},{subject}", at(record.start), at(record.end))
+        });
+        let mut polls: Vec<_> = trace
+            .records
+            .iter()
+            .filter(|record| matches!(record.what, What::Poll | What::Main))
+            .collect();
+        polls.sort_by_key(|poll| (poll.start, poll.depth));
+        list(&mut text, "polls", polls, |record| {
+            let subject = data.subject(record, trace);
+            let (start, end) = (at(record.start), at(record.end));
+            format!("{start},{end},{subject},{}", record.depth)
+        });
+        let slow = trace.of(What::Slow);
+        list(&mut text, "slow", slow, |period| {
+            let subject = main_suspect(trace, period).map(|key| data.number(key, trace));
+            let subject = subject.map_or(-1, |number| number as i64);
+            format!("{},{},{subject}", at(period.start), at(period.end))
+        });
+        data.add_late(trace, &mut text, at);
+        let _ = write!(text, ",\"subjects\":[");
+        for (index, subject) in data.subjects.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let _ = write!(text, "{comma}{}", Text(subject));
+        }
+        text.push_str("]}");
+        text
+    }
+
+    /// Adds the late timers, and which of them are the latest.
+    fn add_late(&mut self, trace: &Trace<'_>, text: &mut String, at: impl Fn(u64) -> u64) {
+        let mut late: Vec<_> = trace.late.iter().collect();
+        late.sort_by_key(|late| late.record.start);
+        list(text, "late", &late, |late| {
+            let name = match late.record.site {
+                Some(site) => format!("timer ({site})"),
+                None => "timer".to_owned(),
+            };
+            let (start, end) = (at(late.record.start), at(late.record.end));
+            let culprit = match &late.culprit {
+                Some(culprit) => {
+                    let activity = &trace.activities[culprit.activity];
+                    let subject = self.number(culprit.key, trace);
+                    format!("{},{},{subject}", at(activity.start), at(activity.end))
+                }
+                None => "-1,-1,-1".to_owned(),
+            };
+            format!("{start},{end},{},{culprit}", Text(&name))
+        });
+        let mut latest: Vec<_> = (0..late.len()).collect();
+        latest.sort_by_key(|&index| std::cmp::Reverse(late[index].record.took()));
+        latest.truncate(ARROWS);
+        let latest: Vec<_> = latest.iter().map(usize::to_string).collect();
+        let _ = write!(text, ",\"latest\":[{}]", latest.join(","));
+    }
+
+    fn subject(&mut self, record: &Record, trace: &Trace<'_>) -> usize {
+        self.number(SubjectKey::of(record), trace)
+    }
+
+    fn number(&mut self, key: SubjectKey, trace: &Trace<'_>) -> usize {
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.subjects.push(key.subject(trace.names).to_string());
+            self.subjects.len() - 1
+        })
+    }
+}
+
+/// Returns the subject with the largest own time in a slow period.
+fn main_suspect(trace: &Trace<'_>, period: &Record) -> Option<SubjectKey> {
+    let first = trace
+        .activities
+        .partition_point(|activity| activity.end <= period.start);
+    let mut sums: HashMap<SubjectKey, u64> = HashMap::new();
+    for activity in &trace.activities[first..] {
+        if activity.end > period.end {
+            break;
+        }
+        *sums.entry(activity.key).or_default() += activity.own;
+    }
+    let largest = sums.into_iter().max_by_key(|&(_, own)| own);
+    largest.map(|(key, _)| key)
+}
+
+/// Adds a list of lists to a JSON object.
+fn list<T>(
+    text: &mut String,
+    name: &str,
+    items: impl IntoIterator<Item = T>,
+    mut item: impl FnMut(T) -> String,
+) {
+    let _ = write!(text, ",\"{name}\":[");
+    for (index, one) in items.into_iter().enumerate() {
+        let comma = if index == 0 { "" } else { ",\n" };
+        let _ = write!(text, "{comma}[{}]", item(one));
+    }
+    text.push(']');
+}
+
+/// Escapes a text for an element of the page.
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Names, Record, What};
+    use super::super::trace::Trace;
+    use super::write;
+    use serde_json::Value;
+
+    const MS: u64 = 1_000_000;
+
+    fn page(records: &[Record]) -> String {
+        let names = Names::new();
+        let mut out = Vec::new();
+        write(&Trace::new(records, &names, 1), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn data(page: &str) -> Value {
+        let (_, rest) = page.split_once("id=\"data\">").unwrap();
+        let (json, _) = rest.split_once("</script>").unwrap();
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn the_page_has_sentence_table_and_data_and_needs_no_network() {
+        let records = [
+            Record::new(What::Wait, 0, 50 * MS),
+            Record::new(What::Tick, 50 * MS, 90 * MS),
+            Record::new(What::Late, 55 * MS, 90 * MS),
+            Record::new(What::Slow, 50 * MS, 90 * MS),
+            Record::new(What::Wait, 90 * MS, 100 * MS),
+        ];
+        let page = page(&records);
+        assert!(page.contains("100.0ms recorded: the loop was busy 40.0 % of the time"));
+        assert!(page.contains("<td>tick</td><td class=\"number\">1</td>"));
+        assert!(!page.contains("http:") && !page.contains("https:"));
+        let data = data(&page);
+        assert_eq!(data["waits"].as_array().unwrap().len(), 2);
+        assert_eq!(data["slow"][0][2], 0, "the tick is the main suspect");
+        assert_eq!(data["late"][0][5], 0, "and the culprit");
+        assert_eq!(data["latest"][0], 0);
+        assert_eq!(data["end"], 100 * MS);
+    }
+
+    #[test]
+    fn a_trace_without_records_is_a_page() {
+        let page = page(&[]);
+        assert!(page.contains("No timer was late."));
+        assert_eq!(data(&page)["polls"], Value::Array(Vec::new()));
+    }
+}

@@ -1,0 +1,73 @@
+//! What the calling thread has used: CPU time and context switches.
+#![cfg_attr(
+    any(target_os = "linux", target_os = "android"),
+    allow(unsafe_code, reason = "calls of the C library")
+)]
+
+/// What a thread has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// CPU time, in nanoseconds.
+    pub(crate) cpu: u64,
+    /// Context switches because the thread waited.
+    pub(crate) voluntary: u64,
+    /// Context switches because another thread was given the processor.
+    pub(crate) involuntary: u64,
+}
+
+impl Usage {
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            voluntary: self.voluntary.saturating_sub(earlier.voluntary),
+            involuntary: self.involuntary.saturating_sub(earlier.involuntary),
+        }
+    }
+}
+
+/// Returns what the calling thread has used; `None` where the platform does not tell.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn of_thread() -> Option<Usage> {
+    use std::mem::MaybeUninit;
+
+    let mut time = MaybeUninit::uninit();
+    let mut usage = MaybeUninit::uninit();
+    // SAFETY: both calls write to the structures of their types that they are given, and both
+    // structures are initialised if the calls return 0.
+    let (time, usage): (libc::timespec, libc::rusage) = unsafe {
+        if libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr()) != 0
+            || libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0
+        {
+            return None;
+        }
+        (time.assume_init(), usage.assume_init())
+    };
+    let number = |value: i64| u64::try_from(value).unwrap_or(0);
+    Some(Usage {
+        cpu: number(i64::from(time.tv_sec)) * 1_000_000_000 + number(i64::from(time.tv_nsec)),
+        voluntary: number(i64::from(usage.ru_nvcsw)),
+        involuntary: number(i64::from(usage.ru_nivcsw)),
+    })
+}
+
+/// Returns what the calling thread has used; `None` where the platform does not tell.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn of_thread() -> Option<Usage> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::of_thread;
+    use std::time::Duration;
+
+    #[test]
+    fn cpu_time_passes_while_a_thread_works_and_a_sleep_is_a_switch() {
+        let before = of_thread().unwrap();
+        while of_thread().unwrap().since(before).cpu < 2_000_000 {}
+        let worked = of_thread().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        let slept = of_thread().unwrap().since(worked);
+        assert!(slept.voluntary >= 1, "{slept:?}");
+    }
+}
