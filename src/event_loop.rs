@@ -58,7 +58,6 @@
 //! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
 
 pub(crate) mod api;
-pub(crate) mod clock;
 pub(crate) mod core;
 pub(crate) mod current;
 mod dispatch;
@@ -66,9 +65,11 @@ pub(crate) mod extension;
 mod fork;
 pub(crate) mod io;
 pub(crate) mod ledger;
+mod metrics;
 pub(crate) mod phases;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
+mod watched;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -76,9 +77,10 @@ use std::time::Duration;
 use self::api::builder::Builder;
 use self::api::loop_handle::LoopHandle;
 use self::api::remote::Remote;
-use self::clock::nanoseconds;
 use self::core::Core;
+use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
+use crate::probe::Span;
 use crate::sys::poller::BackendFd;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
@@ -238,16 +240,30 @@ impl EventLoop {
 }
 
 impl Core {
-    /// Runs one turn, phase by phase.
-    // Rule R21.
     fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
+        if self.modes().is_plain() {
+            self.turn_as::<false>(mode, until)
+        } else {
+            self.turn_watched(mode, until)
+        }
+    }
+
+    /// Runs one turn, phase by phase. The phases of a watched turn are told to the observer.
+    // Rule R21.
+    #[inline(always)]
+    fn turn_as<const WATCHED: bool>(
+        &self,
+        mode: RunMode,
+        until: Option<u64>,
+    ) -> std::io::Result<()> {
+        let told = |phase| WATCHED.then(|| self.probe().phase(phase));
         self.run_lanes();
         // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
         // idle callbacks does not wait.
         let can_sleep = !self.phases.has_pending() && !self.phases.has_idle();
-        self.run_pending();
-        self.run_hooks(Phase::Idle);
-        self.run_hooks(Phase::Prepare);
+        run_in(told(Phase::Pending), || self.run_queue(Phase::Pending));
+        run_in(told(Phase::Idle), || self.run_hooks(Phase::Idle));
+        run_in(told(Phase::Prepare), || self.run_hooks(Phase::Prepare));
         let wait = match mode {
             RunMode::Default => Wait::Until(until),
             RunMode::Once if can_sleep => Wait::Until(until),
@@ -255,19 +271,19 @@ impl Core {
         };
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
-        self.run_poll(wait)?;
+        run_in(told(Phase::Poll), || self.run_poll(wait))?;
         // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
         // starving the other phases.
         for _ in 0..PENDING_PASSES {
             if !self.phases.has_pending() {
                 break;
             }
-            self.run_pending();
+            run_in(told(Phase::Pending), || self.run_queue(Phase::Pending));
         }
         self.run_interrupted_lanes();
-        self.run_hooks(Phase::Check);
-        self.run_closing();
-        self.run_timers();
+        run_in(told(Phase::Check), || self.run_hooks(Phase::Check));
+        run_in(told(Phase::Closing), || self.run_closing());
+        run_in(told(Phase::Timers), || self.run_timers());
         Ok(())
     }
 
@@ -276,6 +292,8 @@ impl Core {
         self.running(|| {
             if self.begin_run() {
                 if mode == RunMode::Default {
+                    let _span =
+                        (!self.modes().is_plain()).then(|| self.probe().phase(Phase::Timers));
                     self.run_timers();
                 }
                 // Liveness is not checked again before the first turn: if the timers were the only
@@ -296,7 +314,7 @@ impl Core {
         self.running(|| {
             if self.begin_run() {
                 let until =
-                    max_wait.map(|wait| self.clock.read().saturating_add(nanoseconds(wait)));
+                    max_wait.map(|wait| self.clock().read().saturating_add(nanoseconds(wait)));
                 self.turn(RunMode::Default, until)?;
             }
             self.end_run();
@@ -310,23 +328,24 @@ impl Core {
         if self.stop.get() {
             // A stopped run refreshes the time only if the loop is not alive (R13).
             if !self.is_alive() {
-                self.clock.update();
+                self.clock().update();
             }
             return false;
         }
         self.run_lanes();
-        self.clock.update();
+        self.clock().update();
         let runs = self.is_alive() && !self.stop.get();
         // The first turn runs what the panic left.
         self.was_interrupted
             .set(self.was_interrupted.get() && !runs);
         runs
     }
+}
 
-    fn run_pending(&self) {
-        let _span = self.probe.phase(Phase::Pending);
-        self.run_queue(Phase::Pending);
-    }
+/// Runs a phase within the span that tells of it.
+#[inline(always)]
+fn run_in<R>(_span: Option<Span<'_>>, run: impl FnOnce() -> R) -> R {
+    run()
 }
 
 impl std::fmt::Debug for EventLoop {

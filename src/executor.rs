@@ -22,6 +22,7 @@ mod main_future;
 pub(crate) mod message;
 pub(crate) mod registry;
 pub(crate) mod shared;
+mod watched;
 pub(crate) mod yield_now;
 
 use std::cell::{Cell, RefCell};
@@ -33,7 +34,9 @@ use self::lane::{Lane, Microtask};
 use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
 use self::shared::{Local, Runnable, Shared};
-use crate::probe::Probe;
+use self::watched::WatchedCalls;
+use crate::clock::Clock;
+use crate::probe::{Modes, Probe, Sinks};
 use crate::raw::call::Call;
 use crate::raw::scoped::ScopedCall;
 use crate::raw::task;
@@ -63,11 +66,21 @@ pub(crate) struct Executor {
     lane_budget: u64,
     /// The number of drains that used their budget up.
     budget_hits: Cell<u64>,
+    /// The number of polls of tasks.
+    polls: Cell<u64>,
+    /// The number of polls of the main future.
+    main_polls: Cell<u64>,
+    /// The number of tasks that were spawned.
+    spawned: Cell<u64>,
     /// Whether a drain takes entries out of the rings of the lanes.
     is_draining: Cell<bool>,
     /// The loop was dropped: no task starts any more.
     is_closed: Cell<bool>,
+    /// What watches the loop.
+    modes: Modes,
+    clock: Clock,
     probe: Probe,
+    watched: WatchedCalls,
 }
 
 /// The progress of a drain. A drain begins with the ticks.
@@ -102,9 +115,15 @@ impl Executor {
         shared: Arc<Shared>,
         tasks: Rc<Registry>,
         lane_budget: u64,
-        probe: Probe,
+        clock: Clock,
+        sinks: Sinks,
     ) -> Self {
+        let modes = Modes::default();
         Self {
+            probe: Probe::new(sinks, &modes, &clock),
+            modes,
+            clock,
+            watched: WatchedCalls::default(),
             shared,
             lane: Lane::new(),
             tasks,
@@ -114,10 +133,27 @@ impl Executor {
             spawners: RefCell::default(),
             lane_budget,
             budget_hits: Cell::new(0),
+            polls: Cell::new(0),
+            main_polls: Cell::new(0),
+            spawned: Cell::new(0),
             is_draining: Cell::new(false),
             is_closed: Cell::new(false),
-            probe,
         }
+    }
+
+    /// Returns the switch of what watches the loop.
+    #[inline(always)]
+    pub(crate) fn modes(&self) -> &Modes {
+        &self.modes
+    }
+
+    #[inline(always)]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn probe(&self) -> &Probe {
+        &self.probe
     }
 }
 
@@ -163,6 +199,7 @@ impl Executor {
         if self.is_closed.get() {
             return JoinHandle::never_started();
         }
+        self.spawned.set(self.spawned.get() + 1);
         let (runnable, output) = self.tasks.insert(name, |id, slot| {
             let local = Local {
                 shared: self.shared.clone(),
@@ -228,9 +265,12 @@ impl Executor {
         self.lane.push_task(runnable);
     }
 
-    /// Queues a woken task, or returns it if the lane must grow first.
+    /// Queues a woken task, or returns it if the lane must grow first or the loop is watched.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, runnable: Runnable) -> Result<(), Runnable> {
+        if !self.modes.is_plain() {
+            return Err(runnable);
+        }
         self.lane.try_push_task(runnable)
     }
 
@@ -381,14 +421,36 @@ impl Executor {
         self.polled.set(slot);
         // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
-        let info = || self.tasks.info(slot).filter(|_| !runnable.is_aborted());
-        let _span = self.probe.poll(info);
-        // Checked after the observer ran, since the observer may abort the task.
+        if !self.modes.is_plain() {
+            return self.run_task_watched(runnable);
+        }
         if runnable.is_aborted() {
             drop(runnable);
         } else {
+            self.count_poll();
             runnable.run();
         }
+    }
+
+    #[inline(always)]
+    fn count_poll(&self) {
+        self.polls.set(self.polls.get() + 1);
+    }
+
+    /// Returns the number of polls of tasks.
+    pub(crate) fn polls(&self) -> u64 {
+        self.polls.get()
+    }
+
+    /// Returns the number of tasks that were spawned.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.spawned.get()
+    }
+
+    /// Returns the number of ticks and microtask closures that were taken out of the lanes.
+    pub(crate) fn closures(&self) -> u64 {
+        // The main future is polled through a microtask closure.
+        self.lane.calls_taken() - self.main_polls.get()
     }
 
     /// Returns how often a drain has used up its budget.
@@ -487,6 +549,8 @@ impl Executor {
 
     /// Takes the ticks and closures out of the lanes.
     pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
-        self.lane.take_calls()
+        let [mut ticks, mut microtasks] = self.lane.take_calls();
+        self.watched.take(&mut ticks, &mut microtasks);
+        [ticks, microtasks]
     }
 }

@@ -1,7 +1,7 @@
 //! A histogram of durations with a fixed size and a bounded error.
 //!
-//! The buckets are log-linear: 32 buckets of 32 ns each, then 32 buckets for each power of two up to
-//! 68 s. A record costs an index computation and three additions; it never allocates.
+//! The buckets are log-linear: 32 buckets of 32 ns each, then 32 buckets for each power of two up
+//! to 68 s. A record costs an index computation and three additions; it never allocates.
 
 use std::fmt;
 use std::time::Duration;
@@ -41,17 +41,18 @@ const BUCKETS: usize = STEPS * (LARGEST_BITS - UNIT_BITS - STEP_BITS + 1) as usi
 /// ```
 #[derive(Clone)]
 pub struct Histogram {
-    buckets: Box<[u64; BUCKETS]>,
+    /// Empty until the first record.
+    buckets: Box<[u64]>,
     sum: u64,
     max: u64,
 }
 
 impl Histogram {
-    /// Creates an empty histogram. It takes 7 KiB.
+    /// Creates an empty histogram. It takes 7 KiB from its first record on.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            buckets: Box::new([0; BUCKETS]),
+            buckets: Box::default(),
             sum: 0,
             max: 0,
         }
@@ -64,9 +65,18 @@ impl Histogram {
 
     #[inline]
     pub(crate) fn record_nanos(&mut self, nanos: u64) {
-        self.buckets[index_of(nanos)] += 1;
+        match self.buckets.get_mut(index_of(nanos)) {
+            Some(bucket) => *bucket += 1,
+            None => self.record_first(nanos),
+        }
         self.sum = self.sum.saturating_add(nanos);
         self.max = self.max.max(nanos);
+    }
+
+    #[cold]
+    fn record_first(&mut self, nanos: u64) {
+        self.buckets = vec![0; BUCKETS].into();
+        self.buckets[index_of(nanos)] += 1;
     }
 
     /// Returns the number of durations.
@@ -133,23 +143,23 @@ impl Histogram {
     #[must_use]
     pub fn count_within(&self, limit: Duration) -> u64 {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        self.buckets[..=index_of(limit)].iter().sum()
+        self.buckets.iter().take(index_of(limit) + 1).sum()
     }
 
-    /// Returns the buckets with at least one duration, shortest first: a representative duration and
-    /// the count.
+    /// Returns the buckets with at least one duration, shortest first: a representative duration
+    /// and the count.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Duration, u64)> + '_ {
         let used = self.buckets.iter().enumerate();
         used.filter(|&(_, &count)| count > 0)
             .map(|(index, &count)| (Duration::from_nanos(self.value_of(index)), count))
     }
 
-    /// Returns what was added after `earlier`, an older copy of this histogram. The maximum is that of
-    /// the buckets in which durations were added.
+    /// Returns what was added after `earlier`, an older copy of this histogram. The maximum is that
+    /// of the buckets in which durations were added.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut added = self.clone();
-        for (new, old) in added.buckets.iter_mut().zip(&earlier.buckets[..]) {
+        for (new, old) in added.buckets.iter_mut().zip(&earlier.buckets) {
             *new = new.saturating_sub(*old);
         }
         added.sum = self.sum.saturating_sub(earlier.sum);
@@ -160,8 +170,9 @@ impl Histogram {
         added
     }
 
-    /// Takes the durations as the busy periods of a loop in the time `whole`, and returns how long an
-    /// event waits at most that becomes ready at a random moment, for the share `q` of all moments.
+    /// Takes the durations as the busy periods of a loop in the time `whole`, and returns how long
+    /// an event waits at most that becomes ready at a random moment, for the share `q` of all
+    /// moments.
     // The share of moments with a delay above `x` is the sum of `b - x` over all busy periods
     // `b > x`, divided by the whole time. From the longest period down, that sum is linear between
     // two neighbouring lengths.

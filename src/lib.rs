@@ -122,11 +122,13 @@ mod raw;
 mod site;
 mod task_info;
 
+mod sys;
+
+mod clock;
 #[cfg(not(feature = "probe"))]
 mod probe;
 #[cfg(feature = "probe")]
 pub mod probe;
-mod sys;
 
 mod executor;
 pub mod pool;

@@ -21,6 +21,8 @@ pub use awaited::{
 };
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
+use std::panic::Location;
+
 use crate::event_loop::api::loop_handle::LoopHandle;
 
 pub use crate::event_loop::api::phase_call::PhaseCall;
@@ -34,5 +36,5 @@ pub use crate::phase_order::Phase;
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn call_in(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
-    LoopHandle::current().into_call_in(phase, callback)
+    LoopHandle::current().into_call_in(phase, callback, Location::caller())
 }

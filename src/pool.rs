@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use self::workers::Workers;
+use crate::site::Site;
 
 /// The default number of threads, and the upper limit.
 const DEFAULT_THREADS: usize = 4;
@@ -85,6 +86,11 @@ pub(crate) trait Job: Send + Sync {
     /// any other. Returns `false` if a thread has taken it.
     fn take_back(self: Arc<Self>) -> bool {
         false
+    }
+
+    /// Returns the line that started the job, if known, for reports.
+    fn site(&self) -> Option<Site> {
+        None
     }
 
     /// Returns the data pointer of the waker that awaits the output, for reports.

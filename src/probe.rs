@@ -1,7 +1,8 @@
 //! Observation of the loop: its phases, callbacks and task polls.
 //!
 //! With the feature `probe`, an [`Observer`] set by [`Builder::observer`](crate::Builder::observer)
-//! receives every [`Fact`]. Without the feature the calls compile to nothing.
+//! receives every [`Fact`], and a [`Recorder`](crate::observe::Recorder) keeps records. A loop that
+//! nothing watches tests one byte for each callback and each poll.
 //!
 //! ```text
 //! PhaseStart ─┬─> CallbackStart ─┬─> PollStart ─> PollEnd ─┬─> CallbackEnd ─┬─> PhaseEnd
@@ -27,31 +28,40 @@ mod record;
 mod recorder;
 #[cfg(feature = "probe")]
 mod ring;
+mod switch;
 #[cfg(feature = "probe")]
 mod trace;
 
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(not(feature = "probe"))]
-pub(crate) use off::{Probe, Span};
+pub(crate) use off::{Probe, Running, Sinks, Span};
 #[cfg(feature = "probe")]
-pub use on::{Fact, Observer};
+pub use on::{Fact, Lane, Observer};
 #[cfg(feature = "probe")]
-pub(crate) use on::{Probe, Span};
+pub(crate) use on::{Probe, Running, Sinks, Span};
 #[cfg(feature = "probe")]
 pub use record::{Record, Subject, What};
 #[cfg(feature = "probe")]
 pub use recorder::Recorder;
+pub(crate) use switch::{Activity, Mode, Modes, Origin};
 
 /// Uses each item of the two variants, `on.rs` and `off.rs`, so that a difference between their
 /// signatures does not compile.
 const _: () = {
+    use crate::clock::Clock;
     use crate::phase_order::Phase;
-    use crate::task_info::Info;
-    fn _parity(probe: &Probe) {
-        let _: bool = probe.is_silent();
+    fn _parity(modes: &Modes, clock: &Clock) {
+        let probe = Probe::new(Sinks::default(), modes, clock);
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);
-        let _: Span<'_> = probe.poll(|| None::<Info>);
+        let origin = Origin::default();
+        let _: Running<'_> = probe.begin(modes, clock, Activity::Main, origin, &|| None);
+        probe.wake(1, &|| None);
+        probe.begin_turn(clock);
+        probe.end_turn(clock, 1);
+        probe.end_busy(0, 1);
+        probe.begin_wait();
+        probe.end_wait(0, 1, 0);
     }
 };

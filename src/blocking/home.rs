@@ -52,6 +52,11 @@ impl Home {
         self.spawned.is_some()
     }
 
+    /// Returns the line that started the job, if known, on the owner thread.
+    pub(super) fn site(&self) -> Option<Site> {
+        current::with_loop_of(&self.shared, |core| core?.job_site(self.key))
+    }
+
     /// # Panics
     ///
     /// If the job does not count as a task.

@@ -19,6 +19,7 @@ use crate::executor::join::Awaited;
 use crate::pool;
 use crate::raw::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
 use crate::raw::unwind::quietly;
+use crate::site::Site;
 use crate::task_info::Id;
 
 /// The payload of a job that was taken back.
@@ -204,6 +205,10 @@ where
             // In a microtask, where a task would drop its output.
             self.clone().home.schedule(move || self.discard());
         }
+    }
+
+    fn site(&self) -> Option<Site> {
+        self.home.site()
     }
 
     fn abandon(self: Arc<Self>) {

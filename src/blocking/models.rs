@@ -78,6 +78,10 @@ impl Home {
         false
     }
 
+    pub(super) fn site(&self) -> Option<Site> {
+        None
+    }
+
     pub(super) fn id(&self) -> Id {
         unreachable!("a model has no tasks")
     }

@@ -12,6 +12,7 @@ use crate::event_loop::api::remote::Remote;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::pool::{Class, Job, Pool};
 use crate::raw::unwind::quietly;
+use crate::site::Site;
 
 /// Work that is done step by step.
 pub(crate) trait Steps: Send + Sync + 'static {
@@ -73,6 +74,10 @@ impl<S: Steps> Job for StepJob<S> {
 
     fn arrive(self: Arc<Self>) {
         LoopHandle::current().core().end_job(self.key);
+    }
+
+    fn site(&self) -> Option<Site> {
+        LoopHandle::current().core().job_site(self.key)
     }
 }
 

@@ -18,17 +18,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::api::builder::Options;
-use super::clock::Clock;
 use super::extension::ExtensionSlot;
 use super::io::Io;
 use super::ledger::Ledger;
+use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
+use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
 use crate::executor::shared::Shared;
 use crate::pool::Pool;
-use crate::probe::Probe;
+use crate::probe::{Modes, Sinks};
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
 
@@ -38,8 +39,6 @@ pub(crate) struct Core {
     pub(super) io: Io,
     pub(super) ledger: Ledger,
 
-    pub(super) clock: Clock,
-    pub(super) probe: Probe,
     /// `None` for the global pool.
     pool: Option<Pool>,
     pub(super) panic_policy: PanicPolicy,
@@ -51,21 +50,26 @@ pub(crate) struct Core {
     /// Whether a panic interrupted a phase. Cleared when the next run begins.
     pub(super) was_interrupted: Cell<bool>,
     pub(super) turns: Cell<u64>,
+    pub(super) counters: Counters,
 }
 
 impl Core {
-    pub(crate) fn new(options: Options, probe: Probe, paused: bool) -> std::io::Result<Rc<Self>> {
+    pub(crate) fn new(options: Options, sinks: Sinks, paused: bool) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
         let tasks = Rc::new(Registry::new());
         let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
         let shared = Arc::new(shared);
         Ok(Rc::new(Self {
-            executor: Executor::new(shared.clone(), tasks, options.lane_budget, probe.clone()),
+            executor: Executor::new(
+                shared.clone(),
+                tasks,
+                options.lane_budget,
+                Clock::new(paused),
+                sinks,
+            ),
             phases: Phases::new(),
             io: Io::new(poller, shared),
             ledger: Ledger::new(),
-            clock: Clock::new(paused),
-            probe,
             pool: options.pool,
             panic_policy: PanicPolicy::default(),
             extension: ExtensionSlot::default(),
@@ -73,6 +77,7 @@ impl Core {
             was_stopped: Cell::new(false),
             was_interrupted: Cell::new(false),
             turns: Cell::new(0),
+            counters: Counters::default(),
         }))
     }
 
@@ -83,7 +88,13 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
+        self.executor.clock()
+    }
+
+    /// Returns the switch of what watches the loop; see `probe/switch.rs`.
+    #[inline(always)]
+    pub(crate) fn modes(&self) -> &Modes {
+        self.executor.modes()
     }
 
     #[inline(always)]

@@ -128,21 +128,24 @@ impl task::Local for Local {
     fn later(work: Box<dyn FnOnce()>) {
         let work = Call::new(work);
         with(|core| match core {
-            Some(core) => core.executor.push_microtask(work),
+            Some(core) => core.push_microtask(work, None),
             // Dropping the closure here would run user code in the middle of the caller.
             None => std::mem::forget(work),
         });
     }
 }
 
-/// Schedules a task that was woken on another thread, outside of a run, or into a lane that has to
-/// grow. It is a separate function to keep the common path short.
+/// Schedules a task that was woken on another thread, outside of a run, on a watched loop, or into
+/// a lane that has to grow. It is a separate function to keep the common path short.
 #[cold]
 #[inline(never)]
 fn schedule_rarely(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {
+            if !core.modes().is_plain() {
+                core.executor.note_wake(&runnable);
+            }
             core.executor.push_task(runnable);
             Ok(())
         }
@@ -171,7 +174,7 @@ pub(crate) fn unhandled_panic(shared: &Arc<Shared>, task: &dyn Display, payload:
 /// Calls `call` as a microtask, in the poll phase if the loop does not run now.
 pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + 'static) {
     with_loop_of(shared, |core| match core {
-        Some(core) => core.executor.push_microtask(Call::new(call)),
+        Some(core) => core.push_microtask(Call::new(call), None),
         // A dropped loop calls nothing.
         None => drop(shared.inbox.push(Message::Call(Box::new(call)))),
     });

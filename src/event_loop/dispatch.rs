@@ -10,28 +10,31 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::core::Core;
-use super::phases::queue::Entry;
+use super::phases::queue::{Entry, PhaseQueue};
 use crate::executor::Drain;
 use crate::executor::shared::Runnable;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::pool::Job;
+use crate::probe::Origin;
 
 impl Core {
-    /// Runs one callback of a phase, then drains the lanes.
+    /// Runs one callback of a phase, then drains the lanes. `origin` tells where the callback comes
+    /// from; only a watched loop asks.
     ///
     /// A panic of user code propagates through here. The rest of the lanes and of the phase stays
     /// queued and runs with the next run of the loop.
     // Rule N9.
-    pub(super) fn dispatch(&self, phase: Phase, callback: impl FnOnce()) {
-        let _span = self.probe.callback(phase);
-        self.run_callback(callback);
-    }
-
-    #[inline(always)]
-    pub(super) fn run_callback(&self, callback: impl FnOnce()) {
-        if self.panic_policy.is_contained() {
-            return self.dispatch_contained(callback);
+    pub(super) fn dispatch(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        callback: impl FnOnce(),
+    ) {
+        if !self.modes().is_plain() {
+            return self.dispatch_watched(phase, origin(), &mut once(callback));
         }
+        self.counters.count_callback(phase);
         callback();
         self.drain();
     }
@@ -39,51 +42,84 @@ impl Core {
     /// Wakes a task or another waiter as a callback of a phase, then drains the lanes. `put_back`
     /// receives the waker before a task is polled, so that the poll finds it stored.
     #[inline(always)]
-    pub(super) fn dispatch_wake(&self, phase: Phase, waker: Waker, put_back: impl FnOnce(Waker)) {
-        let _span = self.probe.callback(phase);
-        self.run_wake(|| {
+    pub(super) fn dispatch_wake(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        waker: Waker,
+        put_back: impl FnOnce(Waker),
+    ) {
+        self.run_wake(phase, origin, || {
             waker.wake_by_ref();
             put_back(waker);
         });
     }
 
     /// Wakes a waiter as a callback of a phase and consumes the waker, then drains the lanes.
+    #[inline(always)]
+    pub(super) fn dispatch_waker(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        waker: Waker,
+    ) {
+        if !self.modes().is_plain() {
+            return self.dispatch_watched(phase, origin(), &mut once(|| waker.wake()));
+        }
+        self.counters.count_callback(phase);
+        self.wake_and_drain(waker);
+    }
+
     // Not inlined: it has many callers, and the inlined poll below it is large.
     #[inline(never)]
-    pub(super) fn dispatch_waker(&self, phase: Phase, waker: Waker) {
-        let _span = self.probe.callback(phase);
-        self.run_wake(|| waker.wake());
+    fn wake_and_drain(&self, waker: Waker) {
+        waker.wake();
+        self.drain_woken();
     }
 
     /// Polls a task that another thread woke, as a callback of a phase, then drains the lanes.
     pub(super) fn dispatch_woken(&self, phase: Phase, runnable: Runnable) {
-        let _span = self.probe.callback(phase);
-        self.run_wake(|| self.executor.push_task(runnable));
+        self.run_wake(phase, Origin::default, || self.executor.push_task(runnable));
     }
 
     /// Delivers the completion of a job as a callback of a phase, then drains the lanes.
     pub(super) fn dispatch_completion(&self, phase: Phase, job: Arc<dyn Job>) {
-        let _span = self.probe.callback(phase);
-        self.run_wake(|| job.arrive());
+        if !self.modes().is_plain() {
+            let origin = Origin::new(Keeper::Work, job.site());
+            return self.dispatch_watched(phase, origin, &mut once(|| job.arrive()));
+        }
+        self.counters.count_callback(phase);
+        job.arrive();
+        self.drain_woken();
     }
 
     /// Runs a callback that usually wakes one task and does no more, then drains the lanes.
     #[inline(always)]
-    fn run_wake(&self, wake: impl FnOnce()) {
-        if self.panic_policy.is_contained() {
-            return self.dispatch_contained(wake);
+    fn run_wake(&self, phase: Phase, origin: impl FnOnce() -> Origin, wake: impl FnOnce()) {
+        if !self.modes().is_plain() {
+            return self.dispatch_watched(phase, origin(), &mut once(wake));
         }
+        self.counters.count_callback(phase);
         wake();
-        // Usually one task is in the lanes; it is polled without the loops over the lanes.
+        self.drain_woken();
+    }
+
+    /// Drains the lanes. Usually one task is in them; it is polled without the loops over the
+    /// lanes.
+    #[inline(always)]
+    fn drain_woken(&self) {
         if !self.executor.drain_only_microtask() {
             self.drain();
         }
     }
 
-    pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry) {
+    /// Runs the entry that was just taken out of a queue.
+    pub(super) fn dispatch_entry(&self, phase: Phase, queue: &PhaseQueue, entry: Entry) {
         match entry {
-            Entry::Wake(waker) => self.dispatch_waker(phase, waker),
-            Entry::Call(call) | Entry::Unref(call) => self.dispatch(phase, || call.call()),
+            Entry::Wake(waker) => self.dispatch_waker(phase, || queue.origin(), waker),
+            Entry::Call(call) | Entry::Unref(call) => {
+                self.dispatch(phase, || queue.origin(), || call.call());
+            }
         }
     }
 
@@ -99,8 +135,8 @@ impl Core {
 
     #[inline(never)]
     fn run_filled_lanes(&self) {
-        self.clock.catch_up();
-        if !self.panic_policy.is_interrupted() {
+        self.clock().catch_up();
+        if !self.is_interrupted() {
             self.contain(|| self.drain());
         }
     }
@@ -109,7 +145,7 @@ impl Core {
     // Rule N66.
     #[inline]
     pub(super) fn run_interrupted_lanes(&self) {
-        if self.panic_policy.is_interrupted() {
+        if self.is_interrupted() {
             self.contain(|| self.drain());
         }
     }
@@ -129,10 +165,21 @@ impl Core {
     // Not inlined, so that the check for empty lanes, which is, stays small in its callers.
     #[inline(never)]
     fn drain_some(&self) {
-        if self.panic_policy.is_contained() {
+        if self.is_contained() {
             self.drain_contained();
         } else if self.executor.is_draining() || !self.executor.drain_only_microtask() {
             self.executor.drain_lanes(&mut Drain::default());
+        }
+    }
+}
+
+/// Turns a closure into one that the twins can call: they take it by reference, so that the program
+/// has one copy of each. A second call does nothing.
+pub(super) fn once(call: impl FnOnce()) -> impl FnMut() {
+    let mut call = Some(call);
+    move || {
+        if let Some(call) = call.take() {
+            call();
         }
     }
 }

@@ -21,6 +21,7 @@ use self::timers::heap::TimerHeap;
 use super::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::site::Site;
 
 pub(crate) struct Phases {
     pending: PhaseQueue,
@@ -158,10 +159,18 @@ impl Core {
         &self.phases.hooked(phase).hooks
     }
 
+    /// Queues an entry. `site` is the line that queues it, if known.
     #[inline]
-    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry) -> QueueKey {
+    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
         self.ledger.add(Keeper::Queued);
-        self.phases.queue(phase).push(entry)
+        let queue = self.phases.queue(phase);
+        let key = queue.push(entry);
+        if !self.modes().is_plain() {
+            if let Some(site) = site {
+                queue.note_site(key, site);
+            }
+        }
+        key
     }
 
     pub(crate) fn dequeue(&self, phase: Phase, key: QueueKey) -> bool {

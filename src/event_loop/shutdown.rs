@@ -21,6 +21,7 @@ impl Core {
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
             self.shared().inbox.resume();
+            self.counters.begin_run(self.clock().read());
             let _running = Running { core: self };
             body()
         })
@@ -134,7 +135,8 @@ impl Drop for Running<'_> {
                 core.shared().inbox.signal();
             }
         }
-        core.clock.catch_up();
+        core.clock().catch_up();
+        core.end_busy_run();
         core.was_stopped.set(core.stop.replace(false));
         core.shared().inbox.leave_parked();
     }

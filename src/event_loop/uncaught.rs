@@ -1,8 +1,9 @@
 //! Contained panics: with a handler installed, the loop goes on after a panic as Node does after an
 //! uncaught exception.
 //!
-//! Without a handler a panic propagates out of the run (see [`Core::dispatch`]). Without the
-//! feature `node` the check for a handler is a constant, and costs a callback nothing.
+//! Without a handler a panic propagates out of the run (see [`Core::dispatch`]). A handler is one
+//! bit of the loop's switch, so that a callback without one does not ask for it
+//! (`probe/switch.rs`).
 //!
 //! Where the loop goes on depends on what panicked:
 //!
@@ -21,10 +22,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use super::core::Core;
+use super::dispatch::once;
 use super::extension;
 use super::phases::queue::PhaseQueue;
 use crate::executor::Drain;
 use crate::phase_order::Phase;
+use crate::probe::Mode;
 use crate::raw::task::Payload;
 
 /// Receives an uncaught panic. It may resume unwinding.
@@ -33,7 +36,6 @@ pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
 #[derive(Default)]
 pub(crate) struct PanicPolicy {
     pub(super) handler: RefCell<Option<PanicHandler>>,
-    pub(super) is_contained: Cell<bool>,
     /// The program has exited: no callback runs any more.
     pub(super) program_has_exited: Cell<bool>,
     /// A panic interrupted a drain: the rest of the lanes waits for the next one.
@@ -42,18 +44,8 @@ pub(crate) struct PanicPolicy {
 
 impl PanicPolicy {
     #[inline]
-    pub(super) fn is_contained(&self) -> bool {
-        extension::IS_COMPILED && self.is_contained.get()
-    }
-
-    #[inline]
     pub(super) fn program_has_exited(&self) -> bool {
         extension::IS_COMPILED && self.program_has_exited.get()
-    }
-
-    #[inline]
-    pub(super) fn is_interrupted(&self) -> bool {
-        self.is_contained() && self.interrupted.get()
     }
 
     /// Notes that a drain begins.
@@ -71,10 +63,22 @@ impl PanicPolicy {
 }
 
 impl Core {
+    /// Returns whether a handler receives panics.
+    #[inline]
+    pub(super) fn is_contained(&self) -> bool {
+        extension::IS_COMPILED && self.modes().has(Mode::CONTAINED)
+    }
+
+    /// Returns whether a contained panic has left something in the lanes.
+    #[inline]
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.is_contained() && self.panic_policy.interrupted.get()
+    }
+
     /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
     /// `code` panicked or the program has exited.
     pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
-        if !self.panic_policy.is_contained() {
+        if !self.is_contained() {
             return Some(code());
         }
         if self.panic_policy.program_has_exited() {
@@ -92,7 +96,6 @@ impl Core {
 
     /// Runs a callback, and drains the lanes if it did not panic.
     // Rule N76.
-    #[cold]
     pub(super) fn dispatch_contained(&self, callback: impl FnOnce()) {
         if self.contain(callback).is_some() {
             self.contain(|| self.drain());
@@ -138,9 +141,10 @@ impl Core {
             let finished = self.contain(|| {
                 while let Some(entry) = queue.next() {
                     self.uncount_entry(&entry);
-                    let _span = self.probe.callback(phase);
+                    self.counters.count_callback(phase);
+                    let _span = self.probe().callback(phase);
                     panic_goes_on.set(true);
-                    entry.run();
+                    self.run_body(phase, queue.origin(), &mut once(|| entry.run()));
                     if !self.executor.are_lanes_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic
                         // causes no other pass.

@@ -205,6 +205,11 @@ impl<R> Lane<R> {
         self.pop_microtask()
     }
 
+    /// Returns the number of ticks and closures that were taken out.
+    pub(crate) fn calls_taken(&self) -> u64 {
+        self.ticks.popped() + self.calls.popped()
+    }
+
     /// Releases the memory of a burst once there are no ticks.
     #[inline]
     pub(crate) fn shrink_ticks(&self) {

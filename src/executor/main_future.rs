@@ -4,6 +4,7 @@
 use std::task::Waker;
 
 use super::{Executor, MAIN_FUTURE, budget};
+use crate::probe::{Activity, Origin, Running};
 use crate::site::Site;
 
 /// The site and the waker of the main future.
@@ -34,6 +35,7 @@ impl Executor {
 
     /// Polls the main future, if there is one.
     pub(crate) fn poll_main_future(&self) {
+        self.main_polls.set(self.main_polls.get() + 1);
         self.main_future.call();
     }
 
@@ -44,7 +46,14 @@ impl Executor {
             before: self.polled.replace(MAIN_FUTURE),
         };
         budget::begin_poll();
+        let _running = (!self.modes.is_plain()).then(|| self.begin_main());
         poll()
+    }
+
+    #[cold]
+    fn begin_main(&self) -> Running<'_> {
+        let site = self.main_info.get().map(|main| main.site);
+        self.begin(Activity::Main, Origin::at(site))
     }
 
     pub(crate) fn main_info(&self) -> Option<MainInfo> {

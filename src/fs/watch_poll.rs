@@ -20,10 +20,10 @@ use std::time::Duration;
 use futures::Stream;
 
 use crate::blocking::Work;
+use crate::clock::nanoseconds;
 use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;

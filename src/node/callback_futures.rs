@@ -205,7 +205,7 @@ impl Wake for CallbackWaker {
             let again = move || {
                 node.callbacks.poll(key);
             };
-            core.push_microtask(Call::new(again));
+            core.push_microtask(Call::new(again), None);
         }
     }
 }

@@ -270,7 +270,7 @@ impl Node {
         }
         // One more turn of the loop is certain: Node's `setImmediate(noop)` in its handler (N78).
         if let Some(core) = self.core() {
-            core.enqueue(Phase::Check, Entry::Call(Call::new(|| ())));
+            core.enqueue(Phase::Check, Entry::Call(Call::new(|| ())), None);
         }
     }
 

@@ -297,7 +297,7 @@ impl<T: Clone + 'static> Promise<T> {
 
     fn queue(&self, microtask: impl FnOnce() + 'static) {
         if let Some(core) = self.0.node.core() {
-            core.push_microtask(Call::new(microtask));
+            core.push_microtask(Call::new(microtask), None);
         }
     }
 }

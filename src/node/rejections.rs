@@ -80,8 +80,8 @@ impl Rejections {
             let node = node.clone();
             let check = Call::new(move || node.rejections.check(&node, lane));
             match lane {
-                Lane::Ticks => core.push_tick(check),
-                Lane::Microtasks => core.push_microtask(check),
+                Lane::Ticks => core.push_tick(check, None),
+                Lane::Microtasks => core.push_microtask(check, None),
             }
         }
     }

@@ -134,7 +134,7 @@ impl Future for PhaseFuture {
             None => {
                 let handle = self.current_loop();
                 let entry = Entry::Wake(cx.waker().clone());
-                let key = handle.core().enqueue(self.phase, entry);
+                let key = handle.core().enqueue(self.phase, entry, Some(self.site));
                 self.queued = Some((handle, key));
                 Poll::Pending
             }

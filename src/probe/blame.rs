@@ -1,8 +1,8 @@
 //! Blame: which user code ran while a timer was late, and what made a busy period long.
 //!
 //! An *activity* is the body of a callback, one poll, one tick or one microtask closure. Its *own
-//! time* is its span without the activities inside it. The drain after a callback is not part of the
-//! callback: each of its entries answers for itself, and has the callback as its cause.
+//! time* is its span without the activities inside it. The drain after a callback is not part of
+//! the callback: each of its entries answers for itself, and has the callback as its cause.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -403,8 +403,8 @@ mod tests {
     use super::super::record::{Names, Record, Subject, What};
     use super::{blame, late_limit, slow_period};
     use crate::keeper::Keeper;
-    use crate::sys::usage::Usage;
     use crate::phase_order::Phase;
+    use crate::sys::usage::Usage;
     use std::panic::Location;
     use std::time::Duration;
 

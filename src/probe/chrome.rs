@@ -10,9 +10,9 @@ use super::trace::{Span, Trace};
 /// Writes one event a line.
 pub(crate) fn write(traces: &[Trace<'_>], out: &mut impl Write) -> io::Result<()> {
     let pid = std::process::id();
-    write!(
+    writeln!(
         out,
-        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"phaseloop {}\"}},\"traceEvents\":[\n",
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"phaseloop {}\"}},\"traceEvents\":[",
         env!("CARGO_PKG_VERSION")
     )?;
     let mut events = Events {

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-/// Prints a text as a JSON string. `<` is escaped, so that the text may stand in a script of a page.
+/// Prints a text as a JSON string. `<` is escaped, so that the text may stand in a script of a
+/// page.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Text<'_> {

@@ -1,39 +1,62 @@
-//! The probe without the feature `probe`: it does nothing.
+//! The probe without the feature `probe`: it has no sinks, and its guards do nothing.
 
 use std::marker::PhantomData;
 
+use super::switch::{Activity, Modes, Origin};
+use crate::clock::Clock;
 use crate::phase_order::Phase;
 use crate::task_info::Info;
 
-/// A probe that does nothing.
-#[derive(Clone)]
+/// A probe without sinks.
 pub(crate) struct Probe;
 
 /// The span between a start and its end; here it is empty.
 pub(crate) struct Span<'a>(PhantomData<&'a ()>);
 
+/// An activity that runs; here no sink hears of its end.
+pub(crate) struct Running<'a>(PhantomData<&'a ()>);
+
+/// The sinks of a loop that is being built: there are none.
+#[derive(Default)]
+pub(crate) struct Sinks;
+
+#[expect(
+    clippy::unused_self,
+    reason = "the signatures are those of the probe with sinks"
+)]
 impl Probe {
-    pub(crate) fn silent() -> Self {
+    pub(crate) fn new(_: Sinks, _: &Modes, _: &Clock) -> Self {
         Self
     }
 
-    #[inline(always)]
-    pub(crate) fn is_silent(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
     pub(crate) fn phase(&self, _: Phase) -> Span<'_> {
         Span(PhantomData)
     }
 
-    #[inline(always)]
     pub(crate) fn callback(&self, _: Phase) -> Span<'_> {
         Span(PhantomData)
     }
 
-    #[inline(always)]
-    pub(crate) fn poll(&self, _: impl FnOnce() -> Option<Info>) -> Span<'_> {
-        Span(PhantomData)
+    pub(crate) fn begin<'a>(
+        &'a self,
+        _: &Modes,
+        _: &'a Clock,
+        _: Activity,
+        _: Origin,
+        _: &dyn Fn() -> Option<Info>,
+    ) -> Running<'a> {
+        Running(PhantomData)
     }
+
+    pub(crate) fn wake(&self, _: u64, _: &dyn Fn() -> Option<(Info, Option<Info>)>) {}
+
+    pub(crate) fn begin_turn(&self, _: &Clock) {}
+
+    pub(crate) fn end_turn(&self, _: &Clock, _: usize) {}
+
+    pub(crate) fn end_busy(&self, _: u64, _: u64) {}
+
+    pub(crate) fn begin_wait(&self) {}
+
+    pub(crate) fn end_wait(&self, _: u64, _: u64, _: usize) {}
 }

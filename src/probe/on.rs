@@ -1,8 +1,13 @@
-//! The probe with the feature `probe`: it reports to an observer.
+//! The probe with the feature `probe`: the sinks of a loop, and what they are told.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::recorder::{Begun, Recorder};
+use super::switch::{Activity, Mode, Modes, Origin};
+use crate::clock::Clock;
 use crate::phase_order::Phase;
+use crate::site::Site;
 use crate::task_info::Info;
 
 /// An event in the life of a loop.
@@ -24,6 +29,34 @@ pub enum Fact {
     PollStart(Info),
     /// The poll has returned.
     PollEnd(Info),
+    /// A closure of a lane begins; the line is the one that queued it, if known. This fact and the
+    /// following ones are [details](Observer::wants_details).
+    CallStart(Lane, Option<Site>),
+    /// The closure has returned.
+    CallEnd(Lane, Option<Site>),
+    /// The loop begins to wait for events. A kernel poll that does not wait is no wait.
+    WaitStart,
+    /// The wait is over.
+    WaitEnd {
+        /// The number of events that the kernel has reported.
+        events: usize,
+    },
+    /// A task was woken on the owner thread, and is not woken already.
+    Wake {
+        /// The task.
+        task: Info,
+        /// The task that was being polled, if any.
+        by: Option<Info>,
+    },
+}
+
+/// One of the two queues that belong to no phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Closures of [`next_tick`](crate::next_tick).
+    Ticks,
+    /// Closures of [`queue_microtask`](crate::queue_microtask).
+    Microtasks,
 }
 
 /// Receives the facts of one loop, on its owner thread, as they happen.
@@ -56,6 +89,12 @@ pub enum Fact {
 pub trait Observer {
     /// Called for each fact.
     fn observe(&self, fact: &Fact);
+
+    /// Returns whether [`observe`](Self::observe) is called also for the closures of the lanes, the
+    /// waits and the wakes, of which a loop has many. It is asked once, when the loop is built.
+    fn wants_details(&self) -> bool {
+        false
+    }
 }
 
 impl<F: Fn(&Fact)> Observer for F {
@@ -64,55 +103,196 @@ impl<F: Fn(&Fact)> Observer for F {
     }
 }
 
-#[derive(Clone)]
-pub(crate) struct Probe {
-    observer: Option<Rc<dyn Observer>>,
+/// The sinks of a loop that is being built.
+#[derive(Default)]
+pub(crate) struct Sinks {
+    pub(crate) observer: Option<Rc<dyn Observer>>,
+    pub(crate) recorder: Option<Recorder>,
 }
 
-/// Reports the end on its drop.
+/// The sinks of a loop; see `switch.rs`.
+pub(crate) struct Probe {
+    observer: Option<Rc<dyn Observer>>,
+    /// Whether the observer wants all facts.
+    tells_details: bool,
+    recorder: RefCell<Option<Recorder>>,
+}
+
+/// A phase, or a callback with its drain; the drop tells the observer of the end.
 pub(crate) struct Span<'a>(Option<(&'a dyn Observer, Fact)>);
 
+/// An activity that runs; the drop tells the sinks of its end, also after a panic.
+pub(crate) struct Running<'a> {
+    probe: &'a Probe,
+    clock: &'a Clock,
+    /// `None` if there was no recorder at the beginning.
+    begun: Option<Begun>,
+    /// The fact of the end, if an observer heard of the start.
+    _span: Option<Span<'a>>,
+}
+
+/// Sinks come and go.
 impl Probe {
-    /// Creates a probe without an observer.
-    pub(crate) fn silent() -> Self {
-        Self { observer: None }
+    pub(crate) fn new(sinks: Sinks, modes: &Modes, clock: &Clock) -> Self {
+        modes.set(Mode::OBSERVED, sinks.observer.is_some());
+        let observer = sinks.observer;
+        let probe = Self {
+            tells_details: observer.as_ref().is_some_and(|it| it.wants_details()),
+            observer,
+            recorder: RefCell::default(),
+        };
+        probe.record(sinks.recorder, modes, clock);
+        probe
     }
 
-    pub(crate) fn new(observer: Rc<dyn Observer>) -> Self {
-        Self {
-            observer: Some(observer),
+    /// Replaces the recorder.
+    pub(crate) fn record(&self, recorder: Option<Recorder>, modes: &Modes, clock: &Clock) {
+        modes.set(Mode::RECORDED, recorder.is_some());
+        if let Some(recorder) = &recorder {
+            recorder.start(clock.read());
         }
+        let before = self.recorder.replace(recorder);
+        drop(before);
     }
 
-    /// Returns whether there is no observer.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.observer.is_none()
+    pub(crate) fn recorder(&self) -> Option<Recorder> {
+        self.recorder.borrow().clone()
     }
+}
 
+/// What the cold twins call.
+impl Probe {
     pub(crate) fn phase(&self, phase: Phase) -> Span<'_> {
-        self.span(|| (Fact::PhaseStart(phase), Fact::PhaseEnd(phase)))
+        self.span(Fact::PhaseStart(phase), Fact::PhaseEnd(phase))
     }
 
     pub(crate) fn callback(&self, phase: Phase) -> Span<'_> {
-        self.span(|| (Fact::CallbackStart(phase), Fact::CallbackEnd(phase)))
+        self.span(Fact::CallbackStart(phase), Fact::CallbackEnd(phase))
     }
 
-    pub(crate) fn poll(&self, task: impl FnOnce() -> Option<Info>) -> Span<'_> {
-        if self.observer.is_none() {
-            return Span(None);
+    /// Begins an activity. `info` describes the task of a poll.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        modes: &Modes,
+        clock: &'a Clock,
+        activity: Activity,
+        origin: Origin,
+        info: &dyn Fn() -> Option<Info>,
+    ) -> Running<'a> {
+        // The observer first: its own time belongs to the loop.
+        let span = modes
+            .has(Mode::OBSERVED)
+            .then(|| self.activity_span(activity, origin, info));
+        let begun = modes.has(Mode::RECORDED).then(|| {
+            let recorder = self.recorder.borrow();
+            let recorder = recorder.as_ref()?;
+            if span.is_some() {
+                recorder.skip_to(clock.read());
+            }
+            Some(recorder.begin(activity, origin, clock, info))
+        });
+        Running {
+            probe: self,
+            clock,
+            begun: begun.flatten(),
+            _span: span,
         }
-        match task() {
-            Some(task) => self.span(|| (Fact::PollStart(task.clone()), Fact::PollEnd(task))),
+    }
+
+    fn end(&self, begun: Begun, clock: &Clock) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.end(begun, clock.read());
+        }
+    }
+
+    /// Notes that the task with this number was woken on the owner thread. `infos` describes it and
+    /// the task that is being polled.
+    pub(crate) fn wake(&self, id: u64, infos: &dyn Fn() -> Option<(Info, Option<Info>)>) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.wake(id);
+        }
+        if self.tells_details {
+            if let Some((task, by)) = infos() {
+                self.tell(&Fact::Wake { task, by });
+            }
+        }
+    }
+
+    pub(crate) fn begin_turn(&self, clock: &Clock) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.begin_turn(clock.read());
+        }
+    }
+
+    pub(crate) fn end_turn(&self, clock: &Clock, tasks: usize) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.end_turn(clock.read(), tasks);
+        }
+    }
+
+    /// Notes that the busy period from `start` has ended at `end`, with a kernel poll.
+    pub(crate) fn end_busy(&self, start: u64, end: u64) {
+        // Cloned: the listener of slow periods is user code, which may stop the recorder.
+        if let Some(recorder) = self.recorder() {
+            recorder.end_busy(start, end);
+        }
+    }
+
+    pub(crate) fn begin_wait(&self) {
+        if self.tells_details {
+            self.tell(&Fact::WaitStart);
+        }
+    }
+
+    pub(crate) fn end_wait(&self, start: u64, end: u64, events: usize) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.wait(start, end, events);
+        }
+        if self.tells_details {
+            self.tell(&Fact::WaitEnd { events });
+        }
+    }
+
+    fn activity_span(
+        &self,
+        activity: Activity,
+        origin: Origin,
+        info: &dyn Fn() -> Option<Info>,
+    ) -> Span<'_> {
+        let call = |lane| {
+            let facts = (
+                Fact::CallStart(lane, origin.site),
+                Fact::CallEnd(lane, origin.site),
+            );
+            self.tells_details.then_some(facts)
+        };
+        let facts = match activity {
+            Activity::Poll(_) => {
+                info().map(|info| (Fact::PollStart(info.clone()), Fact::PollEnd(info)))
+            }
+            Activity::Tick => call(Lane::Ticks),
+            Activity::Microtask => call(Lane::Microtasks),
+            // `callback` has told of it, and the main future is no task.
+            Activity::Callback(_) | Activity::Main => None,
+        };
+        match facts {
+            Some((start, end)) => self.span(start, end),
             None => Span(None),
         }
     }
 
-    fn span(&self, facts: impl FnOnce() -> (Fact, Fact)) -> Span<'_> {
+    #[expect(clippy::needless_pass_by_value, reason = "facts are made to be told")]
+    fn span(&self, start: Fact, end: Fact) -> Span<'_> {
         Span(self.observer.as_deref().map(|observer| {
-            let (start, end) = facts();
             observer.observe(&start);
             (observer, end)
         }))
+    }
+
+    fn tell(&self, fact: &Fact) {
+        if let Some(observer) = &self.observer {
+            observer.observe(fact);
+        }
     }
 }
 
@@ -120,6 +300,14 @@ impl Drop for Span<'_> {
     fn drop(&mut self) {
         if let Some((observer, end)) = &self.0 {
             observer.observe(end);
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun {
+            self.probe.end(begun, self.clock);
         }
     }
 }

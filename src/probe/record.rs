@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::task_info::Info;
 use crate::keeper::Keeper;
-use crate::site::Site;
 use crate::phase_order::Phase;
+use crate::site::Site;
+use crate::task_info::Info;
 
 /// What a [`Record`] describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

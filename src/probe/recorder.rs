@@ -1,7 +1,7 @@
 //! The flight recorder of a loop: the newest records, and the line of each slow period.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashSet, hash_map};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use super::blame::{self, Blame, SlowPeriod};
 use super::record::{Names, Record, What};
 use super::ring::Ring;
+use super::switch::{Activity, Origin};
 use super::trace::Trace;
 use super::{chrome, html};
-use crate::task_info::Info;
-use crate::keeper::Keeper;
-use crate::site::Site;
-use crate::sys::usage::{self, Usage};
+use crate::clock::{Clock, nanoseconds};
 use crate::phase_order::Phase;
+use crate::sys::usage::{self, Usage};
+use crate::task_info::Info;
 
 /// The default capacity: 2 MiB.
 const CAPACITY: usize = 65_536;
@@ -28,15 +28,19 @@ const SLOW: Duration = Duration::from_millis(10);
 /// At most one line about a slow period in this time, in nanoseconds.
 const BETWEEN_LINES: u64 = 1_000_000_000;
 
+/// The thread's usage is read after this share of a slow period in busy time.
+const USAGE_SHARE: u64 = 10;
+
 /// The number of the next recorder: its track in a trace.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 
 /// Records what a loop does: waits, callbacks, polls, ticks, wakes and late timers.
 ///
-/// It keeps the newest records in a fixed amount of memory, and is made to be left on. It answers who
-/// made timers late ([`blame`](Self::blame)), and writes timelines ([`write_html`](Self::write_html),
-/// [`write_chrome`](Self::write_chrome)). Each busy period longer than [`slow`](Self::slow) prints one
-/// line on standard error, at most one a second, or calls [`on_slow`](Self::on_slow).
+/// It keeps the newest records in a fixed amount of memory, and is made to be left on. It answers
+/// who made timers late ([`blame`](Self::blame)), and writes timelines
+/// ([`write_html`](Self::write_html), [`write_chrome`](Self::write_chrome)). Each busy period
+/// longer than [`slow`](Self::slow) prints one line on standard error, at most one a second, or
+/// calls [`on_slow`](Self::on_slow).
 ///
 /// A recorder is a handle: its clones share the records. A recorder records one loop.
 ///
@@ -71,34 +75,36 @@ struct State {
     slow: Cell<u64>,
     on_slow: RefCell<Option<Box<SlowListener>>>,
     number: u32,
-    /// `None` until the first record, so that the capacity can be set.
+    /// `None` until the recorder is attached to a loop, so that the capacity can be set.
     ring: RefCell<Option<Ring>>,
     names: RefCell<Names>,
+    /// The numbers of tasks whose names are stored, by their low bits: most polls find theirs here.
+    named: [Cell<u32>; NAMED],
+    /// When it was attached.
+    started: Cell<u64>,
+    /// When the turn began.
+    turn: Cell<u64>,
     /// The end of the last record of depth 0.
     last_end: Cell<u64>,
     depth: Cell<u8>,
-    /// What the thread had used when the busy period began.
+    /// The last reading of what the thread had used, and the busy time since.
     usage: Cell<Option<Usage>>,
+    busy_since_usage: Cell<u64>,
     last_line: Cell<Option<u64>>,
 }
 
 type SlowListener = dyn FnMut(&SlowPeriod);
 
+/// The places of [`State::named`], a power of two.
+const NAMED: usize = 64;
+
 /// The beginning of an activity.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun {
-    start: u64,
-    depth: u8,
-}
-
-/// Who an activity is.
-#[derive(Clone, Copy)]
-pub(crate) struct Origin {
-    pub(crate) what: What,
-    pub(crate) phase: Option<Phase>,
-    pub(crate) kind: Option<Keeper>,
-    pub(crate) site: Option<Site>,
-    pub(crate) id: u32,
+    /// The record, whose end is not known yet.
+    record: Record,
+    /// The number of the recorder.
+    recorder: u32,
 }
 
 impl Recorder {
@@ -113,9 +119,13 @@ impl Recorder {
                 number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
                 ring: RefCell::default(),
                 names: RefCell::default(),
+                named: [const { Cell::new(0) }; NAMED],
+                started: Cell::new(0),
+                turn: Cell::new(0),
                 last_end: Cell::new(0),
                 depth: Cell::new(0),
                 usage: Cell::default(),
+                busy_since_usage: Cell::new(0),
                 last_line: Cell::default(),
             }),
         }
@@ -186,77 +196,125 @@ impl Recorder {
     }
 }
 
-/// What the loop calls.
+/// What the loop calls, through its probe.
 impl Recorder {
-    /// Notes the beginning of a turn, or of a run.
+    /// Begins to record: the recorder was attached to a loop.
+    pub(crate) fn start(&self, now: u64) {
+        let state = &*self.state;
+        let mut ring = state.ring.borrow_mut();
+        ring.get_or_insert_with(|| Ring::new(state.capacity.get()));
+        state.started.set(now);
+        state.usage.set(usage::of_thread());
+        self.begin_turn(now);
+    }
+
     pub(crate) fn begin_turn(&self, now: u64) {
+        self.state.turn.set(now);
         self.state.last_end.set(now);
         self.state.depth.set(0);
     }
 
-    pub(crate) fn end_turn(&self, start: u64, now: u64, tasks: usize) {
+    pub(crate) fn end_turn(&self, now: u64, tasks: usize) {
         let id = u32::try_from(tasks).unwrap_or(u32::MAX);
         self.push(Record {
             id,
-            ..Record::new(What::Turn, start, now)
+            ..Record::new(What::Turn, self.state.turn.get(), now)
         });
         self.state.last_end.set(now);
     }
 
-    /// Notes the beginning of an activity. `now` reads the clock; it is called only for an activity
-    /// inside another one.
-    pub(crate) fn begin(&self, now: impl FnOnce() -> u64) -> Begun {
-        let depth = self.state.depth.get();
-        self.state.depth.set(depth.saturating_add(1));
-        let start = if depth == 0 {
-            self.state.last_end.get()
-        } else {
-            now()
-        };
-        Begun { start, depth }
-    }
-
-    pub(crate) fn end(&self, begun: Begun, origin: Origin, now: u64) {
-        self.state.depth.set(begun.depth);
-        if begun.depth == 0 {
+    /// Excludes the time up to `now` from the next activity: an observer has used it.
+    pub(crate) fn skip_to(&self, now: u64) {
+        if self.state.depth.get() == 0 {
             self.state.last_end.set(now);
         }
-        self.push(Record {
+    }
+
+    /// Begins an activity. The clock is read only for one inside another.
+    pub(crate) fn begin(
+        &self,
+        activity: Activity,
+        origin: Origin,
+        clock: &Clock,
+        info: &dyn Fn() -> Option<Info>,
+    ) -> Begun {
+        let state = &*self.state;
+        let depth = state.depth.get();
+        state.depth.set(depth.saturating_add(1));
+        let start = if depth == 0 {
+            state.last_end.get()
+        } else {
+            clock.read()
+        };
+        let (what, phase, id) = match activity {
+            Activity::Callback(phase) => (What::Callback, Some(phase), 0),
+            Activity::Poll(id) => (What::Poll, None, number_of(id)),
+            Activity::Main => (What::Main, None, 0),
+            Activity::Tick => (What::Tick, None, 0),
+            Activity::Microtask => (What::Microtask, None, 0),
+        };
+        if let Some(due) = origin.due {
+            self.note_late(due, start, origin);
+        }
+        if what == What::Poll && state.named[id as usize % NAMED].replace(id) != id {
+            self.name(id, info);
+        }
+        let record = Record {
+            start,
+            end: start,
             site: origin.site,
-            id: origin.id,
-            phase: origin.phase,
+            id,
+            what,
+            phase,
             kind: origin.kind,
-            depth: begun.depth,
-            ..Record::new(origin.what, begun.start, now)
-        });
+            depth,
+        };
+        Begun {
+            record,
+            recorder: state.number,
+        }
+    }
+
+    /// Ends an activity. One that began with another recorder is not recorded.
+    pub(crate) fn end(&self, begun: Begun, now: u64) {
+        let state = &*self.state;
+        let record = begun.record;
+        if begun.recorder != state.number || record.start < state.started.get() {
+            return;
+        }
+        state.depth.set(record.depth);
+        if record.depth == 0 {
+            state.last_end.set(now);
+        }
+        self.push(Record { end: now, ..record });
     }
 
     /// Stores the name of a task, so that its records have one after its end.
-    pub(crate) fn name(&self, id: u32, info: impl FnOnce() -> Option<Info>) {
+    #[cold]
+    fn name(&self, id: u32, info: &dyn Fn() -> Option<Info>) {
         let mut names = self.state.names.borrow_mut();
-        if !names.contains_key(&id) {
+        if let hash_map::Entry::Vacant(place) = names.entry(id) {
             if let Some(info) = info() {
-                names.insert(id, info);
+                place.insert(info);
             }
         }
     }
 
     /// Notes a wake. It takes no clock reading: the time is that of the last record.
-    pub(crate) fn wake(&self, id: u32) {
+    pub(crate) fn wake(&self, id: u64) {
         let now = self.state.last_end.get();
         self.push(Record {
-            id,
+            id: number_of(id),
             ..Record::new(What::Wake, now, now)
         });
     }
 
-    /// Notes the call of a timer, if it is late.
-    pub(crate) fn fire(&self, deadline: u64, site: Option<Site>, kind: Keeper) {
-        let call = self.state.last_end.get();
+    /// Notes a timer that is called late.
+    fn note_late(&self, deadline: u64, call: u64, origin: Origin) {
         if call.saturating_sub(deadline) > blame::late_limit(self.state.slow.get()) {
             self.push(Record {
-                site,
-                kind: Some(kind),
+                site: origin.site,
+                kind: origin.kind,
                 phase: Some(Phase::Timers),
                 ..Record::new(What::Late, deadline, call)
             });
@@ -271,17 +329,36 @@ impl Recorder {
             ..Record::new(What::Wait, start, end)
         });
         self.state.last_end.set(end);
-        self.state.usage.set(usage::of_thread());
     }
 
     /// Notes the end of a busy period, and reports it if it was slow.
     pub(crate) fn end_busy(&self, start: u64, end: u64) {
-        if end.saturating_sub(start) < self.state.slow.get() {
-            return;
+        let state = &*self.state;
+        state.last_end.set(end);
+        let start = start.max(state.started.get());
+        let took = end.saturating_sub(start);
+        let slow = state.slow.get();
+        let busy = state.busy_since_usage.get() + took;
+        state.busy_since_usage.set(busy);
+        let usage = (busy >= slow / USAGE_SHARE).then(|| self.take_usage());
+        if took >= slow && took > 0 {
+            self.push(Record::new(What::Slow, start, end));
+            self.tell_slow(start, end, usage.flatten());
         }
-        self.push(Record::new(What::Slow, start, end));
-        let earlier = self.state.usage.get().unwrap_or_default();
-        let usage = usage::of_thread().map(|now| now.since(earlier));
+    }
+
+    /// Returns what the thread has used since the last call.
+    // Two system calls. Between two readings lies at most a tenth of a slow period in other busy
+    // periods, which is the error of what is said of one.
+    fn take_usage(&self) -> Option<Usage> {
+        let state = &*self.state;
+        state.busy_since_usage.set(0);
+        let now = usage::of_thread();
+        let earlier = state.usage.replace(now);
+        Some(now?.since(earlier?))
+    }
+
+    fn tell_slow(&self, start: u64, end: u64, usage: Option<Usage>) {
         let period = self.describe(start, end, usage);
         // Taken out, since the listener may use the recorder.
         let listener = self.state.on_slow.borrow_mut().take();
@@ -313,20 +390,36 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn push(&self, record: Record) {
-        let mut ring = self.state.ring.borrow_mut();
-        let ring = ring.get_or_insert_with(|| Ring::new(self.state.capacity.get()));
-        if ring.is_at_start() {
-            // Once a round, names of tasks without a record in the ring are dropped.
-            let mut names = self.state.names.borrow_mut();
-            let polls = ring
-                .newest_first()
-                .filter(|record| record.what == What::Poll);
-            let polled: HashSet<_> = polls.map(|record| record.id).collect();
-            names.retain(|id, _| polled.contains(id));
+        if let Some(ring) = &mut *self.state.ring.borrow_mut() {
+            ring.push(record);
+            if ring.is_at_start() {
+                self.sweep_names(ring);
+            }
         }
-        ring.push(record);
     }
+
+    /// Drops the names of tasks without a record in the ring, once a round.
+    #[cold]
+    fn sweep_names(&self, ring: &Ring) {
+        let polls = ring.newest_first();
+        let polls = polls.filter(|record| record.what == What::Poll);
+        let polled: HashSet<_> = polls.map(|record| record.id).collect();
+        self.state
+            .names
+            .borrow_mut()
+            .retain(|id, _| polled.contains(id));
+        for place in &self.state.named {
+            place.set(0);
+        }
+    }
+}
+
+/// Returns the number of a task in a record. Numbers start at 1 and wrap after 2^32 tasks.
+#[expect(clippy::cast_possible_truncation, reason = "it wraps")]
+fn number_of(id: u64) -> u32 {
+    id as u32
 }
 
 impl Default for Recorder {
@@ -341,8 +434,4 @@ impl fmt::Debug for Recorder {
             .field("slow", &Duration::from_nanos(self.state.slow.get()))
             .finish_non_exhaustive()
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Records, put together for the writers: spans that nest, late timers with their culprits, wakes with
-//! the polls they led to.
+//! Records, put together for the writers: spans that nest, late timers with their culprits, wakes
+//! with the polls they led to.
 
 use std::collections::HashMap;
 

@@ -51,6 +51,11 @@ impl<T> Ring<T> {
         self.tail.get().wrapping_sub(self.head.get())
     }
 
+    /// Returns the number of values popped so far.
+    pub(crate) fn popped(&self) -> u64 {
+        self.head.get() as u64
+    }
+
     /// Returns zero if and only if the ring is empty. Callers combine it with other counts by
     /// bitwise or.
     #[inline(always)]
@@ -128,22 +133,21 @@ impl<T> Ring<T> {
         let length = self.len();
         assert!(length <= capacity);
         let grown = allocate::<T>(capacity);
-        for place in 0..length {
-            let from = self.head.get().wrapping_add(place) & self.mask.get();
-            // SAFETY: `from` is the place of a value, `place` is below the new capacity, and the
+        for offset in 0..length {
+            let number = self.head.get().wrapping_add(offset);
+            let (from, to) = (number & self.mask.get(), number & (capacity - 1));
+            // SAFETY: `from` is the place of a value, `to` is below the new capacity, and the
             // buffers do not overlap. The value is moved: the old buffer is freed without dropping
             // its values.
             unsafe {
                 grown
-                    .add(place)
+                    .add(to)
                     .copy_from_nonoverlapping(self.buffer.get().add(from), 1)
             };
         }
         self.free();
         self.buffer.set(grown);
         self.mask.set(capacity - 1);
-        self.head.set(0);
-        self.tail.set(length);
     }
 
     /// Frees the buffer without dropping values. The caller sets another buffer, or never uses the

@@ -42,12 +42,17 @@ pub(crate) fn of_thread() -> Option<Usage> {
         }
         (time.assume_init(), usage.assume_init())
     };
-    let number = |value: i64| u64::try_from(value).unwrap_or(0);
     Some(Usage {
-        cpu: number(i64::from(time.tv_sec)) * 1_000_000_000 + number(i64::from(time.tv_nsec)),
-        voluntary: number(i64::from(usage.ru_nvcsw)),
-        involuntary: number(i64::from(usage.ru_nivcsw)),
+        cpu: number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec),
+        voluntary: number(usage.ru_nvcsw),
+        involuntary: number(usage.ru_nivcsw),
     })
+}
+
+/// Converts a number of the C library, whose width depends on the platform.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn number(value: impl TryInto<u64>) -> u64 {
+    value.try_into().unwrap_or(0)
 }
 
 /// Returns what the calling thread has used; `None` where the platform does not tell.

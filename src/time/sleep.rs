@@ -12,8 +12,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::clock::nanoseconds;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::phases::timers::Payload;
 use crate::event_loop::phases::timers::heap::TimerKey;
 use crate::site::Site;

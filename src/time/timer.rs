@@ -12,10 +12,10 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::clock::nanoseconds;
 use crate::error::Error;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::clock::nanoseconds;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::timers::TimerState;
 use crate::keeper::Keeper;

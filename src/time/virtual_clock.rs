@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::sleep::sleep_at;
+use crate::clock::nanoseconds;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::clock::nanoseconds;
 use crate::site::Site;
 
 /// Pauses the clock of the running loop.

@@ -10,8 +10,18 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "keeper", "phase_order", "raw", "site", "task_info"],
-    &["probe", "sys"],
+    &[
+        "error",
+        "histogram",
+        "keeper",
+        "phase_order",
+        "raw",
+        "site",
+        "task_info",
+    ],
+    &["sys"],
+    &["clock"],
+    &["probe"],
     &["pool"],
     &["executor"],
     &["event_loop"],

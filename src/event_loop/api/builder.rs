@@ -7,7 +7,7 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
-use crate::probe::Probe;
+use crate::probe::Sinks;
 
 pub(crate) struct Options {
     pub(in crate::event_loop) unhandled_panic: UnhandledPanic,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     options: Options,
-    probe: Probe,
+    sinks: Sinks,
     paused: bool,
 }
 
@@ -46,7 +46,7 @@ impl Builder {
                 lane_budget: u64::MAX,
                 pool: None,
             },
-            probe: Probe::silent(),
+            sinks: Sinks::default(),
             paused: false,
         }
     }
@@ -77,7 +77,16 @@ impl Builder {
     /// Reports everything the loop does to `observer`.
     #[cfg(feature = "probe")]
     pub fn observer(mut self, observer: impl crate::probe::Observer + 'static) -> Self {
-        self.probe = Probe::new(std::rc::Rc::new(observer));
+        self.sinks.observer = Some(std::rc::Rc::new(observer));
+        self
+    }
+
+    /// Records what the loop does, from its first turn on; see
+    /// [`Recorder`](crate::observe::Recorder). [`LoopHandle::record`](crate::LoopHandle::record)
+    /// begins later.
+    #[cfg(feature = "probe")]
+    pub fn record(mut self, recorder: crate::probe::Recorder) -> Self {
+        self.sinks.recorder = Some(recorder);
         self
     }
 
@@ -95,7 +104,7 @@ impl Builder {
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left.
     pub fn build(self) -> io::Result<EventLoop> {
-        let core = Core::new(self.options, self.probe, self.paused)?;
+        let core = Core::new(self.options, self.sinks, self.paused)?;
         Ok(EventLoop::from_core(core))
     }
 }

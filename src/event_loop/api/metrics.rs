@@ -84,8 +84,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Returns the figures of the time between `earlier` and this copy. [`tasks`](Self::tasks) stays
-    /// as it is.
+    /// Returns the figures of the time between `earlier` and this copy. [`tasks`](Self::tasks)
+    /// stays as it is.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut callbacks = self.callbacks;
@@ -122,7 +122,8 @@ impl Metrics {
         .share()
     }
 
-    /// Returns the delay of the loop: how long an event waits that becomes ready at a random moment.
+    /// Returns the delay of the loop: how long an event waits that becomes ready at a random
+    /// moment.
     ///
     /// The delay is computed from the busy periods, not sampled, so that no blocked moment is
     /// missed.

@@ -1,9 +1,12 @@
 //! Closures that a phase runs once.
 
+use std::panic::Location;
+
 use super::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
+use crate::site::Site;
 
 /// A closure queued for a phase, by [`LoopHandle::call_in`] or
 /// [`set_immediate`](crate::set_immediate). Dropping this value does not remove the closure.
@@ -35,8 +38,10 @@ pub type Immediate = PhaseCall;
 
 impl LoopHandle {
     /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
+    #[track_caller]
     pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
-        self.clone().into_call_in(Phase::Check, immediate)
+        let site = Location::caller();
+        self.clone().into_call_in(Phase::Check, immediate, site)
     }
 
     /// Calls `callback` once, in the next pass of `phase`: in this turn if the phase is still to
@@ -70,15 +75,22 @@ impl LoopHandle {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn call_in(&self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
-        self.clone().into_call_in(phase, callback)
+        let site = Location::caller();
+        self.clone().into_call_in(phase, callback, site)
     }
 
     /// Queues a closure and moves the handle into the returned call.
     #[inline]
-    pub(crate) fn into_call_in(self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
+    pub(crate) fn into_call_in(
+        self,
+        phase: Phase,
+        callback: impl FnOnce() + 'static,
+        site: Site,
+    ) -> PhaseCall {
         let entry = Entry::Call(Call::new(callback));
-        let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry));
+        let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry, Some(site)));
         PhaseCall {
             handle: self,
             phase,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::handle::{Header, Stage};
 use super::loop_handle::LoopHandle;
-use crate::event_loop::clock::NEVER;
+use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
 use crate::event_loop::ledger::jobs::Asker;
@@ -160,7 +160,7 @@ impl Core {
     /// Lists handles, sleeps and jobs.
     fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
         let mut found = Vec::new();
-        let now = self.clock.read();
+        let now = self.clock().read();
         let mut due_timers = HashMap::new();
         let mut sleeps = Vec::new();
         self.each_timer(|deadline, payload, referenced| {

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::{Extension, ExtensionSlot, Kept};
+use crate::event_loop::dispatch::once;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Span;
-use crate::raw::call::Call;
+use crate::probe::{Mode, Origin};
 use crate::site::Site;
 
 pub(crate) use crate::event_loop::api::block_on::with_main_future;
@@ -60,7 +60,8 @@ impl Core {
     pub(crate) fn begin_program(&self) {
         let policy = &self.panic_policy;
         policy.program_has_exited.set(false);
-        policy.is_contained.set(policy.handler.borrow().is_some());
+        let has_handler = policy.handler.borrow().is_some();
+        self.modes().set(Mode::CONTAINED, has_handler);
         policy.interrupted.set(false);
     }
 
@@ -68,7 +69,7 @@ impl Core {
     pub(crate) fn exit_program(&self) {
         self.stop.set(true);
         self.panic_policy.program_has_exited.set(true);
-        self.panic_policy.is_contained.set(true);
+        self.modes().set(Mode::CONTAINED, true);
     }
 
     #[inline]
@@ -78,7 +79,7 @@ impl Core {
 
     /// Sets what receives uncaught panics. `None`: they leave the run.
     pub(crate) fn set_panic_handler(&self, handler: Option<PanicHandler>) {
-        self.panic_policy.is_contained.set(handler.is_some());
+        self.modes().set(Mode::CONTAINED, handler.is_some());
         let before = self.panic_policy.handler.replace(handler);
         drop(before);
     }
@@ -101,16 +102,6 @@ impl Core {
 
 /// The lanes.
 impl Core {
-    #[inline]
-    pub(crate) fn push_tick(&self, tick: Call) {
-        self.executor.push_tick(tick);
-    }
-
-    #[inline]
-    pub(crate) fn push_microtask(&self, microtask: Call) {
-        self.executor.push_microtask(microtask);
-    }
-
     pub(crate) fn has_microtasks(&self) -> bool {
         self.executor.has_microtasks()
     }
@@ -140,10 +131,20 @@ impl Core {
 
 /// Callbacks and tasks inside a running callback.
 impl Core {
-    /// Returns the span of a callback, for the observer.
+    /// Runs one of several user callbacks that one callback of the loop runs, without a drain.
     #[inline]
-    pub(crate) fn callback_span(&self, phase: Phase) -> Span<'_> {
-        self.probe.callback(phase)
+    pub(crate) fn call_nested(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        callback: impl FnOnce(),
+    ) {
+        self.counters.count_callback(phase);
+        if self.modes().is_plain() {
+            callback();
+        } else {
+            self.call_watched(phase, origin(), &mut once(callback));
+        }
     }
 
     /// Drains the lanes between two user callbacks that one callback of the loop runs.
@@ -154,7 +155,13 @@ impl Core {
 
     /// Runs one more callback inside a callback that is running, then drains the lanes.
     pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
-        self.run_callback(callback);
+        if self.modes().is_plain() {
+            callback();
+            self.drain();
+        } else {
+            let origin = Origin::default();
+            self.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
+        }
     }
 
     /// Returns whether a task is being polled. The main future is not a task.

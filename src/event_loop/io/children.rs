@@ -23,7 +23,9 @@ use super::subscribers::Subscribers;
 use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::sys::poller::{Interest, Registration};
 use crate::sys::process::{self, Process};
 use crate::sys::signal::SIGCHLD;
@@ -245,7 +247,8 @@ impl AfterIo for Children {
     fn deliver(&self, core: &Core) -> usize {
         let mut dispatched = 0;
         while let Some(waker) = self.next() {
-            core.dispatch(Phase::Poll, || waker.wake());
+            let origin = || Origin::new(Keeper::Child, None);
+            core.dispatch(Phase::Poll, origin, || waker.wake());
             dispatched += 1;
         }
         dispatched

@@ -25,11 +25,11 @@ impl Core {
             };
             source.add_ready(ready);
             if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
-                dispatched += self.wake_waiters(source.waiters(Direction::Read));
+                dispatched += self.wake_waiters(source, Direction::Read);
             }
             let mut has_changed = false;
             if ready.intersects(Ready::WRITE) && source.is_awaited(Direction::Write) {
-                dispatched += self.wake_waiters(source.waiters(Direction::Write));
+                dispatched += self.wake_waiters(source, Direction::Write);
                 has_changed = true;
             }
             if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
@@ -65,45 +65,50 @@ impl Core {
         [Direction::Priority, Direction::HangUp]
             .into_iter()
             .filter(|direction| ready.intersects(direction.ready()))
-            .map(|direction| self.wake_waiters(source.waiters(direction)))
+            .map(|direction| self.wake_waiters(source, direction))
             .sum()
     }
 
     /// Wakes the waiters of a direction that has become ready, one callback for each.
     #[inline(always)]
-    fn wake_waiters(&self, waiters: &Waiters) -> usize {
+    fn wake_waiters(&self, source: &SourceState, direction: Direction) -> usize {
+        let waiters = source.waiters(direction);
         if !waiters.have_futures() {
-            self.wake_slot(waiters)
+            self.wake_slot(source, waiters)
         } else if let Some(waker) = waiters.take_only_future() {
-            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back_alone(waker));
+            let put_back = |waker| waiters.put_back_alone(waker);
+            self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
             1
         } else {
-            self.wake_slot_and_futures(waiters)
+            self.wake_slot_and_futures(source, waiters)
         }
     }
 
     /// Wakes the waker in the slot, if it is waiting.
     #[inline(always)]
-    fn wake_slot(&self, waiters: &Waiters) -> usize {
+    fn wake_slot(&self, source: &SourceState, waiters: &Waiters) -> usize {
         let Some(waker) = waiters.take_slot() else {
             return 0;
         };
-        self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back(waker));
+        let put_back = |waker| waiters.put_back(waker);
+        self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
         1
     }
 
     /// Wakes the waker in the slot, then the futures that waited when the event was taken.
     #[inline(never)]
-    fn wake_slot_and_futures(&self, waiters: &Waiters) -> usize {
+    fn wake_slot_and_futures(&self, source: &SourceState, waiters: &Waiters) -> usize {
         let limit = waiters.limit();
-        let mut dispatched = self.wake_slot(waiters);
+        let origin = || source.header.origin();
+        let mut dispatched = self.wake_slot(source, waiters);
         // A future that began to wait meanwhile has no lower number than the limit.
         if let Some(waker) = waiters.take_alone_before(limit) {
-            self.dispatch_wake(Phase::Poll, waker, |waker| waiters.put_back_alone(waker));
+            let put_back = |waker| waiters.put_back_alone(waker);
+            self.dispatch_wake(Phase::Poll, origin, waker, put_back);
             dispatched += 1;
         }
         while let Some(waker) = waiters.next_before(limit) {
-            self.dispatch_waker(Phase::Poll, waker);
+            self.dispatch_waker(Phase::Poll, origin, waker);
             dispatched += 1;
         }
         dispatched

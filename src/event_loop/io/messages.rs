@@ -7,6 +7,7 @@ use crate::event_loop::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 
 /// The number of wakes and calls of other threads that one poll phase delivers. The limit keeps a
 /// flood of messages from starving the timers. A turn in between is cheap: it costs less than one
@@ -62,6 +63,7 @@ impl Core {
         if self.io.messages.borrow().is_empty() {
             let mut messages = self.io.messages.borrow_mut();
             inbox.take(&mut messages);
+            self.counters.count_remote_wakes(messages.len());
             messages.reverse();
         } else {
             // What is in the inbox is left to the next turn.
@@ -111,7 +113,8 @@ impl Core {
         while let Some(handle) = self.io.asyncs.next(&mut walk) {
             let mut again = true;
             while again {
-                self.dispatch(Phase::Poll, || handle.callback.call());
+                let origin = || handle.header.origin();
+                self.dispatch(Phase::Poll, origin, || handle.callback.call());
                 again = handle.again.take();
             }
         }
@@ -120,8 +123,10 @@ impl Core {
     fn dispatch_message(&self, message: Message) {
         match message {
             Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),
-            Message::WakeMainFuture => self.dispatch(Phase::Poll, || self.push_main_future()),
-            Message::Call(call) => self.dispatch(Phase::Poll, call),
+            Message::WakeMainFuture => {
+                self.dispatch(Phase::Poll, Origin::default, || self.push_main_future());
+            }
+            Message::Call(call) => self.dispatch(Phase::Poll, Origin::default, call),
             Message::JobEnded(job) => self.dispatch_completion(Phase::Poll, job),
         }
     }

@@ -184,7 +184,8 @@ impl Core {
             poll: &poll,
             key,
         };
-        self.dispatch(Phase::Poll, || poll.callback.call());
+        let origin = || poll.header.origin();
+        self.dispatch(Phase::Poll, origin, || poll.callback.call());
         1
     }
 }

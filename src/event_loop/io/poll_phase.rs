@@ -25,7 +25,6 @@ impl Core {
     /// while callbacks run are left to the next wait.
     // Rules R115, R119.
     pub(in crate::event_loop) fn run_poll(&self, wait: Wait) -> io::Result<()> {
-        let _span = self.probe.phase(Phase::Poll);
         // Entries that are queued from now on wait for the next turn.
         let queue = self.phases.queue(Phase::Poll);
         if !queue.is_empty() {
@@ -35,7 +34,6 @@ impl Core {
         let mut full_batches = 0;
         loop {
             self.wait(timeout)?;
-            self.clock.update();
             let has_after_io = self.io.after_io.is_used();
             if has_after_io {
                 self.io.after_io.end_wait();
@@ -76,9 +74,10 @@ impl Core {
     /// Runs the entries that were queued for the phase when it began.
     fn run_poll_queue(&self) -> usize {
         let mut dispatched = 0;
-        while let Some(entry) = self.phases.queue(Phase::Poll).next() {
+        let queue = self.phases.queue(Phase::Poll);
+        while let Some(entry) = queue.next() {
             self.uncount_entry(&entry);
-            self.dispatch_entry(Phase::Poll, entry);
+            self.dispatch_entry(Phase::Poll, queue, entry);
             dispatched += 1;
         }
         dispatched
@@ -100,7 +99,7 @@ impl Core {
         let Some(until) = until else {
             return next;
         };
-        let limit = until.saturating_sub(self.clock.read());
+        let limit = until.saturating_sub(self.clock().read());
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
@@ -114,9 +113,9 @@ impl Core {
         }
         let next = self.next_timer()?;
         let now = if next.by_real_clock {
-            self.clock.read()
+            self.clock().read()
         } else {
-            self.clock.now()
+            self.clock().now()
         };
         Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
     }
@@ -132,26 +131,66 @@ impl Core {
             || self.io.shared.inbox.is_pending()
     }
 
-    /// Waits for events. An interrupted wait is a wait without events.
-    fn wait(&self, mut timeout: Option<u64>) -> io::Result<()> {
+    /// Asks the kernel for events, and waits for them unless `timeout` is zero. Then updates the
+    /// time. An interrupted wait is a wait without events.
+    #[inline(always)]
+    fn wait(&self, timeout: Option<u64>) -> io::Result<()> {
         if !self.io.events.borrow().is_empty() {
             // A panic left events of the last batch; they come first.
+            self.clock().update();
             return Ok(());
         }
-        if self.clock.is_paused() && timeout != Some(0) {
-            if self.wait_paused(timeout)? {
-                return Ok(());
-            }
-            timeout = None;
+        let can_wait =
+            timeout != Some(0) && (self.clock().is_paused() || self.io.shared.inbox.park());
+        if can_wait {
+            self.wait_for_events(timeout)
+        } else {
+            self.look_for_events()
         }
-        if timeout != Some(0) && !self.io.shared.inbox.park() {
-            timeout = Some(0);
+    }
+
+    /// Asks the kernel for the events that are there already. The busy period ends after that.
+    #[inline(always)]
+    fn look_for_events(&self) -> io::Result<()> {
+        let asked = self.ask_kernel(Some(0));
+        self.clock().update();
+        let now = self.clock().now();
+        let busy_since = self.counters.end_busy(now);
+        self.counters
+            .count_events(self.io.events.borrow().len(), false);
+        if !self.modes().is_plain() {
+            self.probe().end_busy(busy_since, now);
         }
-        self.ask_kernel(timeout)
+        asked
+    }
+
+    /// Waits for events. The busy period ends before that, and another one begins after it.
+    fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<()> {
+        let start = self.clock().read();
+        let busy_since = self.counters.end_busy(start);
+        let is_plain = self.modes().is_plain();
+        if !is_plain {
+            self.probe().end_busy(busy_since, start);
+            self.probe().begin_wait();
+        }
+        let waited = if self.clock().is_paused() {
+            self.wait_paused(timeout)
+        } else {
+            self.ask_kernel(timeout)
+        };
+        self.clock().update();
+        let (end, events) = (self.clock().now(), self.io.events.borrow().len());
+        self.counters.end_wait(start, end);
+        self.counters.count_events(events, true);
+        if !is_plain {
+            self.probe().end_wait(start, end, events);
+        }
+        waited
     }
 
     #[inline(always)]
     fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
+        self.counters.count_kernel_poll();
         match self
             .io
             .poller
@@ -163,10 +202,10 @@ impl Core {
     }
 
     /// Waits on a paused clock. Events that are there already come first; without any, the clock
-    /// advances to the end of the wait. Returns `false` if the wait has no end or a job runs on
-    /// another thread: then the wait must be real.
+    /// advances to the end of the wait. If the wait has no end or a job runs on another thread, the
+    /// wait is real.
     #[cold]
-    fn wait_paused(&self, timeout: Option<u64>) -> io::Result<bool> {
+    fn wait_paused(&self, timeout: Option<u64>) -> io::Result<()> {
         self.ask_kernel(Some(0))?;
         // On platforms where the wake-up of a signal is not an event, the call above has consumed
         // it.
@@ -175,16 +214,16 @@ impl Core {
             || !self.io.events.borrow().is_empty()
             || self.io.shared.inbox.is_pending()
         {
-            return Ok(true);
+            return Ok(());
         }
-        let Some(timeout) = timeout else {
-            return Ok(false);
-        };
-        if self.ledger.count(Keeper::Work) > 0 {
-            return Ok(false);
+        match timeout {
+            Some(timeout) if self.ledger.count(Keeper::Work) == 0 => {
+                let end = self.clock().read().saturating_add(timeout);
+                self.clock().advance_to(end);
+                Ok(())
+            }
+            _ if self.io.shared.inbox.park() => self.ask_kernel(None),
+            _ => self.ask_kernel(Some(0)),
         }
-        self.clock
-            .advance_to(self.clock.read().saturating_add(timeout));
-        Ok(true)
     }
 }

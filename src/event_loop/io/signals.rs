@@ -270,7 +270,8 @@ impl AfterIo for Signals {
             if once {
                 core.set_active(&listener.header, false);
             }
-            core.dispatch(Phase::Poll, || listener.callback.call());
+            let origin = || listener.header.origin();
+            core.dispatch(Phase::Poll, origin, || listener.callback.call());
         }
         0
     }

@@ -238,7 +238,11 @@ impl AfterIo for Watches {
                 self.forget(&watch);
                 core.set_active(&watch.header, false);
             }
-            core.dispatch(Phase::Poll, || watch.deliver(notice));
+            core.dispatch(
+                Phase::Poll,
+                || watch.header.origin(),
+                || watch.deliver(notice),
+            );
             dispatched += 1;
         }
         dispatched

@@ -164,6 +164,12 @@ impl Core {
         job
     }
 
+    /// Returns the line that started a job that has not ended, if known.
+    pub(crate) fn job_site(&self, key: JobKey) -> Option<Site> {
+        let list = self.ledger.jobs.list.borrow();
+        list.get(key.0)?.info.purpose.site
+    }
+
     /// Sets the callback that runs when the job has completed.
     pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
         if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {

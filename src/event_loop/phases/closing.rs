@@ -10,6 +10,7 @@ use crate::event_loop::api::handle::{Header, OnClose, Stage};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 
 #[derive(Default)]
 pub(super) struct Closing {
@@ -99,7 +100,6 @@ impl Core {
     /// Completes closes, the latest first as libuv does, then runs the entries queued for the
     /// phase.
     pub(in crate::event_loop) fn run_closing(&self) {
-        let _span = self.probe.phase(Phase::Closing);
         if !self.phases.closing.is_empty() {
             self.run_closing_pass();
         }
@@ -123,10 +123,13 @@ impl Core {
                 self.set_referenced(&header, false);
                 self.ledger.close(&header);
             }
+            let origin = || Origin::new(Keeper::Closing, Some(header.site));
             loop {
                 match header.next_to_tell() {
-                    Some(OnClose::Wake(waker)) => self.dispatch_waker(Phase::Closing, waker),
-                    Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, call),
+                    Some(OnClose::Wake(waker)) => {
+                        self.dispatch_waker(Phase::Closing, origin, waker);
+                    }
+                    Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, origin, call),
                     None => break,
                 }
             }

@@ -210,7 +210,6 @@ impl Core {
     // passes are separate functions.
     #[inline(always)]
     pub(in crate::event_loop) fn run_hooks(&self, phase: Phase) {
-        let _span = self.probe.phase(phase);
         let hooked = self.phases.hooked(phase);
         if !hooked.hooks.is_empty() {
             self.run_hook_pass(phase, &hooked.hooks);
@@ -220,10 +219,10 @@ impl Core {
 
     #[inline(never)]
     fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
-        self.clock.catch_up();
+        self.clock().catch_up();
         hooks.begin_pass();
         while let Some(hook) = hooks.next() {
-            self.dispatch(phase, || hook.callback.call());
+            self.dispatch(phase, || hook.header.origin(), || hook.callback.call());
         }
     }
 }

@@ -9,8 +9,11 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::raw::call::Call;
+use crate::site::Site;
 
 /// An entry, and what it does in its phase.
 pub(crate) enum Entry {
@@ -56,6 +59,8 @@ pub(crate) struct QueueKey(u64);
 
 pub(crate) struct PhaseQueue {
     queue: RefCell<Queue>,
+    /// The lines that queued entries while the loop was watched, by the entries' numbers.
+    sites: RefCell<VecDeque<(u64, Site)>>,
     /// The number of entries, waiting and in the running pass.
     len: Cell<usize>,
 }
@@ -78,6 +83,7 @@ impl PhaseQueue {
                 first: 0,
                 pass_end: 0,
             }),
+            sites: RefCell::default(),
             len: Cell::new(0),
         }
     }
@@ -176,6 +182,25 @@ impl PhaseQueue {
         None
     }
 
+    /// Notes the line that queued an entry.
+    #[cold]
+    pub(crate) fn note_site(&self, key: QueueKey, site: Site) {
+        self.sites.borrow_mut().push_back((key.0, site));
+    }
+
+    /// Returns where the entry comes from that was taken last.
+    pub(crate) fn origin(&self) -> Origin {
+        let number = self.queue.borrow().first - 1;
+        let mut sites = self.sites.borrow_mut();
+        // Entries that were removed have left theirs behind.
+        while sites.front().is_some_and(|&(earlier, _)| earlier < number) {
+            sites.pop_front();
+        }
+        let is_known = sites.front().is_some_and(|&(noted, _)| noted == number);
+        let site = is_known.then(|| sites.pop_front()).flatten();
+        Origin::new(Keeper::Queued, site.map(|(_, site)| site))
+    }
+
     /// Returns whether the pass has no entry left.
     pub(crate) fn is_pass_over(&self) -> bool {
         let queue = self.queue.borrow();
@@ -215,14 +240,14 @@ impl Core {
 
     #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
-        self.clock.catch_up();
-        if self.panic_policy.is_contained() {
+        self.clock().catch_up();
+        if self.is_contained() {
             return self.run_queue_contained(phase, queue);
         }
         queue.begin_pass();
         while let Some(entry) = queue.next() {
             self.uncount_entry(&entry);
-            self.dispatch_entry(phase, entry);
+            self.dispatch_entry(phase, queue, entry);
         }
     }
 }

@@ -9,11 +9,12 @@ use std::task::Waker;
 
 use self::heap::TimerKey;
 use super::callback::CallbackSlot;
+use crate::clock::NEVER;
 use crate::event_loop::api::handle::{Header, Owner};
-use crate::event_loop::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -170,7 +171,7 @@ impl Core {
     /// Arms a timer handle for the cached time plus `timeout`.
     // Rule R50.
     pub(crate) fn arm_timer(&self, timer: &Rc<TimerState>, timeout: u64) {
-        self.arm_timer_at(timer, self.clock.now().saturating_add(timeout));
+        self.arm_timer_at(timer, self.clock().now().saturating_add(timeout));
     }
 
     pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
@@ -216,14 +217,13 @@ impl Core {
 
     /// Updates the time, since the callbacks of the phases before have taken some, and runs what is
     /// due. Without timers the clock is read later: before the next user code runs, by
-    /// [`catch_up`](crate::event_loop::clock::Clock::catch_up).
+    /// [`catch_up`](crate::clock::Clock::catch_up).
     #[inline(always)]
     pub(in crate::event_loop) fn run_timers(&self) {
-        let _span = self.probe.phase(Phase::Timers);
-        if self.phases.timers.borrow().is_empty() && self.probe.is_silent() {
-            self.clock.leave_behind();
+        if self.phases.timers.borrow().is_empty() && self.modes().is_plain() {
+            self.clock().leave_behind();
         } else {
-            self.clock.update();
+            self.clock().update();
             self.run_timer_pass();
         }
         self.run_queue(Phase::Timers);
@@ -234,14 +234,20 @@ impl Core {
     // Rule R53.
     #[inline(never)]
     fn run_timer_pass(&self) {
-        let count = |payload: &Payload, referenced| self.count_timer(payload, referenced, false);
-        let now = self.clock.now();
-        self.phases.timers.borrow_mut().collect_due(now, count);
+        let now = self.clock().now();
+        let collected = |deadline: u64, payload: &Payload, referenced| {
+            self.counters.note_lateness(now.saturating_sub(deadline));
+            self.count_timer(payload, referenced, false);
+        };
+        self.phases.timers.borrow_mut().collect_due(now, collected);
         loop {
-            let payload = self.phases.timers.borrow_mut().pop_ready();
-            match payload {
-                Some(Payload::Sleep { waker, .. }) => self.dispatch_waker(Phase::Timers, waker),
-                Some(Payload::Timer(timer)) => self.fire_timer(&timer),
+            let ready = self.phases.timers.borrow_mut().pop_ready();
+            match ready {
+                Some((due, Payload::Sleep { waker, site })) => {
+                    let origin = || Origin::new(Keeper::Sleep, Some(site)).due(due);
+                    self.dispatch_waker(Phase::Timers, origin, waker);
+                }
+                Some((_, Payload::Timer(timer))) => self.fire_timer(&timer),
                 None => break,
             }
         }
@@ -251,6 +257,7 @@ impl Core {
         if let Some(key) = timer.armed.take() {
             self.phases.timers.borrow_mut().remove(key);
         }
+        let due = timer.due.get();
         // A repeating timer is armed before its callback runs, so that the callback can stop it.
         // The cached time is the base: missed firings are not made up (R58).
         if timer.repeat.get() != 0 {
@@ -260,7 +267,8 @@ impl Core {
         if timer.drains.get() {
             timer.callback.call();
         } else {
-            self.dispatch(Phase::Timers, || timer.callback.call());
+            let origin = || timer.header.origin().due(due);
+            self.dispatch(Phase::Timers, origin, || timer.callback.call());
         }
     }
 

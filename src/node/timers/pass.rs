@@ -10,6 +10,7 @@ use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
 use crate::keeper::Keeper;
 use crate::node::context::Node;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::site::Site;
 
 /// Nanoseconds in a millisecond, the unit of these timers.
@@ -274,7 +275,7 @@ impl TimerLists {
             is_first = false;
             self.lists.borrow_mut().unlink(timeout.0.item.get());
             match timeout.0.callback.take() {
-                Some(callback) => self.call(core, &timeout, callback),
+                Some(callback) => self.call(core, &timeout, callback, due),
                 None if timeout.0.life.get() == Life::Hollow => {
                     self.finish(&timeout.0, Life::Cleared);
                 }
@@ -284,7 +285,7 @@ impl TimerLists {
         }
     }
 
-    fn call(&self, core: &Core, timeout: &Timeout, callback: Callback) {
+    fn call(&self, core: &Core, timeout: &Timeout, callback: Callback, due: u64) {
         timeout.0.life.set(Life::Running);
         let start = match timeout.0.kind.get() {
             Kind::Interval => live_now(core),
@@ -298,11 +299,12 @@ impl TimerLists {
             start,
             again: None,
         };
-        let _span = core.callback_span(Phase::Timers);
-        match callback {
+        let site = Some(timeout.0.site.get());
+        let origin = || Origin::new(Keeper::Timer, site).due(due.saturating_mul(MILLISECOND));
+        core.call_nested(Phase::Timers, origin, || match callback {
             Callback::Once(callback) => callback.call(),
             Callback::Again(callback) => after.again.insert(callback)(timeout),
-        }
+        });
     }
 
     /// Adds the armed timers to the report of their loop.

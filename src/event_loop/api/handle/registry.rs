@@ -9,13 +9,14 @@ use super::HandleInfo;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::keeper::Keeper;
+use crate::probe::Origin;
 use crate::raw::slots::Slots;
 use crate::site::Site;
 
 /// The flags of one handle, shared by the handle and the loop.
 pub(crate) struct Header {
     pub(crate) kind: Keeper,
-    site: Site,
+    pub(crate) site: Site,
     /// The number of the handle in the order of creation, over all kinds.
     id: u64,
     slot: u32,
@@ -136,6 +137,11 @@ impl Handles {
 }
 
 impl Header {
+    /// Returns where the callbacks of the handle come from.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::new(self.kind, Some(self.site))
+    }
+
     /// Adds a waiter for the close.
     pub(super) fn tell_of_close(&self, who: OnClose) {
         let on_close = self.on_close.get_or_init(Box::default);

@@ -186,7 +186,7 @@ impl<P: Default> TimerHeap<P> {
 
     /// Begins a pass: moves the entries with a deadline up to `now` to the ready list, in order.
     /// The pass before has ended.
-    pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(&P, bool)) {
+    pub(crate) fn collect_due(&mut self, now: u64, mut collected: impl FnMut(u64, &P, bool)) {
         debug_assert!(self.ready.is_empty(), "the pass before has ended");
         let is_due = |entry: &Entry| entry.deadline() <= now;
         if !self.heap.first().is_some_and(is_due) {
@@ -202,7 +202,7 @@ impl<P: Default> TimerHeap<P> {
         for entry in &self.ready {
             let slot = &mut self.slots[entry.slot()];
             slot.position = READY;
-            collected(&slot.payload, slot.mark);
+            collected(entry.deadline(), &slot.payload, slot.mark);
         }
     }
 
@@ -239,15 +239,15 @@ impl<P: Default> TimerHeap<P> {
         }
     }
 
-    /// Returns the next entry of the ready list that was not removed. It has fired now; its key
-    /// stays valid. `None` ends the pass.
-    pub(crate) fn pop_ready(&mut self) -> Option<P> {
+    /// Returns the deadline and the payload of the next entry of the ready list that was not
+    /// removed. It has fired now; its key stays valid. `None` ends the pass.
+    pub(crate) fn pop_ready(&mut self) -> Option<(u64, P)> {
         while let Some(entry) = self.ready.get(self.taken) {
             self.taken += 1;
             let slot = &mut self.slots[entry.slot()];
             if slot.position == READY {
                 slot.position = FIRED;
-                return Some(mem::take(&mut slot.payload));
+                return Some((entry.deadline(), mem::take(&mut slot.payload)));
             }
         }
         self.end_pass();

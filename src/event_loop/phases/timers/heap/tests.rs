@@ -16,9 +16,13 @@ fn remove(heap: &mut TimerHeap<u64>, key: TimerKey) -> Option<u64> {
     heap.remove(key).map(|removed| removed.payload)
 }
 
+fn pop<P: Default>(heap: &mut TimerHeap<P>) -> Option<P> {
+    heap.pop_ready().map(|(_, payload)| payload)
+}
+
 fn drain_due(heap: &mut TimerHeap<u64>, now: u64) -> Vec<u64> {
-    heap.collect_due(now, |_, _| ());
-    std::iter::from_fn(|| heap.pop_ready()).collect()
+    heap.collect_due(now, |_, _, _| ());
+    std::iter::from_fn(|| pop(heap)).collect()
 }
 
 /// Checks that each entry is behind the one above it and that its slot knows its position.
@@ -88,8 +92,8 @@ fn numbers_that_run_out_are_given_anew_without_a_change_of_order() {
     for payload in 0..4 {
         heap.insert(5, payload, true);
     }
-    heap.collect_due(5, |_, _| ());
-    assert_eq!(heap.pop_ready(), Some(0));
+    heap.collect_due(5, |_, _, _| ());
+    assert_eq!(pop(&mut heap), Some(0));
     for payload in 4..8 {
         heap.insert(5, payload, true);
     }
@@ -103,12 +107,12 @@ fn what_is_removed_from_the_ready_list_is_not_popped() {
     let mut heap = TimerHeap::new();
     let first = heap.insert(1, 1, true);
     let second = heap.insert(1, 2, true);
-    heap.collect_due(1, |_, _| ());
+    heap.collect_due(1, |_, _, _| ());
     assert_eq!(remove(&mut heap, second), Some(2));
     let reused = heap.insert(1, 3, true);
     assert_eq!(reused, second, "the slot is used again");
-    assert_eq!(heap.pop_ready(), Some(1));
-    assert_eq!(heap.pop_ready(), None);
+    assert_eq!(pop(&mut heap), Some(1));
+    assert_eq!(pop(&mut heap), None);
     assert_eq!(remove(&mut heap, first), None);
     assert_eq!(remove(&mut heap, reused), Some(3));
 }
@@ -132,8 +136,8 @@ fn what_is_put_back_keeps_its_place() {
     for payload in 0..4 {
         heap.insert(5, payload, true);
     }
-    heap.collect_due(5, |_, _| ());
-    assert_eq!(heap.pop_ready(), Some(0));
+    heap.collect_due(5, |_, _, _| ());
+    assert_eq!(pop(&mut heap), Some(0));
     heap.insert(5, 4, true);
     let mut back = Vec::new();
     heap.put_back_ready(|&payload, _| back.push(payload));
@@ -147,7 +151,7 @@ fn a_mark_is_seen_to_change_in_the_heap_only() {
     let mut heap = TimerHeap::new();
     let (due, later) = (heap.insert(1, 1, true), heap.insert(2, 2, true));
     let mut marks = Vec::new();
-    heap.collect_due(1, |&payload, mark| marks.push((payload, mark)));
+    heap.collect_due(1, |_, &payload, mark| marks.push((payload, mark)));
     assert!(!heap.set_mark(due, false), "it is ready");
     assert!(!heap.set_mark(later, true), "it was so before");
     assert!(heap.set_mark(later, false));
@@ -162,8 +166,8 @@ fn a_mark_is_seen_to_change_in_the_heap_only() {
 fn what_is_drained_leaves_valid_keys() {
     let mut heap = TimerHeap::new();
     let keys = [1, 1, 1, 9].map(|deadline| heap.insert(deadline, deadline, true));
-    heap.collect_due(1, |_, _| ());
-    assert_eq!(heap.pop_ready(), Some(1));
+    heap.collect_due(1, |_, _, _| ());
+    assert_eq!(pop(&mut heap), Some(1));
     assert_eq!(remove(&mut heap, keys[1]), Some(1));
     let mut drained = heap.drain();
     drained.sort_unstable();

@@ -1,0 +1,128 @@
+//! The loop while something watches it: the cold twins of `dispatch`, of the pushes to the lanes
+//! and of the turn; see `probe/switch.rs`.
+
+use std::io;
+
+use super::core::Core;
+use super::{RunMode, current};
+use crate::phase_order::Phase;
+use crate::probe::{Activity, Origin, Probe};
+use crate::raw::call::Call;
+use crate::site::Site;
+
+impl Core {
+    pub(super) fn probe(&self) -> &Probe {
+        self.executor.probe()
+    }
+
+    /// Runs one callback of a phase, then drains the lanes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn dispatch_watched(
+        &self,
+        phase: Phase,
+        origin: Origin,
+        callback: &mut dyn FnMut(),
+    ) {
+        self.counters.count_callback(phase);
+        let _span = self.probe().callback(phase);
+        self.dispatch_nested_watched(phase, origin, callback);
+    }
+
+    /// Runs one more callback inside a callback that is running, then drains the lanes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn dispatch_nested_watched(
+        &self,
+        phase: Phase,
+        origin: Origin,
+        callback: &mut dyn FnMut(),
+    ) {
+        let mut body = || self.run_body(phase, origin, callback);
+        if self.is_contained() {
+            self.dispatch_contained(body);
+        } else {
+            body();
+            self.drain();
+        }
+    }
+
+    /// Runs one of several user callbacks of one callback of the loop, without a drain.
+    #[cold]
+    #[inline(never)]
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(super) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
+        let _span = self.probe().callback(phase);
+        self.run_body(phase, origin, callback);
+    }
+
+    /// Runs the body of a callback as an activity.
+    pub(super) fn run_body(&self, phase: Phase, origin: Origin, body: &mut dyn FnMut()) {
+        let _running = self.executor.begin(Activity::Callback(phase), origin);
+        body();
+    }
+
+    /// Makes a turn of which the sinks are told.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn turn_watched(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
+        self.probe().begin_turn(self.clock());
+        let done = self.turn_as::<true>(mode, until);
+        let tasks = self.executor.task_count();
+        self.probe().end_turn(self.clock(), tasks);
+        done
+    }
+}
+
+impl Core {
+    /// Ends the last busy period of a run, which has no kernel poll after it.
+    pub(super) fn end_busy_run(&self) {
+        let now = self.clock().read();
+        let busy_since = self.counters.end_run(now);
+        if !self.modes().is_plain() {
+            self.probe().end_busy(busy_since, now);
+        }
+    }
+}
+
+/// The lanes.
+impl Core {
+    /// Queues a tick. `site` is the line that queues it, if known.
+    #[inline]
+    pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
+        if self.modes().is_plain() {
+            self.executor.push_tick(tick);
+        } else {
+            self.push_watched(Activity::Tick, tick, site);
+        }
+    }
+
+    /// Queues a closure as a microtask. `site` is the line that queues it, if known.
+    #[inline]
+    pub(crate) fn push_microtask(&self, microtask: Call, site: Option<Site>) {
+        if self.modes().is_plain() {
+            self.executor.push_microtask(microtask);
+        } else {
+            self.push_watched(Activity::Microtask, microtask, site);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_watched(&self, activity: Activity, call: Call, site: Option<Site>) {
+        // Functions without captures, which need no allocation.
+        let stand_in = match activity {
+            Activity::Tick => Call::new(|| run_watched(Activity::Tick)),
+            _ => Call::new(|| run_watched(Activity::Microtask)),
+        };
+        self.executor.push_watched(activity, call, site, stand_in);
+    }
+}
+
+fn run_watched(activity: Activity) {
+    current::with(|core| {
+        if let Some(core) = core {
+            core.executor.run_watched(activity);
+        }
+    });
+}

@@ -1,0 +1,153 @@
+//! The switch: what watches a loop, as the bits of one byte.
+//!
+//! A loop that is not watched tests the byte once for each callback, poll, queued closure and turn,
+//! and does nothing else for the sake of observation: no guard, no clock, no name. If a bit is set,
+//! the test leads to a cold twin, which serves whatever is switched on:
+//!
+//! | plain path | cold twin |
+//! |---|---|
+//! | `dispatch`, `dispatch_wake` and their kin | `Core::dispatch_watched` |
+//! | `Executor::run_task` | `Executor::run_task_watched` |
+//! | `Executor::try_push_task` (a wake) | `Executor::note_wake` |
+//! | `Core::push_tick`, `Core::push_microtask` | `Core::push_watched` |
+//! | `Core::enqueue` (immediates, awaited phases) | `PhaseQueue::note_site` |
+//! | `Core::turn` | `Core::turn_watched` |
+//!
+//! Each twin asks the [`Probe`](super::Probe), which holds the *sinks*: the observer, the recorder.
+//! A sink is one field of the probe, one bit here, and a few lines in the probe's methods:
+//!
+//! 1. `Modes::set` switches its bit on when the sink is attached, and off when it is removed.
+//! 2. `Probe::begin` is called before the body of each activity with its [`Activity`] and its
+//!    [`Origin`]; the guard that it returns calls `Probe::end` after it, also after a panic.
+//! 3. `Probe::callback` and `Probe::phase` surround a callback with its drain, and a phase.
+//! 4. `Probe::wake`, `Probe::begin_turn`, `Probe::end_turn`, `Probe::begin_wait` and
+//!    `Probe::end_wait` are told what their names say.
+//!
+//! The bits that no sink belongs to change how the loop runs user code: [`Mode::CONTAINED`] passes
+//! panics to a handler (`event_loop/uncaught.rs`).
+
+use std::cell::Cell;
+
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+use crate::site::Site;
+
+/// The switch of one loop.
+#[derive(Default)]
+pub(crate) struct Modes(Cell<u8>);
+
+/// One bit of the switch.
+#[derive(Clone, Copy)]
+pub(crate) struct Mode(u8);
+
+impl Mode {
+    /// A handler receives panics.
+    pub(crate) const CONTAINED: Self = Self(1);
+    /// An observer receives facts.
+    #[allow(dead_code, reason = "set with the feature `probe`")]
+    pub(crate) const OBSERVED: Self = Self(1 << 1);
+    /// A recorder keeps records.
+    #[allow(dead_code, reason = "set with the feature `probe`")]
+    pub(crate) const RECORDED: Self = Self(1 << 2);
+    /// A watchdog reads what runs now.
+    #[allow(dead_code, reason = "set with the feature `probe`")]
+    pub(crate) const MARKED: Self = Self(1 << 3);
+    /// A task or a callback has a context.
+    #[allow(dead_code, reason = "set once a context is used")]
+    pub(crate) const CONTEXTS: Self = Self(1 << 4);
+}
+
+impl Modes {
+    /// Returns whether nothing is switched on.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, mode: Mode) -> bool {
+        self.0.get() & mode.0 != 0
+    }
+
+    #[cfg_attr(
+        not(feature = "probe"),
+        allow(dead_code, reason = "a loop may have nothing to switch")
+    )]
+    pub(crate) fn set(&self, mode: Mode, on: bool) {
+        let others = self.0.get() & !mode.0;
+        self.0.set(if on { others | mode.0 } else { others });
+    }
+}
+
+/// One piece of user code that the loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// The body of a callback, without the drain after it.
+    Callback(Phase),
+    /// One poll of the task with this number.
+    Poll(u64),
+    /// One poll of the main future.
+    Main,
+    Tick,
+    /// A closure in the microtask lane.
+    Microtask,
+}
+
+/// Where an activity comes from. It is computed in the cold twins only.
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(
+    not(feature = "probe"),
+    allow(dead_code, reason = "without sinks it is not read")
+)]
+pub(crate) struct Origin {
+    /// What kind of handle or request it belongs to.
+    pub(crate) kind: Option<Keeper>,
+    /// The line of the program that created the handle, request, task or closure.
+    pub(crate) site: Option<Site>,
+    /// The deadline of a timer.
+    pub(crate) due: Option<u64>,
+}
+
+impl Origin {
+    pub(crate) fn new(kind: Keeper, site: Option<Site>) -> Self {
+        Self {
+            kind: Some(kind),
+            site,
+            due: None,
+        }
+    }
+
+    /// Returns the origin of what is known by its line only.
+    pub(crate) fn at(site: Option<Site>) -> Self {
+        Self {
+            site,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn due(self, deadline: u64) -> Self {
+        Self {
+            due: Some(deadline),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mode, Modes};
+
+    #[test]
+    fn each_bit_is_switched_by_itself() {
+        let modes = Modes::default();
+        assert!(modes.is_plain());
+        modes.set(Mode::RECORDED, true);
+        modes.set(Mode::CONTAINED, true);
+        modes.set(Mode::RECORDED, true);
+        assert!(modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
+        modes.set(Mode::RECORDED, false);
+        assert!(!modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
+        modes.set(Mode::CONTAINED, false);
+        assert!(modes.is_plain());
+    }
+}
