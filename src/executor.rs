@@ -22,6 +22,7 @@ mod main_future;
 pub(crate) mod message;
 pub(crate) mod registry;
 pub(crate) mod shared;
+pub(crate) mod wait_notes;
 mod watched;
 pub(crate) mod yield_now;
 
@@ -34,6 +35,7 @@ use self::lane::{Lane, Microtask};
 use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
 use self::shared::{Local, Runnable, Shared};
+use self::wait_notes::WaitNotes;
 use self::watched::WatchedCalls;
 use crate::clock::Clock;
 use crate::probe::{Modes, Probe, Sinks};
@@ -79,6 +81,8 @@ pub(crate) struct Executor {
     /// What watches the loop.
     modes: Modes,
     clock: Clock,
+    /// What reports have to know of waits.
+    wait_notes: WaitNotes,
     probe: Probe,
     watched: WatchedCalls,
 }
@@ -138,6 +142,7 @@ impl Executor {
             spawned: Cell::new(0),
             is_draining: Cell::new(false),
             is_closed: Cell::new(false),
+            wait_notes: WaitNotes::default(),
         }
     }
 
@@ -501,6 +506,15 @@ impl Executor {
     /// Returns the number of the task that is being polled.
     pub(crate) fn polled_id(&self) -> Option<Id> {
         self.tasks.id(self.polled.get())
+    }
+
+    /// Returns the line that spawned the task, or called `block_on`, that is being polled.
+    #[allow(dead_code, reason = "called for hyper only")]
+    pub(crate) fn polled_site(&self) -> Option<Site> {
+        if self.polls_main_future() {
+            return self.main_info().map(|main| main.site);
+        }
+        self.polled_task().map(|task| task.site)
     }
 
     /// Returns whether a task or the main future is being polled.

@@ -61,11 +61,10 @@ impl Keeper {
         Self::Closing,
         Self::MainFuture,
     ];
-}
 
-impl fmt::Display for Keeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// Returns the name of the kind, as reports print it.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
             Self::Timer => "timer",
             Self::Sleep => "sleep",
             Self::Idle => "idle hook",
@@ -81,6 +80,12 @@ impl fmt::Display for Keeper {
             Self::Watch => "file watcher",
             Self::Closing => "closing handle",
             Self::MainFuture => "future of block_on",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }

@@ -117,6 +117,7 @@
 mod error;
 mod histogram;
 mod keeper;
+mod label;
 mod phase_order;
 mod raw;
 mod site;
@@ -243,6 +244,7 @@ pub use event_loop::api::loop_handle::LoopHandle;
 pub use event_loop::api::phase_call::Immediate;
 pub use event_loop::api::remote::{Remote, RemoteJoinHandle};
 pub use event_loop::api::report::Report;
+pub use event_loop::api::tree::TaskTree;
 pub use event_loop::shutdown::Busy;
 pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;

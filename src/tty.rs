@@ -36,6 +36,7 @@ use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::io::StdioKind;
 use crate::io::bytes::{impl_async_read, impl_async_write};
 use crate::io::shared_fd::SharedFd;
+use crate::label::Role;
 use crate::signal::{SignalKind, Signals};
 use crate::sys::terminal::{self, Change};
 
@@ -120,7 +121,7 @@ impl Tty {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(Self {
-            source: SharedFd::unshared(descriptor, kind)?,
+            source: SharedFd::unshared(descriptor, kind, Role::Unknown)?,
             state: RefCell::default(),
         })
     }

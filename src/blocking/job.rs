@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use super::home::Home;
+use crate::event_loop::current;
 use crate::executor::join::Awaited;
 use crate::pool;
 use crate::raw::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
@@ -263,6 +264,7 @@ where
         }
         // The waker is cloned and dropped outside the lock: both may run user code.
         let waker = cx.waker().clone();
+        current::note_waker(&waker);
         let mut state = self.lock();
         if self.is_ready(&state) {
             let output = self.take_output(state);

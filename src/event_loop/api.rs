@@ -10,3 +10,5 @@ pub(crate) mod metrics;
 pub(crate) mod phase_call;
 pub(crate) mod remote;
 pub(crate) mod report;
+pub(crate) mod tree;
+pub(crate) mod waits;

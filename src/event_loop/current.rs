@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::core::Core;
 use crate::executor::message::Message;
@@ -73,6 +74,15 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with(&CURRENT, f)
 }
 
+/// Notes for reports which task of the current loop registers a waker.
+pub(crate) fn note_waker(waker: &Waker) {
+    with(|core| {
+        if let Some(core) = core {
+            core.note_waker(waker);
+        }
+    });
+}
+
 /// Returns the current loop of the thread.
 pub(crate) fn get() -> Option<Rc<Core>> {
     current::get(&CURRENT)
@@ -110,6 +120,10 @@ impl task::Local for Local {
             Some(info) => unhandled_panic(&self.shared, &info, payload),
             None => unhandled_panic(&self.shared, &format_args!("task {}", self.id), payload),
         }
+    }
+
+    fn awaited(waker: &Waker) {
+        note_waker(waker);
     }
 
     fn ended(&self, slot: u32) {

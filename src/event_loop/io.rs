@@ -13,6 +13,7 @@ mod after_io;
 pub(crate) mod asyncs;
 #[cfg(all(unix, feature = "process"))]
 pub(crate) mod children;
+pub(crate) mod connects;
 mod deferred;
 mod events;
 mod messages;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use self::after_io::AfterIoList;
 use self::asyncs::Asyncs;
+use self::connects::Connects;
 use self::deferred::DeferredSources;
 use self::poll_handles::PollHandles;
 use self::sources::{SourceState, Sources};
@@ -48,6 +50,7 @@ pub(crate) struct Io {
     /// The events of the last wait.
     events: RefCell<Events>,
     sources: Sources,
+    connects: Connects,
     poll_handles: PollHandles,
     deferred: DeferredSources,
     /// What other threads share, with their inbox.
@@ -65,6 +68,7 @@ impl Io {
             poller: Rc::new(poller),
             events: RefCell::new(Events::new()),
             sources: Sources::new(),
+            connects: Connects::default(),
             poll_handles: PollHandles::default(),
             deferred: DeferredSources::default(),
             shared,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use self::jobs::{JobInfo, Jobs};
 use self::liveness::Liveness;
-use super::api::handle::{HandleInfo, Handles, Header, Stage};
+use super::api::handle::{Handles, Header, Stage};
 use super::core::Core;
 use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
@@ -80,11 +80,6 @@ impl Ledger {
     /// Returns the open handles, oldest first.
     pub(super) fn headers(&self) -> Vec<Rc<Header>> {
         self.handles.headers()
-    }
-
-    /// Describes the open handles, oldest first.
-    pub(super) fn handles(&self) -> Vec<HandleInfo> {
-        self.handles.list()
     }
 
     pub(super) fn handle_count(&self) -> usize {

@@ -198,7 +198,7 @@ impl fmt::Display for Busy {
         let handles = handle
             .handles()
             .into_iter()
-            .map(|info| format!("{} created at {}", info.kind, info.created_at));
+            .map(|info| format!("{} created at {}", info.name, info.created_at));
         let tasks = handle.tasks().into_iter().map(|task| task.to_string());
         let keepers = handle
             .keepers()

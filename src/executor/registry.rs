@@ -115,6 +115,13 @@ impl Registry {
         task.map(|task| task.local().id)
     }
 
+    /// Returns the data pointer of the wakers of the task in a slot.
+    #[inline(always)]
+    pub(crate) fn waker_data(&self, slot: u32) -> Option<*const ()> {
+        let task = self.tasks.get(slot as usize);
+        task.map(|task| task.waker_data())
+    }
+
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
         let task = self.tasks.get(slot as usize);
         task.map(|task| self.info_of(&task))

@@ -27,6 +27,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;
+use crate::label::Label;
 use crate::pool::Class;
 use crate::site::Site;
 use crate::sys;
@@ -129,10 +130,17 @@ pub struct PollWatcher {
 /// The waker of the waiting task: a close ends the wait.
 #[derive(Default)]
 struct Receiver {
+    /// What reports name the watcher by.
+    path: PathBuf,
     waker: RefCell<Option<Waker>>,
 }
 
 impl Owner for Receiver {
+    fn label(&self, _: &Core) -> Option<Label> {
+        let path = self.path.to_string_lossy();
+        Some(Label::new(Keeper::Watch.text(), path))
+    }
+
     fn stop_for_good(&self, _: &Core) {}
 
     fn take_waiters(&self) -> Vec<Waker> {
@@ -204,7 +212,10 @@ impl PollWatcher {
         let state = State::Looking(now, look(handle, &path, site)?);
         let core = handle.open(Keeper::Watch, site);
         handle.core().set_active(&core.header, true);
-        let receiver = Rc::<Receiver>::default();
+        let receiver = Rc::new(Receiver {
+            path: path.clone(),
+            ..Receiver::default()
+        });
         let owner = Rc::downgrade(&receiver);
         core.header.belongs_to(owner);
         Ok(Self {

@@ -1,6 +1,7 @@
 //! hyper's executor and timer traits.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,9 @@ use hyper::rt;
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::local::Local;
+use crate::site::Site;
 use crate::sys;
-use crate::task;
-use crate::time;
+use crate::time::{self, Sleep, sleep_at};
 
 /// Spawns hyper's futures on the running loop, `Send` or not.
 ///
@@ -38,7 +39,9 @@ where
     F::Output: 'static,
 {
     fn execute(&self, future: F) {
-        task::spawn(future).detach();
+        let handle = LoopHandle::current();
+        let site = user_site(&handle);
+        handle.core().executor().spawn(future, site, None).detach();
     }
 }
 
@@ -65,11 +68,14 @@ pub struct HyperTimer;
 
 impl rt::Timer for HyperTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(Local::new(time::sleep(duration)))
+        let site = user_site(&LoopHandle::current());
+        Box::pin(Local::new(sleep_at(duration, site)))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(Local::new(time::sleep_until(deadline)))
+        let handle = LoopHandle::current();
+        let (deadline, site) = (handle.core().clock().time(deadline), user_site(&handle));
+        Box::pin(Local::new(Sleep::new(handle, deadline, site)))
     }
 
     fn now(&self) -> Instant {
@@ -81,11 +87,19 @@ impl rt::Timer for HyperTimer {
     }
 
     fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: Instant) {
-        match sleep.as_mut().downcast_mut_pin::<Local<time::Sleep>>() {
+        match sleep.as_mut().downcast_mut_pin::<Local<Sleep>>() {
             Some(ours) => ours.get_mut().reset(deadline),
             None => *sleep = self.sleep_until(deadline),
         }
     }
 }
 
-impl rt::Sleep for Local<time::Sleep> {}
+/// Returns the line that started the task, or the main future, that is polled now. hyper creates
+/// its sleeps and tasks inside it, and a report names the user's line rather than one of hyper.
+#[track_caller]
+fn user_site(handle: &LoopHandle) -> Site {
+    let site = handle.core().executor().polled_site();
+    site.unwrap_or_else(Location::caller)
+}
+
+impl rt::Sleep for Local<Sleep> {}

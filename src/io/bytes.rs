@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use super::source::Source;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::sources::Direction;
+use crate::label::Role;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, Ready};
 #[cfg(any(feature = "hyper", feature = "tokio-io"))]
@@ -137,6 +138,12 @@ impl<T: AsSource> Source<T> {
     #[cfg(feature = "net")]
     pub(crate) fn with_short_as_drained(self, is_drained: bool) -> Self {
         self.state.short_is_drained.set(is_drained);
+        self
+    }
+
+    /// Sets what reports say of the descriptor besides what the kernel tells.
+    pub(crate) fn with_role(self, role: Role) -> Self {
+        self.state.role.set(role);
         self
     }
 

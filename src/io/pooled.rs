@@ -14,18 +14,22 @@ use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use super::source::Source;
 use crate::blocking::Work;
-use crate::event_loop::api::handle::{Close, HandleCore, Stage, sealed};
+use crate::event_loop::api::handle::{Close, HandleCore, Owner, Stage, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;
+use crate::label::{Label, Role};
 use crate::pool::Class;
 use crate::site::Site;
+use crate::sys::describe::describe;
 use crate::sys::errno::cancelled;
 use crate::sys::poller::Interest;
 use crate::sys::stdio::{self, Wanted};
@@ -92,6 +96,36 @@ enum PooledHandle {
 
 struct Unwatched {
     core: HandleCore,
+    /// The header refers to it.
+    _name: Rc<Name>,
+}
+
+impl Unwatched {
+    fn new(handle: &LoopHandle, descriptor: &Arc<OwnedFd>, role: Role, site: Site) -> Self {
+        let core = handle.open(Keeper::Io, site);
+        let name = Rc::new(Name {
+            descriptor: Arc::downgrade(descriptor),
+            role,
+        });
+        let owner = Rc::downgrade(&name);
+        core.header.belongs_to(owner);
+        Self { core, _name: name }
+    }
+}
+
+/// Names a descriptor that the poller does not watch.
+struct Name {
+    descriptor: Weak<OwnedFd>,
+    role: Role,
+}
+
+impl Owner for Name {
+    fn label(&self, _: &Core) -> Option<Label> {
+        let descriptor = self.descriptor.upgrade()?;
+        Some(describe(descriptor.as_fd(), self.role, None))
+    }
+
+    fn stop_for_good(&self, _: &Core) {}
 }
 
 /// A write in flight, and its bytes.
@@ -108,16 +142,15 @@ impl Pooled {
         descriptor: BorrowedFd<'_>,
         can_wait: bool,
         leftover: Arc<Leftover>,
+        role: Role,
         site: Site,
     ) -> io::Result<Self> {
         let descriptor = Arc::new(descriptor.try_clone_to_owned()?);
         let watched =
             can_wait.then(|| Source::new_at(handle, descriptor.clone(), Interest::Read, site).ok());
         let handle = match watched.flatten() {
-            Some(source) => PooledHandle::Watched(source),
-            None => PooledHandle::Unwatched(Unwatched {
-                core: handle.open(Keeper::Io, site),
-            }),
+            Some(source) => PooledHandle::Watched(source.with_role(role)),
+            None => PooledHandle::Unwatched(Unwatched::new(handle, &descriptor, role, site)),
         };
         Ok(Self {
             handle,
@@ -275,6 +308,7 @@ mod tests {
     use crate::event_loop::EventLoop;
     use crate::event_loop::api::block_on::block_on;
     use crate::event_loop::api::loop_handle::LoopHandle;
+    use crate::label::Role;
     use crate::sys::descriptor;
     use futures::FutureExt;
     use std::future::poll_fn;
@@ -292,7 +326,15 @@ mod tests {
 
     fn pooled_at(handle: &LoopHandle, end: BorrowedFd<'_>, can_wait: bool) -> Pooled {
         let leftover = Arc::new(Leftover::new());
-        Pooled::new(handle, end, can_wait, leftover, Location::caller()).unwrap()
+        Pooled::new(
+            handle,
+            end,
+            can_wait,
+            leftover,
+            Role::Unknown,
+            Location::caller(),
+        )
+        .unwrap()
     }
 
     fn pooled(end: &OwnedFd) -> Pooled {

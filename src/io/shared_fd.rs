@@ -11,6 +11,7 @@ use super::pooled::{Leftover, Pooled};
 use super::source::Source;
 use crate::event_loop::api::handle::{Close, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::label::Role;
 use crate::sys::poller::Ready;
 use crate::sys::stdio::{StdioKind, Unblocked};
 
@@ -30,25 +31,31 @@ impl SharedFd {
         descriptor: BorrowedFd<'_>,
         kind: StdioKind,
         leftover: Arc<Leftover>,
+        role: Role,
     ) -> io::Result<Self> {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         let direct = Unblocked::new(descriptor, kind)
             .and_then(|unblocked| Source::new_stream(&handle, unblocked, true, site));
         if let Ok(source) = direct {
+            let source = source.with_role(role);
             // A FIFO that is opened again after its last writer has closed it reports no EOF event.
             // Only a read finds it.
             source.state.add_ready(Ready::READ);
             return Ok(Self::Direct(source));
         }
         let can_wait = !matches!(kind, StdioKind::File | StdioKind::Unknown);
-        let pooled = Pooled::new(&handle, descriptor, can_wait, leftover, site)?;
+        let pooled = Pooled::new(&handle, descriptor, can_wait, leftover, role, site)?;
         Ok(Self::Pooled(pooled))
     }
 
     /// Creates a channel for a descriptor that no other channel reads.
     #[track_caller]
-    pub(crate) fn unshared(descriptor: BorrowedFd<'_>, kind: StdioKind) -> io::Result<Self> {
-        Self::new(descriptor, kind, Arc::new(Leftover::new()))
+    pub(crate) fn unshared(
+        descriptor: BorrowedFd<'_>,
+        kind: StdioKind,
+        role: Role,
+    ) -> io::Result<Self> {
+        Self::new(descriptor, kind, Arc::new(Leftover::new()), role)
     }
 
     pub(crate) fn poll_read(

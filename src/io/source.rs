@@ -17,6 +17,8 @@ use crate::error::Error;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
+#[cfg(feature = "net")]
+use crate::event_loop::io::connects::Connecting;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::executor::budget;
 use crate::keeper::Keeper;
@@ -424,6 +426,12 @@ impl<T: AsSource> Source<T> {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         }
+    }
+
+    /// Notes that the source is being connected to `address`, as long as the result lives.
+    #[cfg(feature = "net")]
+    pub(crate) fn note_connect(&self, address: std::net::SocketAddr) -> Connecting<'_> {
+        Connecting::new(self.loop_core(), self.state.key, address)
     }
 
     /// Registers the source for writing, with the first write that has to wait.

@@ -9,6 +9,7 @@ use super::bytes::{impl_async_read, impl_async_write};
 use super::pooled::Leftover;
 use super::shared_fd::SharedFd;
 use crate::event_loop::api::handle::{Close, impl_handle};
+use crate::label::Role;
 use crate::sys::stdio::StdioKind;
 
 /// Bytes of standard input that a job has read for a reader that was dropped.
@@ -52,7 +53,7 @@ pub fn stdin() -> io::Result<Stdin> {
     let stdin = io::stdin();
     let kind = StdioKind::of(&stdin);
     Ok(Stdin {
-        source: SharedFd::new(stdin.as_fd(), kind, leftover_of_stdin())?,
+        source: SharedFd::new(stdin.as_fd(), kind, leftover_of_stdin(), Role::Stdin)?,
         kind,
     })
 }
@@ -84,7 +85,7 @@ pub fn stdout() -> io::Result<Stdout> {
     let stdout = io::stdout();
     let kind = StdioKind::of(&stdout);
     Ok(Stdout {
-        source: SharedFd::unshared(stdout.as_fd(), kind)?,
+        source: SharedFd::unshared(stdout.as_fd(), kind, Role::Stdout)?,
         kind,
     })
 }
@@ -104,7 +105,7 @@ pub fn stderr() -> io::Result<Stderr> {
     let stderr = io::stderr();
     let kind = StdioKind::of(&stderr);
     Ok(Stderr {
-        source: SharedFd::unshared(stderr.as_fd(), kind)?,
+        source: SharedFd::unshared(stderr.as_fd(), kind, Role::Stderr)?,
         kind,
     })
 }

@@ -13,6 +13,7 @@ use self::frames::{Incoming, LONGEST, Outgoing, header};
 use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
+use crate::label::Role;
 use crate::site::Site;
 use crate::sys::process::inherited::{self, Inherited};
 
@@ -179,8 +180,9 @@ impl Channel {
     }
 
     fn new(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
+        let source = Source::new_stream(handle, socket, true, site)?;
         Ok(Self {
-            source: Source::new_stream(handle, socket, true, site)?,
+            source: source.with_role(Role::Channel),
             incoming: RefCell::default(),
             outgoing: RefCell::default(),
             max_message_len: Cell::new(MAX_MESSAGE_LEN),

@@ -245,9 +245,11 @@ impl Command {
         });
         let (mut started, channel) = started.map_err(|error| cannot_start(error, &self.std))?;
         let core = handle.open(Keeper::Child, site);
-        let state = handle
-            .core()
-            .add_child(core.header.clone(), Process::of(&started));
+        let state = handle.core().add_child(
+            core.header.clone(),
+            Process::of(&started),
+            self.std.get_program(),
+        );
         let mut child = Child::new(core, state, self.kill_on_drop);
         let streams = take_streams(&mut child, &mut started, channel, site);
         if let Err(error) = streams {

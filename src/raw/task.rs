@@ -53,6 +53,8 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
+    /// Notes a waker that awaits the output of a task, on the owner thread.
+    fn awaited(_waker: &Waker) {}
     /// Forgets the [`Entry`] of a task, whose future was dropped. It is called once, on the owner
     /// thread, and must not panic.
     fn ended(&self, slot: u32);

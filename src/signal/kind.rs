@@ -22,9 +22,6 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:ident,)*) => {
         impl SignalKind {
             $($(#[$doc])* pub const $name: Self = Self(sys::$number);)*
-
-            /// The signals with a name.
-            const NAMED: &[(Self, &str)] = &[$((Self::$name, stringify!($number)),)*];
         }
     };
 }
@@ -107,15 +104,14 @@ impl SignalKind {
     /// Looks up a signal by a name such as `SIGTERM`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let named = Self::NAMED.iter().find(|(_, known)| *known == name);
-        named.map(|&(kind, _)| kind)
+        let named = sys::NAMES.iter().find(|(_, known)| *known == name);
+        named.map(|&(number, _)| Self(number))
     }
 
     /// The name of the signal, such as `SIGTERM`; real-time signals have none.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        let named = Self::NAMED.iter().find(|(kind, _)| *kind == self);
-        named.map(|&(_, name)| name)
+        sys::name(self.0)
     }
 }
 

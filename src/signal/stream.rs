@@ -17,8 +17,10 @@ use crate::error::Error;
 use crate::event_loop::api::handle::{Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::event_loop::io::signals::Listener;
+use crate::event_loop::current;
+use crate::event_loop::io::signals::{Listener, label};
 use crate::keeper::Keeper;
+use crate::label::Label;
 use crate::site::Site;
 
 /// A stream of signals, in the order in which they were caught.
@@ -72,6 +74,11 @@ impl Queue {
 }
 
 impl Owner for Queue {
+    fn label(&self, _: &Core) -> Option<Label> {
+        let listeners = self.listeners.borrow();
+        Some(label(listeners.iter().filter_map(|one| one.number())))
+    }
+
     fn wakers(&self) -> Vec<*const ()> {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
@@ -179,6 +186,7 @@ impl Signals {
         if self.queue.is_closed.get() || self.core.handle.is_closed() {
             return Poll::Ready(None);
         }
+        current::note_waker(cx.waker());
         let before = self.queue.waker.replace(Some(cx.waker().clone()));
         // The waker is dropped outside the borrow, since its drop may run user code.
         drop(before);

@@ -9,6 +9,7 @@
 //! | [`clock`] | the monotonic clock |
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the flags of open descriptors |
+//! | [`describe`] | the names of descriptors: `TcpListener 127.0.0.1:7000` |
 //! | `errno` | names of OS error numbers |
 //! | `fork` | detection of forks |
 //! | `fs` | file times, owners, reflinks, file-system statistics, copies in the kernel |
@@ -28,6 +29,7 @@
 pub(crate) mod clock;
 #[cfg(feature = "net")]
 pub(crate) mod datagrams;
+pub(crate) mod describe;
 #[cfg(unix)]
 pub(crate) mod descriptor;
 pub(crate) mod errno;

@@ -11,11 +11,26 @@ use std::sync::Arc;
 pub(crate) use self::caught::Caught;
 pub(crate) use self::disposition::exists;
 
-pub(crate) use libc::{
+macro_rules! names {
+    ($($name:ident),* $(,)?) => {
+        pub(crate) use libc::{$($name,)*};
+
+        /// The signals with a name.
+        pub(crate) const NAMES: &[(i32, &str)] = &[$(($name, stringify!($name)),)*];
+    };
+}
+
+names! {
     SIGABRT, SIGALRM, SIGBUS, SIGCHLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGIO, SIGKILL,
     SIGPIPE, SIGPROF, SIGQUIT, SIGSEGV, SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN,
     SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
-};
+}
+
+/// Returns the name of a signal; real-time signals have none.
+pub(crate) fn name(number: i32) -> Option<&'static str> {
+    let named = NAMES.iter().find(|(known, _)| *known == number);
+    named.map(|&(_, name)| name)
+}
 
 /// The largest signal number on any platform.
 const LARGEST: usize = 128;

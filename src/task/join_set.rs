@@ -12,7 +12,10 @@ use futures::Stream;
 use slab::Slab;
 
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
+use crate::executor::wait_notes::TaskSet;
+use crate::task_info::Id;
 
 /// A set of tasks whose outputs are returned in the order of completion.
 ///
@@ -47,9 +50,32 @@ pub struct JoinSet<T> {
 /// State that the tasks share with the set.
 #[derive(Default)]
 struct Ended {
+    /// The numbers of the tasks, by place. Those of tasks that were joined may be left.
+    ids: Vec<Option<Id>>,
+    /// Whether the loop knows the set, for its reports.
+    is_noted: bool,
     /// The slots of completed tasks, in the order of completion.
     places: VecDeque<usize>,
     waiter: Option<Waker>,
+}
+
+impl Ended {
+    fn note_id(&mut self, place: usize, id: Option<Id>) {
+        match self.ids.get_mut(place) {
+            Some(known) => *known = id,
+            None => self.ids.push(id),
+        }
+    }
+}
+
+impl TaskSet for RefCell<Ended> {
+    fn waiter(&self) -> Option<*const ()> {
+        self.borrow().waiter.as_ref().map(Waker::data)
+    }
+
+    fn members(&self) -> Vec<Id> {
+        self.borrow().ids.iter().flatten().copied().collect()
+    }
 }
 
 /// Lives in the future of a task. Its drop reports the end of the task: return, panic or abort.
@@ -112,6 +138,7 @@ impl<T: 'static> JoinSet<T> {
             future.await
         });
         let abort = task.abort_handle();
+        self.ended.borrow_mut().note_id(place, task.id());
         self.tasks.insert(task);
         abort
     }
@@ -151,12 +178,24 @@ impl<T: 'static> JoinSet<T> {
     fn next_ended(&self, cx: &Context<'_>) -> Option<usize> {
         let next = || self.ended.borrow_mut().places.pop_front();
         next().or_else(|| {
+            self.note();
             // Cloning and dropping a waker may run user code, which may end a task.
             let waiter = cx.waker().clone();
+            current::note_waker(&waiter);
             let before = self.ended.borrow_mut().waiter.replace(waiter);
             drop(before);
             next()
         })
+    }
+
+    /// Lets the reports of the loop know what waits for the set, with its first wait.
+    fn note(&self) {
+        if !std::mem::replace(&mut self.ended.borrow_mut().is_noted, true) {
+            let set = Rc::downgrade(&self.ended);
+            if let Some(handle) = LoopHandle::try_current() {
+                handle.core().executor().note_set(set);
+            }
+        }
     }
 
     /// Aborts all tasks. They stay in the set, and [`join_next`](Self::join_next) returns them as

@@ -154,6 +154,7 @@ impl Future for Sleep {
         if this.has_fired {
             return Poll::Ready(());
         }
+        core.note_waker(cx.waker());
         let payload = Payload::Sleep {
             waker: cx.waker().clone(),
             site: this.site,

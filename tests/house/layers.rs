@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
         "error",
         "histogram",
         "keeper",
+        "label",
         "phase_order",
         "raw",
         "site",

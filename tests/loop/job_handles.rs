@@ -90,9 +90,9 @@ fn a_job_is_listed_with_the_tasks_and_in_the_report() {
         assert!(futures::poll!(&mut job).is_pending());
         let report = handle.report().to_string();
         for part in [
-            &format!("spawn_blocking (class Cpu), wakes task {id}"),
+            &format!("class Cpu, wakes task {id}"),
             &format!(
-                "task {id} ({}): waits for work on another thread",
+                "task {id} ({}): waits for pool job spawn_blocking",
                 listed.spawned_at()
             ),
         ] {

@@ -13,7 +13,6 @@ use std::sync::mpsc;
 
 use futures::FutureExt;
 use futures::channel::oneshot;
-use futures::stream::{FuturesUnordered, StreamExt};
 use phaseloop::io::Source;
 use phaseloop::net::UnixStream;
 use phaseloop::process::Command;
@@ -46,6 +45,7 @@ fn report(handle: &LoopHandle) -> String {
 fn a_report_says_what_keeps_the_loop_alive_and_who_waits_for_what() {
     let (mut event_loop, handle, _) = paused();
     let (socket, _peer) = udp_pair();
+    let name = socket_name(&socket);
     let l = line!() + 1;
     let idle_timer = Timer::new(&handle);
     let timer = Timer::new(&handle);
@@ -67,13 +67,13 @@ fn a_report_says_what_keeps_the_loop_alive_and_who_waits_for_what() {
         "\
 What keeps the loop alive (3):
   timer (#{}): due in 1.5s
-  I/O source (#{}): a reader is waiting, wakes task 1 \"reader\"
+  {name} (#{}): a reader is waiting, wakes task 1 \"reader\"
   sleep (#{}): due in 20ms, wakes task 3
 Open, without keeping it alive (2):
   timer (#{}): not started
   timer (#{}): unref'd, due in 60s
 Pending (4):
-  task 1 \"reader\" (#{}): waits for I/O source (#{})
+  task 1 \"reader\" (#{}): waits for {name} (#{})
   task 2 (#{}): waits for task 1 \"reader\"
   task 3 (#{}): waits for sleep (#{})
   task 4 (#{}): waits for something else (a channel, a lock, another thread)
@@ -96,6 +96,15 @@ Pending (4):
         handle.report().to_string()
     );
     drop((idle_timer, timer, unheard, joiner, sleeper, stuck));
+}
+
+/// What a report calls a UDP socket.
+fn socket_name(socket: &std::net::UdpSocket) -> String {
+    let local = socket.local_addr().unwrap();
+    match socket.peer_addr() {
+        Ok(peer) => format!("UdpSocket {local} ↔ {peer}"),
+        Err(_) => format!("UdpSocket {local}"),
+    }
 }
 
 #[test]
@@ -212,22 +221,19 @@ fn jobs_are_named_with_who_has_asked_for_them() {
         assert!(futures::poll!(&mut meta).is_pending());
         phase::check().await;
         let text = handle.report().to_string();
-        let blocking = format!("work on another thread {}", at(hold_line));
+        let blocking = format!("pool job spawn_blocking {}", at(hold_line));
         assert!(text.contains(&blocking), "{text}");
-        assert!(
-            text.contains("spawn_blocking (class Cpu), wakes task"),
-            "{text}"
-        );
-        let of_reader = "work on another thread: read (class Fs), wakes task 2 \"reader\"";
+        assert!(text.contains("): class Cpu, wakes task"), "{text}");
+        let of_reader = "pool job read: class Fs, wakes task 2 \"reader\"";
         assert!(text.contains(of_reader), "{text}");
-        let of_main = "work on another thread: metadata (class Fs), wakes the main future";
+        let of_main = "pool job metadata: class Fs, wakes the main future";
         assert!(text.contains(of_main), "{text}");
         drop(hold);
         meta.await.unwrap();
         assert_eq!(reader.await.unwrap(), b"text");
         phase::check().await;
         let text = handle.report().to_string();
-        assert!(!text.contains("work on another thread"), "{text}");
+        assert!(!text.contains("pool job"), "{text}");
     });
 }
 
@@ -309,23 +315,25 @@ fn signals_children_watchers_and_phases_are_known_to_those_who_wait() {
         let mut watcher = fs::watch(&directory.0).unwrap();
         let watch = handle.spawn(async move { watcher.recv().await });
         let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let id = child.id();
         let exit = handle.spawn(child.exited());
         let turn = handle.spawn(async { phase::closing().await });
         phase::check().await;
         let text = report(&handle);
         let expected = [
-            format!("task 1 (#{first}): waits for signal listener (#{first})"),
+            format!("task 1 (#{first}): waits for signal SIGINT (#{first})"),
             format!(
-                "task 2 (#{}): waits for file watcher (#{})",
+                "task 2 (#{}): waits for file watcher {} (#{})",
                 first + 2,
+                directory.0.display(),
                 first + 1
             ),
             format!(
-                "task 3 (#{}): waits for child process (#{})",
-                first + 4,
+                "task 3 (#{}): waits for child {id} \"sleep\" (#{})",
+                first + 5,
                 first + 3
             ),
-            format!("task 4 (#{}): waits for the closing phase", first + 5),
+            format!("task 4 (#{}): waits for the closing phase", first + 6),
         ];
         for line in expected {
             assert!(text.contains(&line), "{line} in:\n{text}");
@@ -333,21 +341,6 @@ fn signals_children_watchers_and_phases_are_known_to_those_who_wait() {
         child.kill().unwrap();
         drop((signal, watch, exit, turn));
     });
-}
-
-/// A task that waits through a waker of another library is listed, without what it waits for.
-#[test]
-fn wakers_of_others_are_nobody_known() {
-    let (mut event_loop, handle, _) = paused();
-    let task = handle.spawn(async {
-        let mut all: FuturesUnordered<_> = [sleep(ms(5))].into_iter().collect();
-        all.next().await
-    });
-    turn(&mut event_loop);
-    let text = handle.report().to_string();
-    assert!(text.contains("waits for something else"), "{text}");
-    finish(&mut event_loop);
-    assert!(task.is_finished());
 }
 
 /// The program that hangs is asked by another thread.

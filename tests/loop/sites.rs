@@ -327,7 +327,7 @@ fn sleeps_jobs_and_timers_of_node_have_their_line() {
         let (release, wait) = std::sync::mpsc::channel();
         let line = line!() + 1;
         let job = spawn_blocking(move || wait.recv());
-        assert_listed("work on another thread", line);
+        assert_listed("pool job spawn_blocking", line);
         release.send(()).unwrap();
         job.await.unwrap().unwrap();
 

@@ -56,7 +56,7 @@ impl AnyHandle {
     /// Returns the handle's entry of [`LoopHandle::handles`].
     #[must_use]
     pub fn info(&self) -> HandleInfo {
-        self.core.header.info()
+        self.core.header.info(self.core.handle.core())
     }
 
     /// Stops the handle for good. The close completes in the closing phase; see [`Close`].

@@ -24,7 +24,7 @@ pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
 
 /// One handle of a loop, as [`LoopHandle::handles`] lists it.
 ///
-/// Prints as `I/O source (src/main.rs:12:24), active`.
+/// Prints as `TcpListener 127.0.0.1:7000 (src/main.rs:12:24), active`.
 ///
 /// # Examples
 ///
@@ -46,6 +46,9 @@ pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
 pub struct HandleInfo {
     /// The kind of the handle.
     pub kind: Keeper,
+    /// The name of the handle: its type, and its addresses, path or number, as in `TcpStream
+    /// 127.0.0.1:7000 ← 127.0.0.1:51234` and `child 4711 "cat"`. The text is for people.
+    pub name: String,
     /// The line that created the handle.
     pub created_at: &'static Location<'static>,
     /// Whether the handle is started.
@@ -58,7 +61,7 @@ pub struct HandleInfo {
 
 impl fmt::Display for HandleInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.kind, self.created_at)?;
+        write!(f, "{} ({})", self.name, self.created_at)?;
         f.write_str(match (self.closing, self.active) {
             (true, _) => ", closing",
             (false, true) => ", active",
@@ -89,7 +92,7 @@ impl Drop for HandleCore {
 
 impl fmt::Debug for HandleCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.header.info().fmt(f)
+        self.header.info(self.handle.core()).fmt(f)
     }
 }
 

@@ -290,7 +290,9 @@ impl LoopHandle {
     /// Returns the loop's open handles, started or not, in the order of their creation.
     #[must_use]
     pub fn handles(&self) -> Vec<HandleInfo> {
-        self.core.ledger.handles()
+        let headers = self.core.ledger.headers();
+        let infos = headers.iter().map(|header| header.info(&self.core));
+        infos.collect()
     }
 
     /// Returns the tasks that have not ended, oldest first.

@@ -11,7 +11,7 @@ use crate::site::Site;
 
 pub(crate) use crate::event_loop::api::block_on::with_main_future;
 pub(crate) use crate::event_loop::api::handle::Header;
-pub(crate) use crate::event_loop::api::report::Due;
+pub(crate) use crate::event_loop::api::waits::Due;
 pub(crate) use crate::event_loop::core::Core;
 pub(crate) use crate::event_loop::current;
 pub(crate) use crate::event_loop::phases::queue::Entry;

@@ -11,6 +11,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -23,7 +24,9 @@ use super::subscribers::Subscribers;
 use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::current;
 use crate::keeper::Keeper;
+use crate::label::Label;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
 use crate::sys::poller::{Interest, Registration};
@@ -34,6 +37,8 @@ use crate::sys::signal::SIGCHLD;
 pub(crate) struct ChildState {
     pub(crate) header: Rc<Header>,
     pub(crate) process: Process,
+    /// The program, as the command names it.
+    program: Box<OsStr>,
     place: u64,
     /// The exit status, set when the child was reaped.
     end: Cell<Option<End>>,
@@ -129,6 +134,7 @@ impl ChildState {
     pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
         // Cloning or dropping a waker may run user code; both happen outside the borrow.
         let mut waker = waker.clone();
+        current::note_waker(&waker);
         if let Some(key) = key {
             let replaced = self.waiters.borrow_mut().replace(key, waker);
             match replaced {
@@ -146,6 +152,11 @@ impl ChildState {
 }
 
 impl Owner for ChildState {
+    fn label(&self, _: &Core) -> Option<Label> {
+        let which = format!("{} {:?}", self.process.id(), self.program);
+        Some(Label::new("child", which))
+    }
+
     fn wakers(&self) -> Vec<*const ()> {
         let waiters = self.waiters.borrow();
         waiters.iter().map(Waker::data).collect()
@@ -288,11 +299,17 @@ impl Core {
     }
 
     /// Adds a child that was just started.
-    pub(crate) fn add_child(&self, header: Rc<Header>, process: Process) -> Rc<ChildState> {
+    pub(crate) fn add_child(
+        &self,
+        header: Rc<Header>,
+        process: Process,
+        program: &OsStr,
+    ) -> Rc<ChildState> {
         let children = self.children();
         let child = Rc::new(ChildState {
             header,
             process,
+            program: program.into(),
             place: children.list.next_place(),
             end: Cell::new(None),
             is_announced: Cell::new(false),

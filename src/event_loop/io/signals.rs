@@ -24,9 +24,10 @@ use super::subscribers::Subscribers;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
+use crate::label::Label;
 use crate::phase_order::Phase;
 use crate::sys::poller::Poller;
-use crate::sys::signal::{Caught, SIGCHLD, Watch, watch};
+use crate::sys::signal::{Caught, SIGCHLD, Watch, name, watch};
 
 /// The state that a listener shares with the loop.
 pub(crate) struct Listener {
@@ -67,6 +68,10 @@ impl Listener {
 }
 
 impl Owner for Listener {
+    fn label(&self, _: &Core) -> Option<Label> {
+        Some(label([self.number()?]))
+    }
+
     fn callback(&self) -> Option<&CallbackSlot> {
         Some(&self.callback)
     }
@@ -79,6 +84,15 @@ impl Owner for Listener {
         core.signals().stop(self);
         self.callback.clear();
     }
+}
+
+/// Names a listener by its signals.
+pub(crate) fn label(numbers: impl IntoIterator<Item = i32>) -> Label {
+    let names = numbers.into_iter().map(|number| match name(number) {
+        Some(name) => name.to_owned(),
+        None => number.to_string(),
+    });
+    Label::new("signal", names.collect::<Vec<_>>().join(", "))
 }
 
 #[derive(Default)]

@@ -16,6 +16,7 @@ use super::waiters::Waiters;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
+use crate::label::{Label, Role};
 use crate::raw::held_slots::{Held, HeldSlots};
 use crate::sys::poller::{Interest, MAX_KEY, Poller, RawSource, Ready};
 
@@ -85,6 +86,8 @@ pub(crate) struct SourceState {
     /// Whether a read or write that moves fewer bytes than requested has drained or filled the
     /// stream. Otherwise a short call proves nothing.
     pub(crate) short_is_drained: Cell<bool>,
+    /// What reports say of the descriptor besides what the kernel tells.
+    pub(crate) role: Cell<Role>,
 }
 
 impl SourceState {
@@ -247,6 +250,11 @@ impl SourceState {
 }
 
 impl Owner for SourceState {
+    fn label(&self, core: &Core) -> Option<Label> {
+        let source = self.registered.get()?;
+        Some(source.label(self.role.get(), core.io.connects.target(self.key)))
+    }
+
     fn stop_for_good(&self, core: &Core) {
         core.io.sources.remove(self);
         self.end_waits(core);
@@ -298,6 +306,7 @@ impl Sources {
             request_counted: Cell::new(false),
             is_gone: Cell::new(false),
             short_is_drained: Cell::new(false),
+            role: Cell::default(),
         });
         self.slots.insert(state.clone());
         state

@@ -5,6 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::task::Waker;
 
 use super::wait_list::{WaitKey, WaitList};
+use crate::event_loop::current;
 
 /// The waiters of one direction.
 #[derive(Default)]
@@ -106,6 +107,7 @@ impl Waiters {
     /// Puts another waker into the slot. It is a separate function since it is rare.
     #[inline(never)]
     fn change_slot(&self, waker: &Waker) {
+        current::note_waker(waker);
         let new = waker.clone();
         let before = self.slot.0.replace(Some(new));
         self.set_waiting(SLOT, true);
@@ -148,6 +150,7 @@ impl Waiters {
         let is_alone = self.is(ALONE) && key.is_some() && futures.alone_key.get() == key;
         if let (true, Some(key)) = (is_alone, key) {
             if !futures.alone.has(waker) {
+                current::note_waker(waker);
                 let before = futures.alone.0.replace(Some(waker.clone()));
                 drop(before);
             }
@@ -173,6 +176,7 @@ impl Waiters {
     ) -> WaitKey {
         // The clone may run user code, which may begin or end a wait.
         let new = waker.clone();
+        current::note_waker(waker);
         if !self.have_futures() {
             let before = futures.alone.0.replace(Some(new));
             let key = self.wait_alone(futures);

@@ -23,6 +23,9 @@ use super::sources::WATCHES_KEY;
 use super::subscribers::Subscribers;
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::keeper::Keeper;
+use crate::label::Label;
 use crate::phase_order::Phase;
 use crate::sys::poller::Poller;
 use crate::sys::watch::{Notice, Notices, WatchId, WatchKind};
@@ -46,6 +49,11 @@ pub(crate) struct Watch {
 }
 
 impl Owner for Watch {
+    fn label(&self, _: &Core) -> Option<Label> {
+        let path = self.path.get()?;
+        Some(Label::new(Keeper::Watch.text(), path.to_string_lossy()))
+    }
+
     fn wakers(&self) -> Vec<*const ()> {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
@@ -81,6 +89,7 @@ impl Watch {
         if self.key.get().is_none() {
             return Poll::Ready(None);
         }
+        current::note_waker(cx.waker());
         let before = self.waker.replace(Some(cx.waker().clone()));
         drop(before);
         Poll::Pending

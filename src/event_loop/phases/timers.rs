@@ -128,6 +128,7 @@ impl Core {
     // sleep's future is borrowed by its caller: that code cannot give up its key.
     fn replace_sleep_waker(&self, key: TimerKey, waker: &Waker) -> bool {
         let mut waker = waker.clone();
+        self.note_waker(&waker);
         let mut timers = self.phases.timers.borrow_mut();
         let payload = timers.get_mut(key);
         let is_armed = payload.is_some();

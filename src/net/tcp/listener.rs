@@ -15,6 +15,7 @@ use super::stream::TcpStream;
 use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
+use crate::label::Role;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
 use crate::net::address::{ToAddresses, first_of};
 use crate::site::Site;
@@ -182,7 +183,7 @@ impl TcpListener {
         let (stream, peer) =
             accept_one(&self.source, &self.accepted, site, sys::socket::accept).await?;
         Ok((
-            TcpStream::register(&handle, stream, self.is_tcp, site)?,
+            TcpStream::register(&handle, stream, self.is_tcp, Role::Accepted, site)?,
             peer,
         ))
     }

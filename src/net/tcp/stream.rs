@@ -13,6 +13,7 @@ use super::keepalive::{Keepalive, set_keepalive};
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
+use crate::label::Role;
 use crate::net::address::{ToAddresses, first_of};
 use crate::phase;
 use crate::site::Site;
@@ -118,10 +119,14 @@ impl TcpStream {
         // A connecting socket becomes writable with the next event, not before.
         let source = Source::new_stream(handle, socket.into(), at_once, site)?;
         let stream = Self {
-            source: source.with_short_as_drained(true),
+            source: source
+                .with_short_as_drained(true)
+                .with_role(Role::Connected),
         };
         if !at_once {
+            let connecting = stream.source.note_connect(address);
             stream.source.writable().await?;
+            drop(connecting);
             if let Some(error) = stream.take_error()? {
                 return Err(error);
             }
@@ -135,11 +140,12 @@ impl TcpStream {
         handle: &LoopHandle,
         stream: net::TcpStream,
         is_tcp: bool,
+        role: Role,
         site: Site,
     ) -> io::Result<Self> {
         let source = Source::new_stream(handle, stream, true, site)?;
         Ok(Self {
-            source: source.with_short_as_drained(is_tcp),
+            source: source.with_short_as_drained(is_tcp).with_role(role),
         })
     }
 
@@ -157,7 +163,8 @@ impl TcpStream {
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let is_tcp = sys::socket::is_tcp(&stream);
-        Self::register(&LoopHandle::current(), stream, is_tcp, Location::caller())
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        Self::register(&handle, stream, is_tcp, Role::Unknown, site)
     }
 
     /// Deregisters the stream and returns it. It stays in non-blocking mode.

@@ -14,6 +14,7 @@ use super::stream::UnixStream;
 use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
+use crate::label::Role;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
 use crate::site::Site;
 use crate::sys;
@@ -141,7 +142,7 @@ impl UnixListener {
             Ok(stream)
         };
         let stream = accept_one(&self.source, &self.accepted, site, accept).await?;
-        UnixStream::register(&handle, stream, site)
+        UnixStream::register(&handle, stream, Role::Accepted, site)
     }
 
     /// Returns the name that the listener is bound to; `None` if it has none.

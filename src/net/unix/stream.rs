@@ -14,6 +14,7 @@ use super::name::{SocketName, name_of};
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
+use crate::label::Role;
 use crate::phase;
 use crate::site::Site;
 use crate::sys;
@@ -115,7 +116,8 @@ impl UnixStream {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         // A local connect completes or fails at once.
         sys::socket::connect_at_once(&socket, &name.address()?)?;
-        Self::register(handle, OwnedFd::from(socket).into(), site)
+        let stream = OwnedFd::from(socket).into();
+        Self::register(handle, stream, Role::Connected, site)
     }
 
     /// Creates two connected streams.
@@ -136,10 +138,13 @@ impl UnixStream {
     pub(super) fn register(
         handle: &LoopHandle,
         stream: net::UnixStream,
+        role: Role,
         site: Site,
     ) -> io::Result<Self> {
         let source = Source::new_stream(handle, stream, true, site)?;
-        Ok(Self { source })
+        Ok(Self {
+            source: source.with_role(role),
+        })
     }
 
     /// Registers a stream of the standard library with the running loop, in non-blocking mode.
@@ -154,7 +159,8 @@ impl UnixStream {
     #[track_caller]
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), stream, Location::caller())
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        Self::register(&handle, stream, Role::Unknown, site)
     }
 
     /// Deregisters the stream and returns it. It stays in non-blocking mode.

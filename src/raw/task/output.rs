@@ -86,7 +86,10 @@ impl<T, L: Local> Output<T, L> {
     fn set_awaiter(&self, waker: &Waker) {
         let before = self.meta().awaiter.take();
         let awaiter = before.filter(|awaiter| awaiter.will_wake(waker));
-        let awaiter = awaiter.unwrap_or_else(|| waker.clone());
+        let awaiter = awaiter.unwrap_or_else(|| {
+            L::awaited(waker);
+            waker.clone()
+        });
         // The clone, and the drop of the previous waker, are user code, which may have run the task
         // to completion.
         if self.meta().state.get() == State::Alive {

@@ -36,8 +36,11 @@ mod level;
 use std::cell::Cell;
 use std::io;
 use std::mem::ManuallyDrop;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
+use crate::label::{Label, Role};
+use crate::sys::describe::describe;
 use crate::sys::fork;
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
@@ -90,6 +93,11 @@ impl RawSource {
         Self(std::os::windows::io::AsRawSocket::as_raw_socket(
             &source.source(),
         ))
+    }
+
+    /// Names the source as users do. `peer` is the address that it is being connected to, if so.
+    pub(crate) fn label(self, role: Role, peer: Option<SocketAddr>) -> Label {
+        self.with(|source| describe(*source, role, peer))
     }
 
     /// Calls `f` with the source.

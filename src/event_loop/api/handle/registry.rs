@@ -9,6 +9,7 @@ use super::HandleInfo;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::keeper::Keeper;
+use crate::label::Label;
 use crate::probe::Origin;
 use crate::raw::slots::Slots;
 use crate::site::Site;
@@ -39,6 +40,12 @@ pub(crate) trait Owner {
     /// Returns the data pointers of the wakers that wait on the handle, where they are known.
     fn wakers(&self) -> Vec<*const ()> {
         Vec::new()
+    }
+
+    /// Names the handle as users do, if its kind alone does not tell enough. The OS may be asked:
+    /// no name is kept.
+    fn label(&self, _core: &Core) -> Option<Label> {
+        None
     }
 
     /// Returns whether an event from before the close is still to be delivered.
@@ -121,11 +128,6 @@ impl Handles {
                 callback.clear();
             }
         }
-    }
-
-    /// Returns all handles in the order of their creation.
-    pub(crate) fn list(&self) -> Vec<HandleInfo> {
-        self.headers().iter().map(|header| header.info()).collect()
     }
 
     /// Returns the headers of all handles in the order of their creation.
@@ -215,9 +217,16 @@ impl Header {
         self.site
     }
 
-    pub(in crate::event_loop) fn info(&self) -> HandleInfo {
+    /// Names the handle as users do.
+    pub(in crate::event_loop) fn label(&self, core: &Core) -> Label {
+        let label = self.owner().and_then(|owner| owner.label(core));
+        label.unwrap_or_else(|| Label::new(self.kind.text(), ""))
+    }
+
+    pub(in crate::event_loop) fn info(&self, core: &Core) -> HandleInfo {
         HandleInfo {
             kind: self.kind,
+            name: self.label(core).to_string(),
             created_at: self.site,
             active: self.active.get(),
             referenced: self.referenced.get(),

@@ -1,0 +1,482 @@
+//! The search behind reports: what waits on the loop, and which task each of it wakes.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::handle::{Header, Stage};
+use crate::clock::NEVER;
+use crate::event_loop::core::Core;
+use crate::event_loop::io::sources::Direction;
+use crate::event_loop::ledger::jobs::{Asker, JobInfo};
+use crate::event_loop::phases::timers::Payload;
+use crate::executor::registry::TaskState;
+use crate::executor::shared::Runnable;
+use crate::executor::wait_notes::Polled;
+use crate::keeper::Keeper;
+use crate::label::Label;
+use crate::phase_order::Phase;
+use crate::site::Site;
+use crate::task_info::{Id, Info};
+
+/// The phases whose queues a report lists.
+pub(super) const PHASES: [Phase; 6] = [
+    Phase::Pending,
+    Phase::Idle,
+    Phase::Prepare,
+    Phase::Poll,
+    Phase::Check,
+    Phase::Closing,
+];
+
+/// A handle, sleep or job of a report.
+pub(crate) struct Waiting {
+    pub(crate) label: Label,
+    /// The line that created it, if known.
+    pub(crate) site: Option<Site>,
+    /// Its state, as text.
+    pub(crate) state: String,
+    /// The time until it is due, if it has a deadline.
+    pub(crate) due: Option<Due>,
+    pub(crate) keeps_alive: bool,
+    /// The data pointers of the wakers that wait for it.
+    pub(crate) wakers: Vec<*const ()>,
+}
+
+/// The time until a deadline in nanoseconds, or [`NEVER`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Due(pub(crate) u64);
+
+/// The main future, or a task by its place in [`Waits::tasks`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    Main,
+    Task(usize),
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy)]
+pub(super) enum Wait {
+    /// An entry of [`Waits::found`].
+    Found(usize),
+    /// A task by its place in [`Waits::tasks`].
+    Task(usize),
+    Phase(Phase),
+}
+
+/// What a task does.
+pub(super) enum State<'a> {
+    IsPolled,
+    IsWoken,
+    WaitsFor(&'a [Wait]),
+    Unknown,
+}
+
+/// What waits on a loop.
+pub(super) struct Waits {
+    /// Handles, sleeps and jobs.
+    pub(super) found: Vec<Waiting>,
+    /// The tasks, oldest first.
+    pub(super) tasks: Vec<TaskState>,
+    /// The line of the main future, if there is one.
+    pub(super) main: Option<Site>,
+    /// Whose waker a data pointer belongs to, and whether the waker is of another library.
+    owners: HashMap<*const (), (Who, bool)>,
+    waits: HashMap<Who, Vec<Wait>>,
+    polled: HashSet<Who>,
+    woken: HashSet<Who>,
+}
+
+impl Core {
+    /// Returns what waits on the loop. It runs no user code.
+    pub(super) fn waits(&self) -> Waits {
+        let tasks = self.task_states();
+        let main = self.executor.main_info();
+        let woken = self.woken_slots();
+        let mut waits = Waits {
+            found: self.all_that_waits(&tasks),
+            main: main.map(|main| main.site),
+            owners: self.owners(&tasks),
+            waits: HashMap::new(),
+            polled: HashSet::new(),
+            woken: HashSet::new(),
+            tasks,
+        };
+        if self.executor.polls_main_future() {
+            waits.polled.insert(Who::Main);
+        }
+        for (place, task) in waits.tasks.iter().enumerate() {
+            if task.slot.is_some_and(|slot| self.executor.is_polled(slot)) {
+                waits.polled.insert(Who::Task(place));
+            }
+            if task.slot.is_some_and(|slot| woken.contains(&slot)) {
+                waits.woken.insert(Who::Task(place));
+            }
+        }
+        waits.relate(&self.executor.awaited_sets());
+        for phase in PHASES {
+            for waker in self.phases.queue(phase).wakers() {
+                waits.add(waker, Wait::Phase(phase));
+            }
+        }
+        waits
+    }
+
+    /// Lists handles, sleeps and jobs.
+    fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
+        let mut found = Vec::new();
+        let now = self.clock().read();
+        let mut due_timers = HashMap::new();
+        let mut sleeps = Vec::new();
+        self.each_timer(|deadline, payload, referenced| {
+            let due = Due::from(deadline, now);
+            match payload {
+                Payload::Timer(timer) => {
+                    due_timers.insert(Rc::as_ptr(&timer.header), due);
+                }
+                Payload::Sleep { waker, site } => sleeps.push(Waiting {
+                    due: Some(due),
+                    keeps_alive: referenced,
+                    wakers: vec![waker.data()],
+                    ..Waiting::new(Keeper::Sleep, Some(site))
+                }),
+            }
+        });
+        sleeps.sort_by_key(|sleep| sleep.due);
+        let mut waits: HashMap<*const Header, _> = HashMap::new();
+        for source in self.io.sources() {
+            let header = Rc::as_ptr(&source.header);
+            waits.insert(header, (source.waits(), source.has_request()));
+        }
+        for header in self.ledger.headers() {
+            let waits = waits.remove(&Rc::as_ptr(&header));
+            let (directions, has_request) = waits.unwrap_or_default();
+            let due = due_timers.get(&Rc::as_ptr(&header)).copied();
+            let label = header.label(self);
+            let waiting = Waiting::of_handle(&header, label, directions, has_request, due);
+            found.push(waiting);
+        }
+        found.append(&mut sleeps);
+        let jobs = self.ledger.jobs();
+        found.extend(jobs.iter().map(|job| self.waiting_job(job, tasks)));
+        if let Some(extension) = self.extension.get() {
+            extension.report(&mut found);
+        }
+        found
+    }
+
+    fn waiting_job(&self, job: &JobInfo, tasks: &[TaskState]) -> Waiting {
+        let of_task = |id: Id| place_of(tasks, id).map(|place| tasks[place].waker);
+        let purpose = job.purpose;
+        Waiting {
+            label: Label::new("pool job", purpose.operation),
+            state: format!("class {:?}", purpose.class),
+            keeps_alive: true,
+            wakers: Vec::from_iter(match &job.asked_by {
+                Asker::Task(id) | Asker::Handle { id, .. } => of_task(*id),
+                Asker::MainFuture => self.executor.main_info().map(|main| main.waker),
+                Asker::Callback => None,
+            }),
+            ..Waiting::new(Keeper::Work, purpose.site)
+        }
+    }
+
+    /// Returns the slots of the tasks that were woken and are not polled yet.
+    fn woken_slots(&self) -> HashSet<u32> {
+        let mut slots = HashSet::new();
+        let mut add = |runnable: &Runnable| _ = slots.insert(runnable.slot());
+        self.io.each_woken(&mut add);
+        self.executor.each_woken(add);
+        slots
+    }
+
+    /// Returns whose waker each known data pointer belongs to.
+    fn owners(&self, tasks: &[TaskState]) -> HashMap<*const (), (Who, bool)> {
+        let foreign = self.executor.foreign_wakers().into_iter();
+        let foreign = foreign.filter_map(|(waker, polled)| {
+            let who = match polled {
+                Polled::MainFuture => Who::Main,
+                Polled::Task(id) => Who::Task(place_of(tasks, id)?),
+            };
+            Some((waker, (who, true)))
+        });
+        let mut owners: HashMap<_, _> = foreign.collect();
+        let own = tasks.iter().enumerate();
+        owners.extend(own.map(|(place, task)| (task.waker, (Who::Task(place), false))));
+        if let Some(main) = self.executor.main_info() {
+            owners.insert(main.waker, (Who::Main, false));
+        }
+        owners
+    }
+}
+
+/// The wakers of other libraries.
+impl Core {
+    /// Notes which task a waker belongs to, if the waker itself does not show it.
+    #[inline(always)]
+    pub(crate) fn note_waker(&self, waker: &Waker) {
+        if !self.executor.is_of_polled_task(waker) && self.executor.note_foreign(waker) {
+            self.executor.forget_foreign(&self.registered_wakers());
+        }
+    }
+
+    /// Returns the data pointers of all wakers that are registered on the loop.
+    #[cold]
+    fn registered_wakers(&self) -> HashSet<*const ()> {
+        let mut wakers = HashSet::new();
+        self.each_timer(|_, payload, _| {
+            if let Payload::Sleep { waker, .. } = payload {
+                wakers.insert(waker.data());
+            }
+        });
+        for source in self.io.sources() {
+            wakers.extend(source.waits().into_iter().flat_map(|(_, who)| who));
+        }
+        for header in self.ledger.headers() {
+            wakers.extend(header.wakers());
+        }
+        wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
+        let sets = self.executor.awaited_sets();
+        wakers.extend(sets.into_iter().map(|(waker, _)| waker));
+        wakers
+    }
+}
+
+impl Waits {
+    /// Notes what the tasks wait for.
+    fn relate(&mut self, sets: &[(*const (), Vec<Id>)]) {
+        for place in 0..self.found.len() {
+            for waker in self.found[place].wakers.clone() {
+                self.add(waker, Wait::Found(place));
+            }
+        }
+        for place in 0..self.tasks.len() {
+            if let Some(awaiter) = self.tasks[place].awaiter {
+                self.add(awaiter, Wait::Task(place));
+            }
+        }
+        for (waker, members) in sets {
+            for &id in members {
+                if let Some(place) = place_of(&self.tasks, id) {
+                    self.add(*waker, Wait::Task(place));
+                }
+            }
+        }
+    }
+
+    /// Notes that the task with a waker waits for `what`.
+    fn add(&mut self, waker: *const (), what: Wait) {
+        if let Some(&(who, _)) = self.owners.get(&waker) {
+            self.waits.entry(who).or_default().push(what);
+        }
+    }
+
+    /// Returns the places of the tasks that others, or the main future, wait for.
+    pub(super) fn awaited_tasks(&self) -> HashSet<usize> {
+        let waits = self.waits.values().flatten();
+        let tasks = waits.filter_map(|wait| match *wait {
+            Wait::Task(place) => Some(place),
+            _ => None,
+        });
+        tasks.collect()
+    }
+
+    pub(super) fn state(&self, who: Who) -> State<'_> {
+        if self.polled.contains(&who) {
+            State::IsPolled
+        } else if self.woken.contains(&who) {
+            State::IsWoken
+        } else {
+            match self.waits.get(&who) {
+                Some(waits) => State::WaitsFor(waits),
+                None => State::Unknown,
+            }
+        }
+    }
+
+    /// Names what has a waker, if it is known.
+    pub(super) fn owner_of(&self, waker: *const ()) -> Option<String> {
+        let &(who, is_foreign) = self.owners.get(&waker)?;
+        let name = match who {
+            Who::Main => "the main future".to_owned(),
+            Who::Task(place) => short_name(&self.tasks[place].info),
+        };
+        Some(if is_foreign {
+            format!("a waker of {name}")
+        } else {
+            name
+        })
+    }
+}
+
+/// Returns the place of a task in the list, which is in the order of the numbers.
+fn place_of(tasks: &[TaskState], id: Id) -> Option<usize> {
+    tasks.binary_search_by_key(&id, |task| task.info.id()).ok()
+}
+
+/// Returns the number and the name of a task, without its line.
+pub(super) fn short_name(info: &Info) -> String {
+    match info.name() {
+        Some(name) => format!("task {} {name:?}", info.id()),
+        None => format!("task {}", info.id()),
+    }
+}
+
+impl Due {
+    pub(crate) fn from(deadline: u64, now: u64) -> Self {
+        Self(if deadline == NEVER {
+            NEVER
+        } else {
+            deadline.saturating_sub(now)
+        })
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            NEVER => f.write_str("never due"),
+            0 => f.write_str("due now"),
+            // Milliseconds are precise enough for a reader.
+            nanoseconds if nanoseconds > 1_000_000 => {
+                write!(
+                    f,
+                    "due in {:?}",
+                    Duration::from_millis(nanoseconds / 1_000_000)
+                )
+            }
+            nanoseconds => write!(f, "due in {:?}", Duration::from_nanos(nanoseconds)),
+        }
+    }
+}
+
+impl Waiting {
+    pub(crate) fn new(kind: Keeper, site: Option<Site>) -> Self {
+        Self {
+            label: Label::new(kind.text(), ""),
+            site,
+            state: String::new(),
+            due: None,
+            keeps_alive: false,
+            wakers: Vec::new(),
+        }
+    }
+
+    fn of_handle(
+        header: &Header,
+        label: Label,
+        directions: Vec<(Direction, Vec<*const ()>)>,
+        has_request: bool,
+        due: Option<Due>,
+    ) -> Self {
+        let (active, referenced) = (header.active.get(), header.referenced.get());
+        let is_closing = header.stage.get() != Stage::Open;
+        let waiters: Vec<_> = directions
+            .iter()
+            .map(|(direction, _)| direction.waiter())
+            .collect();
+        let mut state = if is_closing {
+            "closed, completes in the closing phase".to_owned()
+        } else if !waiters.is_empty() {
+            let verb = if waiters.len() == 1 { "is" } else { "are" };
+            format!("{} {verb} waiting", waiters.join(" and "))
+        } else if active {
+            String::new()
+        } else if header.kind == Keeper::Io {
+            "no task is waiting".to_owned()
+        } else {
+            "not started".to_owned()
+        };
+        if !referenced {
+            state += if state.is_empty() {
+                "unref'd"
+            } else {
+                ", unref'd"
+            };
+        }
+        Self {
+            label,
+            state,
+            due: due.filter(|_| active),
+            keeps_alive: is_closing || active && referenced || has_request,
+            wakers: directions
+                .into_iter()
+                .flat_map(|(_, who)| who)
+                .chain(header.wakers())
+                .collect(),
+            ..Self::new(header.kind, Some(header.site()))
+        }
+    }
+
+    /// Returns the label and the line of its creation.
+    pub(super) fn name(&self) -> String {
+        self.named(&self.label)
+    }
+
+    /// Returns the type and the line of its creation, which many others may share.
+    pub(super) fn common_name(&self) -> String {
+        self.named(&self.label.what)
+    }
+
+    fn named(&self, label: &dyn fmt::Display) -> String {
+        match self.site {
+            Some(site) => format!("{label} ({site})"),
+            None => label.to_string(),
+        }
+    }
+}
+
+impl Direction {
+    fn waiter(self) -> &'static str {
+        match self {
+            Self::Read => "a reader",
+            Self::Write => "a writer",
+            Self::Priority => "a reader of urgent data",
+            Self::HangUp => "a task for the peer's hang-up",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::stream::{FuturesUnordered, StreamExt};
+
+    use crate::EventLoop;
+    use crate::event_loop::api::loop_handle::LoopHandle;
+    use crate::time::sleep;
+
+    /// The notes of wakers that are gone are removed: a program that makes many keeps few.
+    #[test]
+    fn notes_of_foreign_wakers_do_not_pile_up() {
+        let mut event_loop = EventLoop::new().unwrap();
+        event_loop.block_on(async {
+            let hour = Duration::from_secs(3600);
+            let mut kept = FuturesUnordered::new();
+            for _ in 0..100 {
+                kept.push(sleep(hour));
+            }
+            assert!(futures::poll!(kept.next()).is_pending());
+            let count = || {
+                let handle = LoopHandle::current();
+                let notes = handle.core().executor().foreign_wakers();
+                notes.len()
+            };
+            assert_eq!(count(), 100);
+            // All of a round are alive at once, so that their wakers have different addresses.
+            for _ in 0..20 {
+                let mut all = FuturesUnordered::new();
+                for _ in 0..200 {
+                    all.push(sleep(hour));
+                }
+                assert!(futures::poll!(all.next()).is_pending());
+                assert!(count() <= 1024 + 300, "{}", count());
+                std::mem::forget(all);
+            }
+            assert!(futures::poll!(kept.next()).is_pending());
+        });
+    }
+}

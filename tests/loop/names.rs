@@ -1,0 +1,344 @@
+//! The names in reports are those that users have: types, addresses, paths, programs.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+use crate::util::files::Directory;
+use crate::util::pool::{Hold, with_threads};
+use crate::util::pty::open_pty;
+use crate::util::trace::{ms, paused, turn};
+use futures::FutureExt;
+use futures::future::maybe_done;
+use futures::stream::{FuturesUnordered, StreamExt};
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper::service::service_fn;
+use phaseloop::hyper::{HyperIo, HyperTimer};
+use phaseloop::io::{AsyncReadExt, PipeReader, PipeWriter};
+use phaseloop::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use phaseloop::process::{Channel, Command, Stdio};
+use phaseloop::signal::{Signal, SignalKind, Signals};
+use phaseloop::task::JoinSet;
+use phaseloop::time::sleep;
+use phaseloop::tty::Tty;
+use phaseloop::{Handle, LoopHandle, block_on, fs, io, phase, spawn, spawn_blocking, task};
+
+/// The name of a handle, as `handles` and the report have it.
+#[track_caller]
+fn name_of(handle: &impl Handle) -> String {
+    let info = handle.any().info();
+    let listed = handle.event_loop().handles();
+    assert!(listed.contains(&info), "{info} in {listed:?}");
+    let report = handle.event_loop().report().to_string();
+    let line = format!("{} ({})", info.name, info.created_at);
+    assert!(report.contains(&line), "{line} in:\n{report}");
+    assert!(info.to_string().starts_with(&line), "{info}");
+    info.name
+}
+
+fn report() -> String {
+    LoopHandle::current().report().to_string()
+}
+
+#[test]
+fn tcp_sockets_have_their_addresses_and_an_arrow_from_who_connects() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        assert_eq!(name_of(&listener), format!("TcpListener {address}"));
+        let client = TcpStream::connect(address).await.unwrap();
+        let port = client.local_addr().unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        assert_eq!(name_of(&client), format!("TcpStream {port} → {address}"));
+        assert_eq!(name_of(&accepted), format!("TcpStream {address} ← {port}"));
+        let client = TcpStream::from_std(client.into_std()).unwrap();
+        assert_eq!(name_of(&client), format!("TcpStream {port} ↔ {address}"));
+    });
+}
+
+#[test]
+fn tcp_sockets_of_version_six_have_brackets() {
+    block_on(async {
+        let Ok(listener) = TcpListener::bind("[::1]:0").await else {
+            return; // This machine has no IPv6.
+        };
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(name_of(&listener), format!("TcpListener [::1]:{port}"));
+    });
+}
+
+/// The queue of the listener is full, so the kernel answers no further connect.
+#[test]
+fn a_socket_that_is_being_connected_names_its_target() {
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+    let full = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
+    bind(&full, &any).unwrap();
+    listen(&full, 0).unwrap();
+    let address = std::net::SocketAddr::try_from(getsockname(&full).unwrap()).unwrap();
+    block_on(async {
+        let mut clients = Vec::new();
+        for _ in 0..8 {
+            clients.push(Box::pin(maybe_done(TcpStream::connect(address))));
+        }
+        for _ in 0..20 {
+            for client in &mut clients {
+                let _ = futures::poll!(client);
+            }
+            phase::check().await;
+        }
+        let connecting = format!("→ {address}, connecting");
+        let names = || {
+            let handles = LoopHandle::current().handles();
+            handles
+                .into_iter()
+                .map(|info| info.name)
+                .collect::<Vec<_>>()
+        };
+        let is_connecting = |name: &String| name.ends_with(&connecting);
+        assert!(names().iter().any(is_connecting), "{:?}", names());
+        drop(clients);
+        assert_eq!(names(), [""; 0]);
+    });
+}
+
+#[test]
+fn udp_sockets_have_their_address_and_their_peer_if_they_are_connected() {
+    block_on(async {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        assert_eq!(name_of(&socket), format!("UdpSocket {address}"));
+        let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        other.connect(address).await.unwrap();
+        let name = format!("UdpSocket {} ↔ {address}", other.local_addr().unwrap());
+        assert_eq!(name_of(&other), name);
+    });
+}
+
+#[test]
+fn unix_sockets_have_their_paths_or_the_process_of_their_peer() {
+    let directory = Directory::new("names-unix");
+    block_on(async {
+        let path = directory.path("s");
+        let shown = path.display();
+        let listener = UnixListener::bind(&path).unwrap();
+        assert_eq!(name_of(&listener), format!("UnixListener {shown}"));
+        let client = UnixStream::connect(&path).await.unwrap();
+        let accepted = listener.accept().await.unwrap();
+        assert_eq!(name_of(&client), format!("UnixStream → {shown}"));
+        let name = format!("UnixStream {shown} ← this process");
+        assert_eq!(name_of(&accepted), name);
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(name_of(&one), "UnixStream ↔ this process");
+        let path = directory.path("d");
+        let datagram = UnixDatagram::bind(&path).unwrap();
+        let name = format!("UnixDatagram {}", path.display());
+        assert_eq!(name_of(&datagram), name);
+        let (channel, _other) = Channel::pair().unwrap();
+        assert!(name_of(&channel).starts_with("channel "), "{channel:?}");
+    });
+}
+
+#[test]
+fn pipes_have_the_number_that_both_ends_share() {
+    block_on(async {
+        let (reader, writer): (PipeReader, PipeWriter) = io::pipe().unwrap();
+        let (reader, writer) = (name_of(&reader), name_of(&writer));
+        let number = reader.strip_prefix("pipe ").unwrap();
+        let number = number.strip_suffix(", read end").unwrap();
+        assert!(number.parse::<u64>().is_ok(), "{reader}");
+        assert_eq!(writer, format!("pipe {number}, write end"));
+    });
+}
+
+#[test]
+fn terminals_have_their_path() {
+    let (_controller, terminal) = open_pty();
+    block_on(async {
+        let tty = Tty::from_fd(&terminal).unwrap();
+        let name = name_of(&tty);
+        assert!(name.starts_with("terminal /dev/"), "{name}");
+    });
+}
+
+#[test]
+fn standard_streams_have_the_names_of_their_functions() {
+    block_on(async {
+        assert!(name_of(&io::stdin().unwrap()).starts_with("stdin"));
+        assert!(name_of(&io::stdout().unwrap()).starts_with("stdout"));
+        assert!(name_of(&io::stderr().unwrap()).starts_with("stderr"));
+    });
+}
+
+#[test]
+fn children_have_their_number_and_program() {
+    block_on(async {
+        let mut command = Command::new("cat");
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let id = child.id();
+        assert_eq!(name_of(&child), format!("child {id} \"cat\""));
+        drop(child.stdin.take());
+        child.wait().await.unwrap();
+    });
+}
+
+#[test]
+fn signals_have_their_names() {
+    block_on(async {
+        let handle = LoopHandle::current();
+        let signals = Signals::new([SignalKind::USR2, SignalKind::WINCH]).unwrap();
+        assert_eq!(name_of(&signals), "signal SIGUSR2, SIGWINCH");
+        let signal = Signal::new(&handle);
+        assert_eq!(name_of(&signal), "signal listener");
+        signal.start(SignalKind::WINCH, |_, _| ()).unwrap();
+        assert_eq!(name_of(&signal), "signal SIGWINCH");
+    });
+}
+
+#[test]
+fn watchers_have_their_paths() {
+    let directory = Directory::new("names-watch");
+    let name = format!("file watcher {}", directory.0.display());
+    block_on(async {
+        assert_eq!(name_of(&fs::watch(&directory.0).unwrap()), name);
+        let poll = fs::watch_poll(&directory.0, Duration::from_secs(1)).unwrap();
+        assert_eq!(name_of(&poll), name);
+    });
+}
+
+#[test]
+fn pool_jobs_have_the_name_of_their_function() {
+    let (mut event_loop, _pool) = with_threads(1);
+    event_loop.block_on(async {
+        let hold = Hold::new();
+        let job = spawn_blocking(|| ());
+        let mut meta = Box::pin(fs::metadata("/"));
+        assert!(futures::poll!(&mut meta).is_pending());
+        let text = report();
+        assert!(text.contains("pool job spawn_blocking ("), "{text}");
+        assert!(
+            text.contains("pool job metadata: class Fs, wakes the main"),
+            "{text}"
+        );
+        drop(hold);
+        meta.await.unwrap();
+        job.await.unwrap();
+    });
+}
+
+/// Streams with different addresses from one line are one line.
+#[test]
+fn many_streams_of_one_line_are_counted_without_their_addresses() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut clients = Vec::new();
+        for _ in 0..6 {
+            let client = TcpStream::connect(address).await.unwrap();
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let echo = async move { stream.read(&mut [0; 8]).await };
+            clients.push((client, spawn(echo)));
+        }
+        phase::check().await;
+        let text = report();
+        assert!(text.contains("6 × TcpStream (tests"), "{text}");
+        assert!(text.contains("6 × task spawned at tests"), "{text}");
+        assert!(!text.contains('←') && !text.contains('→'), "{text}");
+    });
+}
+
+// Waits that do not show the task.
+
+#[test]
+fn a_join_set_waits_for_its_tasks() {
+    let (mut event_loop, handle, _) = paused();
+    let mut set = JoinSet::new();
+    set.spawn_on(&handle, sleep_of(5));
+    set.spawn_on(&handle, pending());
+    let joiner = task::Builder::new().name("joiner");
+    let joiner = joiner.spawn_on(
+        &handle,
+        async move { while set.join_next().await.is_some() {} },
+    );
+    turn(&mut event_loop);
+    let text = handle.report().to_string();
+    assert!(text.contains("waits for task 1, task 2\n"), "{text}");
+    event_loop.block_on(sleep_of(6));
+    turn(&mut event_loop);
+    let text = handle.report().to_string();
+    assert!(text.contains("waits for task 2\n"), "{text}");
+    drop(joiner);
+}
+
+async fn sleep_of(milliseconds: u64) {
+    sleep(ms(milliseconds)).await;
+}
+
+#[test]
+fn a_waker_of_another_library_is_a_waker_of_the_task_that_polled_it() {
+    let (mut event_loop, handle, _) = paused();
+    let inner = handle.spawn(pending::<()>());
+    let line = line!() + 3;
+    let task = handle.spawn(async move {
+        let mut all = FuturesUnordered::new();
+        all.push(futures::future::Either::Left(sleep(ms(5))));
+        all.push(futures::future::Either::Right(
+            async { drop(inner.await) }.boxed_local(),
+        ));
+        while all.next().await.is_some() {}
+    });
+    turn(&mut event_loop);
+    let text = handle.report().to_string();
+    assert!(text.contains("wakes a waker of task 2"), "{text}");
+    let waits = format!("waits for sleep (tests/loop/names.rs:{line}:");
+    assert!(text.contains(&waits), "{waits} in:\n{text}");
+    assert!(text.contains("), task 1\n"), "{text}");
+    drop(task);
+}
+
+#[test]
+fn the_main_future_has_wakers_of_other_libraries_too() {
+    block_on(async {
+        let (reader, _writer) = io::pipe().unwrap();
+        let mut all: FuturesUnordered<_> = [reader.readable()].into_iter().collect();
+        assert!(futures::poll!(all.next()).is_pending());
+        let text = report();
+        assert!(text.contains("wakes a waker of the main future"), "{text}");
+    });
+}
+
+#[test]
+fn sleeps_of_hyper_have_the_line_of_the_user() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let line = line!() + 1;
+        let server = spawn(async move {
+            let answer = async |_| {
+                let response = hyper::Response::new(Empty::<Bytes>::new());
+                Ok::<_, Infallible>(response)
+            };
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder
+                .timer(HyperTimer)
+                .header_read_timeout(Duration::from_secs(60));
+            let service = service_fn(answer);
+            let _ = builder
+                .serve_connection(HyperIo::new(stream), service)
+                .await;
+        });
+        for _ in 0..100 {
+            phase::check().await;
+            if report().contains("sleep (") {
+                break;
+            }
+        }
+        let text = report();
+        let sleeps = format!("sleep (tests/loop/names.rs:{line}:");
+        assert!(text.contains(&sleeps), "{sleeps} in:\n{text}");
+        drop(server);
+    });
+}
