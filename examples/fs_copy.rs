@@ -54,7 +54,7 @@ async fn copy(from: &Path, to: &Path) -> io::Result<()> {
         }
         target.write_all(piece).await?;
         let length = piece.len();
-        source.consume_unpin(length);
+        source.consume(length);
         progress.add(length)?;
     }
     // A failed write is reported here at the latest.

@@ -1,9 +1,9 @@
 //! I/O on the loop: every source whose readiness the kernel reports, and helpers for byte streams.
 //!
 //! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. This module
-//! re-exports the traits, and the extension traits with `read`, `write_all`, `lines`, `seek` and
-//! the rest, so that a program needs no second crate. They are the items of `futures::io`
-//! themselves; both paths can be mixed.
+//! re-exports the traits, and extension traits with `read`, `write_all`, `lines`, `seek` and the
+//! rest, so that a program needs no second crate. The extension traits come from `futures-lite`,
+//! which is built quickly; those of the `futures` crate work on the same types.
 //!
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};
@@ -36,9 +36,9 @@ mod split;
 #[cfg(unix)]
 mod stdio;
 
-pub use futures::io::{
+pub use futures_lite::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
-    AsyncWriteExt, BufReader, BufWriter, Cursor, LineWriter,
+    AsyncWriteExt, BufReader, BufWriter, Cursor,
 };
 
 pub use copy::{copy, copy_both_ways};

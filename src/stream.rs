@@ -2,8 +2,9 @@
 //!
 //! [`time::Interval`](crate::time::Interval), [`JoinSet`](crate::task::JoinSet), the accepted
 //! connections of a listener, signals, directory entries and file events are streams. They
-//! implement [`Stream`] of the `futures` crate, and [`StreamExt`] has the methods `next`, `map`,
-//! `take` and others. This module re-exports the items of `futures::stream`.
+//! implement [`Stream`], the trait of the `futures` crate. [`StreamExt`] has the methods `next`,
+//! `map`, `take`, `try_next` and others. It comes from `futures-lite`, which is built quickly;
+//! `futures::StreamExt` works on these streams as well.
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,4 +16,4 @@
 //! });
 //! ```
 
-pub use futures::stream::{Stream, StreamExt, TryStreamExt};
+pub use futures_lite::stream::{Stream, StreamExt};

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::Stream;
+use futures_lite::Stream;
 
 use super::job::{self, needs_loop};
 use crate::blocking::Work;
@@ -38,7 +38,7 @@ const LARGEST_BATCH: usize = 1024;
 /// # Examples
 ///
 /// ```
-/// use phaseloop::stream::TryStreamExt;
+/// use phaseloop::stream::StreamExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {

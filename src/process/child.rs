@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Output};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures::io::AsyncRead;
+use futures_lite::io::AsyncRead;
 
 use super::channel::Channel;
 use crate::error::Error;

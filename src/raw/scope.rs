@@ -14,8 +14,9 @@ use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use futures::stream::{FuturesUnordered, Stream};
 use pin_project_lite::pin_project;
+
+use super::future_set::FutureSet;
 
 /// A future of a scope, without its lifetime.
 type Child = Pin<Box<dyn Future<Output = ()>>>;
@@ -24,7 +25,7 @@ type Child = Pin<Box<dyn Future<Output = ()>>>;
 /// example.
 pub struct Scope<'scope, 'env: 'scope, E = Infallible> {
     /// Taken out while its futures are polled.
-    children: RefCell<FuturesUnordered<Child>>,
+    children: RefCell<FutureSet<()>>,
     /// The futures that were added since.
     added: RefCell<Vec<Child>>,
     /// The futures were dropped, and no other is accepted.
@@ -156,7 +157,7 @@ impl<E> Scope<'_, '_, E> {
             let mut children = self.children.take();
             children.extend(self.added.take());
             let are_done = loop {
-                match Pin::new(&mut children).poll_next(cx) {
+                match children.poll_next(cx) {
                     // `clear` was called by a future: it found no children, and left a mark.
                     _ if self.is_closed.get() => return true,
                     Poll::Ready(Some(())) => {}

@@ -24,16 +24,17 @@ fn joined(local: &str, role: Role, remote: &str) -> String {
 #[cfg(unix)]
 mod unix {
     use std::ffi::OsStr;
+    use std::io::IsTerminal;
     use std::net::SocketAddr;
     use std::os::fd::{AsRawFd, BorrowedFd};
     use std::os::unix::ffi::OsStrExt;
 
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
-    use rustix::net::{
-        AddressFamily, SocketAddrAny, SocketAddrUnix, SocketType, getpeername, getsockname, sockopt,
-    };
+    use socket2::{SockAddr, SockRef, Type};
 
     use super::{Label, Role, joined, unknown};
+    #[cfg(feature = "net")]
+    use crate::sys::unix_socket::peer_credentials;
 
     /// Names an open descriptor. `peer` is the address that it is being connected to, if so.
     pub(crate) fn describe(
@@ -56,30 +57,30 @@ mod unix {
                 };
                 Label::new("pipe", format!("{}, {end}", status.st_ino))
             }
-            FileType::CharacterDevice => match rustix::termios::ttyname(descriptor, Vec::new()) {
-                Ok(path) => Label::new(name("terminal"), text(path.as_bytes())),
-                Err(_) => Label::new(name("device"), path_of(descriptor)),
-            },
+            FileType::CharacterDevice if descriptor.is_terminal() => {
+                Label::new(name("terminal"), terminal_name(descriptor))
+            }
+            FileType::CharacterDevice => Label::new(name("device"), path_of(descriptor)),
             FileType::RegularFile => Label::new(name("file"), path_of(descriptor)),
             _ => anonymous(&path_of(descriptor)).unwrap_or_else(|| unknown(role)),
         }
     }
 
     fn socket(descriptor: BorrowedFd<'_>, role: Role, connects: Option<SocketAddr>) -> Label {
-        let (Ok(kind), Ok(local)) = (sockopt::socket_type(descriptor), getsockname(descriptor))
-        else {
+        let view = SockRef::from(&descriptor);
+        let (Ok(kind), Ok(local)) = (view.r#type(), view.local_addr()) else {
             return unknown(role);
         };
-        let is_unix = local.address_family() == AddressFamily::UNIX;
-        let remote = getpeername(descriptor).ok().flatten();
-        let is_listener = kind == SocketType::STREAM && listens(descriptor, remote.is_some());
+        let is_unix = local.is_unix();
+        let remote = view.peer_addr().ok();
+        let is_listener = kind == Type::STREAM && listens(&view, remote.is_some());
         let what = match (is_unix, kind) {
             (true, _) if is_listener => "UnixListener",
-            (true, SocketType::DGRAM) => "UnixDatagram",
+            (true, Type::DGRAM) => "UnixDatagram",
             (true, _) => "UnixStream",
             (false, _) if is_listener => "TcpListener",
-            (false, SocketType::STREAM) => "TcpStream",
-            (false, SocketType::DGRAM) => "UdpSocket",
+            (false, Type::STREAM) => "TcpStream",
+            (false, Type::DGRAM) => "UdpSocket",
             (false, _) => "socket",
         };
         let what = role.name().unwrap_or(what);
@@ -106,10 +107,9 @@ mod unix {
 
     /// Returns the name of a Unix peer, or its process if it has no name.
     fn or_process(name: String, descriptor: BorrowedFd<'_>) -> String {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let (true, Ok(peer)) = (name.is_empty(), sockopt::socket_peercred(descriptor)) {
-            let id = peer.pid.as_raw_nonzero().get();
-            return if id.unsigned_abs() == std::process::id() {
+        #[cfg(feature = "net")]
+        if let (true, Ok((id, ..))) = (name.is_empty(), peer_credentials(descriptor)) {
+            return if id == std::process::id() {
                 "this process".to_owned()
             } else {
                 format!("process {id}")
@@ -120,34 +120,39 @@ mod unix {
     }
 
     #[cfg(not(target_vendor = "apple"))]
-    fn listens(descriptor: BorrowedFd<'_>, _: bool) -> bool {
-        sockopt::socket_acceptconn(descriptor) == Ok(true)
+    fn listens(socket: &SockRef<'_>, _: bool) -> bool {
+        socket.is_listener().is_ok_and(|is_listener| is_listener)
     }
 
     /// The platform does not tell. A stream socket that the loop watches listens, or has a peer.
     #[cfg(target_vendor = "apple")]
-    fn listens(_: BorrowedFd<'_>, has_peer: bool) -> bool {
+    fn listens(_: &SockRef<'_>, has_peer: bool) -> bool {
         !has_peer
     }
 
-    fn address(any: &SocketAddrAny) -> String {
-        if let Ok(address) = SocketAddr::try_from(any.clone()) {
+    fn address(any: &SockAddr) -> String {
+        if let Some(address) = any.as_socket() {
             return address.to_string();
         }
-        let Ok(unix) = SocketAddrUnix::try_from(any.clone()) else {
-            return String::new();
-        };
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Some(name) = unix.abstract_name().filter(|name| !name.is_empty()) {
+        if let Some(name) = any.as_abstract_namespace().filter(|name| !name.is_empty()) {
             return format!("@{}", text(name));
         }
-        unix.path()
-            .map(|path| text(path.to_bytes()))
+        let path = any.as_pathname();
+        path.map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default()
     }
 
     fn text(bytes: &[u8]) -> String {
         OsStr::from_bytes(bytes).to_string_lossy().into_owned()
+    }
+
+    fn terminal_name(terminal: BorrowedFd<'_>) -> String {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return path_of(terminal);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        rustix::termios::ttyname(terminal, Vec::new())
+            .map(|name| text(name.as_bytes()))
+            .unwrap_or_default()
     }
 
     /// Returns the path of a descriptor, where the kernel tells it.

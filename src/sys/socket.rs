@@ -1,8 +1,11 @@
 //! Socket operations that `std` and `socket2` do not offer.
+#![allow(unsafe_code, reason = "a datagram socket loses its peer by a call")]
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Creates a non-blocking, close-on-exec socket.
@@ -39,7 +42,18 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
 #[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
-    return rustix::net::connect_unspec(socket).map_err(io::Error::from);
+    {
+        use std::os::fd::AsRawFd;
+        // SAFETY: integers only, for which zero is a value.
+        let mut nowhere: libc::sockaddr = unsafe { std::mem::zeroed() };
+        nowhere.sa_family = libc::AF_UNSPEC as _;
+        let length = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the address has `length` bytes.
+        match unsafe { libc::connect(socket.as_raw_fd(), &nowhere, length) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
     #[cfg(not(unix))]
     socket.connect((std::net::Ipv4Addr::UNSPECIFIED, 0))
 }
@@ -96,12 +110,10 @@ fn is_done(error: &io::Error) -> bool {
 pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        use rustix::net::{SocketFlags, acceptfrom_with};
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let (descriptor, address) = acceptfrom_with(listener, flags)?;
-        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
-        let address = address.ok_or(io::ErrorKind::InvalidData)?;
-        Ok((descriptor.into(), address))
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let (stream, address) = SockRef::from(listener).accept4(flags)?;
+        let address = address.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        Ok((stream.into(), address))
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
@@ -115,8 +127,7 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAdd
 /// depends on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn is_tcp(socket: impl std::os::fd::AsFd) -> bool {
-    use rustix::net::{ipproto, sockopt::socket_protocol};
-    socket_protocol(socket) == Ok(Some(ipproto::TCP))
+    matches!(SockRef::from(&socket).protocol(), Ok(Some(Protocol::TCP)))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -1,13 +1,15 @@
 //! Descriptors shared with other processes: their kind, and reading and writing them without
 //! changing the mode that the other processes see.
+#![allow(unsafe_code, reason = "receives into bytes that are initialised")]
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, IsTerminal, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
+use socket2::{SockRef, Type};
 
 use super::descriptor::access;
 
@@ -75,12 +77,13 @@ impl StdioKind {
     }
 
     fn of_socket(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        let family = rustix::net::getsockname(socket)?.address_family();
-        let kind = rustix::net::sockopt::socket_type(socket)?;
-        Ok(match (family, kind) {
-            (AddressFamily::UNIX, SocketType::STREAM) => Self::Unix,
-            (AddressFamily::INET | AddressFamily::INET6, SocketType::STREAM) => Self::Tcp,
-            (AddressFamily::INET | AddressFamily::INET6, SocketType::DGRAM) => Self::Udp,
+        let socket = SockRef::from(&socket);
+        let address = socket.local_addr()?;
+        let is_internet = address.is_ipv4() || address.is_ipv6();
+        Ok(match socket.r#type()? {
+            Type::STREAM if address.is_unix() => Self::Unix,
+            Type::STREAM if is_internet => Self::Tcp,
+            Type::DGRAM if is_internet => Self::Udp,
             _ => Self::Unknown,
         })
     }
@@ -127,8 +130,10 @@ impl Read for &Unblocked {
         match self {
             Unblocked::Reopened(file) => (&mut &*file).read(buffer),
             Unblocked::Socket(socket) => {
-                let (received, _) = rustix::net::recv(socket, buffer, RecvFlags::DONTWAIT)?;
-                Ok(received)
+                let room: *mut [u8] = buffer;
+                // SAFETY: the kernel writes initialised bytes, so `buffer` stays initialised.
+                let room = unsafe { &mut *(room as *mut [MaybeUninit<u8>]) };
+                SockRef::from(socket).recv_with_flags(room, libc::MSG_DONTWAIT)
             }
         }
     }
@@ -151,11 +156,11 @@ impl Write for &Unblocked {
             Unblocked::Reopened(file) => (&mut &*file).write(buffer),
             Unblocked::Socket(socket) => {
                 #[cfg(not(target_vendor = "apple"))]
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
                 // Apple platforms have no `MSG_NOSIGNAL`; the Rust runtime ignores SIGPIPE.
                 #[cfg(target_vendor = "apple")]
-                let flags = SendFlags::DONTWAIT;
-                Ok(rustix::net::send(socket, buffer, flags)?)
+                let flags = libc::MSG_DONTWAIT;
+                SockRef::from(socket).send_with_flags(buffer, flags)
             }
         }
     }
@@ -187,20 +192,21 @@ pub(crate) fn reopen_terminal(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     }
     // The descriptor number works even where the name leads elsewhere, as in another mount
     // namespace.
-    reopen_by_number(terminal).or_else(|_| {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return reopen_by_number(terminal);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
         let name = rustix::termios::ttyname(terminal, Vec::new())?;
         reopen(terminal, &name)
-    })
+    }
 }
 
 /// Whether a terminal is the controlling side of a pseudo-terminal.
 pub(crate) fn is_controlling_side(terminal: BorrowedFd<'_>) -> bool {
-    #[cfg(any(
-        target_vendor = "apple",
-        target_os = "android",
-        target_os = "freebsd",
-        target_os = "linux"
-    ))]
+    // Linux gives all controlling sides the number of the device that creates them.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return rustix::fs::fstat(terminal).is_ok_and(|stat| stat.st_rdev == rustix::fs::makedev(5, 2));
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
     return rustix::pty::ptsname(terminal, Vec::new()).is_ok();
     // This platform offers no query; opening such a terminal by name fails anyway.
     #[cfg(not(any(

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
@@ -253,16 +252,8 @@ impl<T> RemoteJoinHandle<T> {
     /// # Errors
     ///
     /// If the task panicked, was aborted, or was dropped with its loop.
-    pub fn join(mut self) -> Result<T, JoinError> {
-        let this_thread = thread::current();
-        let waker = waker_fn::waker_fn(move || this_thread.unpark());
-        let mut cx = Context::from_waker(&waker);
-        loop {
-            match Pin::new(&mut self).poll(&mut cx) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => thread::park(),
-            }
-        }
+    pub fn join(self) -> Result<T, JoinError> {
+        futures_lite::future::block_on(self)
     }
 
     /// Aborts the task in the next poll phase of its loop. It has no effect once the task has

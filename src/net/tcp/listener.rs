@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures::Stream;
+use futures_lite::Stream;
 use socket2::{Domain, Protocol, Type};
 
 use super::socket::TcpSocket;

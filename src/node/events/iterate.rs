@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures::Stream;
+use futures_lite::Stream;
 
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakEmitter};
 use crate::node::abort::{AbortListener, AbortSignal};

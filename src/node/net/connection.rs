@@ -84,7 +84,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &mut [u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures_lite::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write(
@@ -92,7 +92,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures_lite::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write_vectored(
@@ -102,7 +102,7 @@ macro_rules! connection_of_stream {
         ) -> std::task::Poll<std::io::Result<usize>> {
             let mut stream = &*self;
             let stream = std::pin::Pin::new(&mut stream);
-            futures::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
+            futures_lite::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
         }
 
         fn is_readable(&self) -> bool {

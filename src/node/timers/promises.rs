@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures::Stream;
+use futures_lite::Stream;
 
 use super::timeout::{Callback, Kind, Timeout};
 use crate::node::abort::{AbortListener, AbortSignal};

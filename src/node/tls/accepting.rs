@@ -1,19 +1,16 @@
 //! A listener whose connections are encrypted.
 
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 
 use super::ServerContext;
 use super::stream::TlsStream;
 use crate::node::net::{Accept, Connection, Listener};
+use crate::raw::future_set::FutureSet;
 use crate::site::Site;
 use crate::time::timeout;
 
@@ -23,14 +20,12 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest number of handshakes at a time. Further connections wait in the kernel.
 const MOST_HANDSHAKES: usize = 1024;
 
-type Handshake = Pin<Box<dyn Future<Output = Option<Box<dyn Connection>>>>>;
-
 /// Accepts connections and completes their handshakes, any number at a time: a slow peer delays no
 /// other.
 pub(super) struct TlsListener {
     below: Box<dyn Listener>,
     context: ServerContext,
-    handshakes: RefCell<FuturesUnordered<Handshake>>,
+    handshakes: RefCell<FutureSet<Option<Box<dyn Connection>>>>,
 }
 
 impl TlsListener {
@@ -58,7 +53,7 @@ impl TlsListener {
     /// Returns the connection of a handshake that is complete.
     fn poll_handshakes(&self, cx: &mut Context<'_>) -> Option<Box<dyn Connection>> {
         let mut handshakes = self.handshakes.borrow_mut();
-        while let Poll::Ready(Some(done)) = handshakes.poll_next_unpin(cx) {
+        while let Poll::Ready(Some(done)) = handshakes.poll_next(cx) {
             if done.is_some() {
                 return done;
             }

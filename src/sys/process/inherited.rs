@@ -6,12 +6,13 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::net::{Shutdown, SocketType, getpeername, shutdown, sockopt};
+use socket2::{SockRef, Type};
 
 /// A duplicate of the inherited socket. Its drop disconnects.
 pub(crate) struct Inherited(OwnedFd);
@@ -25,7 +26,7 @@ impl AsFd for Inherited {
 impl Drop for Inherited {
     fn drop(&mut self) {
         // The call fails if the peer has disconnected already.
-        let _ = shutdown(&self.0, Shutdown::Both);
+        let _ = SockRef::from(&self.0).shutdown(Shutdown::Both);
     }
 }
 
@@ -77,19 +78,11 @@ fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let stat = fstat(socket).ok()?;
     let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
         && stat.st_ino.to_string() == inode;
-    let is_stream = is_described && sockopt::socket_type(socket).ok()? == SocketType::STREAM;
-    let is_unix = is_stream && is_unix(socket)?;
-    (is_unix && getpeername(socket).is_ok()).then_some(socket)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_unix(socket: BorrowedFd<'_>) -> Option<bool> {
-    let family = sockopt::socket_domain(socket).ok()?;
-    Some(family == rustix::net::AddressFamily::UNIX)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn is_unix(socket: BorrowedFd<'_>) -> Option<bool> {
-    let address = rustix::net::getsockname(socket).ok()?;
-    Some(address.address_family() == rustix::net::AddressFamily::UNIX)
+    if !is_described {
+        return None;
+    }
+    let view = SockRef::from(&socket);
+    let is_stream = view.r#type().ok()? == Type::STREAM;
+    let is_connected_unix = view.peer_addr().ok()?.is_unix();
+    (is_stream && is_connected_unix).then_some(socket)
 }
