@@ -1,5 +1,6 @@
-//! The event loop inside a foreign loop: a plain `poll(2)` loop waits on the descriptor of the
-//! event loop, for at most its next timeout, and runs one turn when it is ready.
+//! The event loop inside a foreign loop: a plain `poll(2)` loop waits for the descriptor of the
+//! event loop, and runs one turn when it is readable. On Linux the descriptor also tells of timers;
+//! elsewhere the host waits for at most `next_wait().timeout()`, as here.
 //!
 //! ```text
 //! cargo run --release --example embed
@@ -28,15 +29,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         remote.call(|| println!("  task thread: called from a worker"))
     });
 
+    let backend = event_loop.backend()?;
     let mut turns = 0;
     while event_loop.turn(Some(Duration::ZERO))? || !task.is_finished() {
         turns += 1;
-        let timeout = handle.next_timeout();
-        println!("host: waiting on the descriptor, at most {timeout:?}");
-        let timeout = timeout.map(Timespec::try_from).transpose()?;
-        let backend = event_loop.backend_fd();
-        let mut descriptors = [PollFd::new(&backend, PollFlags::IN)];
-        poll(&mut descriptors, timeout.as_ref())?;
+        let next = handle.next_wait();
+        println!("host: waiting for the descriptor; the loop says {next:?}");
+        // On Linux `None` would do.
+        let timeout = next.timeout().map(Timespec::try_from).transpose()?;
+        poll(
+            &mut [PollFd::new(&backend, PollFlags::IN)],
+            timeout.as_ref(),
+        )?;
     }
     worker.join().expect("the worker does not panic")?;
     println!("host: {turns} waits, and nothing is left on the loop");

@@ -191,7 +191,7 @@ impl EventLoop {
     /// [`sleep`](crate::time::sleep) and similar functions work inside `f`. Tasks and closures that
     /// `f` queues run at the start of the next run.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        current::enter(&self.core, f)
+        self.core.entered(f)
     }
 
     /// Runs the loop and returns whether it is still alive. After [`RunMode::Default`], `true`
@@ -216,9 +216,8 @@ impl EventLoop {
     /// Runs one turn that waits for at most `max_wait` (`None`: without a limit) and returns
     /// whether the loop is still alive.
     ///
-    /// This drives the loop from another loop: wait until [`backend_fd`](Self::backend_fd) is
-    /// readable or [`next_timeout`](LoopHandle::next_timeout) has passed, then call `turn` with
-    /// [`Duration::ZERO`].
+    /// This drives the loop from another loop: wait until the descriptor of
+    /// [`backend`](Self::backend) is readable, then call `turn` with [`Duration::ZERO`].
     ///
     /// # Errors
     ///
@@ -233,6 +232,10 @@ impl EventLoop {
     }
 
     /// Returns the descriptor that becomes readable when the poll phase has something to do.
+    ///
+    /// Unlike that of [`backend`](Self::backend), it says nothing of timers and of what was queued
+    /// outside of a turn: a host that waits for it waits for at most
+    /// [`next_timeout`](LoopHandle::next_timeout).
     #[must_use]
     pub fn backend_fd(&self) -> BackendFd<'_> {
         self.core.io.backend_fd()
@@ -312,7 +315,10 @@ impl Core {
     #[track_caller]
     fn run_turn(self: &Rc<Self>, max_wait: Option<Duration>) -> std::io::Result<bool> {
         self.running(|| {
-            if self.begin_run() {
+            // A host keeps the loop. What is unref'd may have made the descriptor readable, which
+            // only a turn ends.
+            let is_kept = self.is_embedded() && !self.stop.get();
+            if self.begin_run() || is_kept {
                 let until =
                     max_wait.map(|wait| self.clock().read().saturating_add(nanoseconds(wait)));
                 self.turn(RunMode::Default, until)?;

@@ -120,7 +120,7 @@ impl Core {
     // Rule R1.
     #[inline(always)]
     pub(crate) fn is_alive(&self) -> bool {
-        self.ledger.has_keepers() || self.has_unlisted()
+        self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
     }
 
     /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.

@@ -5,6 +5,8 @@
 //!   poll_phase.rs   waits, then runs
 //!     messages.rs     what other threads have sent, then async handles (asyncs.rs)
 //!     events.rs       the events: sources (sources.rs, waiters.rs) and poll handles
+//!     host.rs         the loop inside another one
+//!     wait_hook.rs    another runtime inside the wait
 //!     deferred.rs     sources whose task had used up its budget
 //!     after_io.rs     file changes, signals, exits
 //! ```
@@ -16,6 +18,7 @@ pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
 mod events;
+mod host;
 mod messages;
 pub(crate) mod poll_handles;
 mod poll_phase;
@@ -24,6 +27,7 @@ pub(crate) mod signals;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", all(unix, feature = "signal")))]
 mod subscribers;
+pub(crate) mod wait_hook;
 pub(crate) mod wait_list;
 mod waiters;
 #[cfg(feature = "fs")]
@@ -38,8 +42,10 @@ use self::after_io::AfterIoList;
 use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
+use self::host::Host;
 use self::poll_handles::PollHandles;
 use self::sources::{SourceState, Sources};
+use self::wait_hook::HookSlot;
 use super::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
@@ -60,6 +66,8 @@ pub(crate) struct Io {
     asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
     after_io: AfterIoList,
+    host: Host,
+    hook: HookSlot,
 }
 
 impl Io {
@@ -75,6 +83,8 @@ impl Io {
             messages: RefCell::default(),
             asyncs: Asyncs::new(),
             after_io: AfterIoList::default(),
+            host: Host::default(),
+            hook: HookSlot::default(),
         }
     }
 

@@ -125,14 +125,18 @@ impl Ledger {
 /// The handles.
 impl Core {
     pub(crate) fn set_active(&self, header: &Header, active: bool) {
-        if header.active.replace(active) != active && header.referenced.get() {
-            self.ledger.change(header.kind, active);
+        if header.active.replace(active) != active {
+            if header.referenced.get() {
+                self.ledger.change(header.kind, active);
+            }
+            self.tell_host();
         }
     }
 
     pub(crate) fn set_referenced(&self, header: &Header, referenced: bool) {
         if header.referenced.replace(referenced) != referenced && header.active.get() {
             self.ledger.change(header.kind, referenced);
+            self.tell_host();
         }
     }
 

@@ -20,11 +20,18 @@ impl Core {
     #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
-            self.shared().inbox.resume();
-            self.counters.begin_run(self.clock().read());
-            let _running = Running { core: self };
-            body()
+            self.inside(|| {
+                self.shared().inbox.resume();
+                self.counters.begin_run(self.clock().read());
+                let _running = Running { core: self };
+                body()
+            })
         })
+    }
+
+    /// Calls `body` with this loop as the current loop of the thread.
+    pub(super) fn entered<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
+        current::enter(self, || self.inside(body))
     }
 
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
@@ -67,6 +74,8 @@ impl Core {
         drop(self.executor.take_calls());
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.ledger.clear();
+        // After the tasks of the loop, which may still use it.
+        self.shut_down_hook();
         for waker in waiting {
             quietly(|| waker.wake());
         }
@@ -219,6 +228,6 @@ impl std::error::Error for Busy {}
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        current::enter(&self.core, || self.core.shut_down());
+        self.core.entered(|| self.core.shut_down());
     }
 }

@@ -56,6 +56,12 @@ impl Executor {
         self.begin(Activity::Main, Origin::at(site))
     }
 
+    /// Forgets the main future, which has completed.
+    pub(crate) fn end_main_future(&self) {
+        self.main_info.set(None);
+    }
+
+    /// Returns the site and the waker of the main future, while it is pending.
     pub(crate) fn main_info(&self) -> Option<MainInfo> {
         self.main_info.get()
     }

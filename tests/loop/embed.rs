@@ -149,3 +149,226 @@ fn a_turn_waits_at_most_as_long_as_it_is_told() {
         "nothing is alive, nothing to wait for"
     );
 }
+
+/// The owned descriptor: its readiness alone is enough for a host.
+mod backend {
+    use super::*;
+    use phaseloop::{Backend, NextWait, RunMode, spawn, time::sleep};
+    use std::cell::Cell;
+    use std::os::fd::AsFd;
+    use std::rc::Rc;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    /// The portable poller has no timer.
+    const HAS_TIMER: bool = !cfg!(phaseloop_portable_poller);
+
+    fn is_readable(backend: &Backend, wait: bool) -> bool {
+        let mut fds = [PollFd::new(backend, PollFlags::IN)];
+        let now = Timespec::default();
+        poll(&mut fds, (!wait).then_some(&now)).unwrap() == 1
+    }
+
+    /// A host that waits for nothing but the descriptor, until `is_done`. It would hang if the
+    /// descriptor did not tell of something.
+    fn drive(event_loop: &mut EventLoop, backend: &Backend, is_done: impl Fn() -> bool) -> usize {
+        let mut turns = 0;
+        while !is_done() {
+            let timeout = event_loop.handle().next_wait().timeout();
+            let timeout = timeout.filter(|_| !HAS_TIMER);
+            let timeout = timeout.map(|timeout| Timespec::try_from(timeout).unwrap());
+            poll(&mut [PollFd::new(backend, PollFlags::IN)], timeout.as_ref()).unwrap();
+            event_loop.turn(Some(ZERO)).unwrap();
+            turns += 1;
+        }
+        turns
+    }
+
+    fn embedded() -> (EventLoop, LoopHandle, Backend) {
+        let event_loop = EventLoop::new().unwrap();
+        let (handle, backend) = (event_loop.handle(), event_loop.backend().unwrap());
+        (event_loop, handle, backend)
+    }
+
+    #[test]
+    fn timers_make_it_readable_when_they_are_due_and_not_before() {
+        let (mut event_loop, handle, backend) = embedded();
+        let far = Timer::new(&handle);
+        far.start(HOUR, ZERO, |_| unreachable!("not within an hour"))
+            .unwrap();
+        assert!(!is_readable(&backend, false));
+        let fired = Rc::new(Cell::new(0));
+        let near = Timer::new(&handle);
+        let count = fired.clone();
+        near.start(ms(5), ms(5), move |_| count.set(count.get() + 1))
+            .unwrap();
+        drive(&mut event_loop, &backend, || fired.get() == 3);
+        near.stop();
+        event_loop.turn(Some(ZERO)).unwrap();
+        assert!(!is_readable(&backend, false), "only the far timer is left");
+        far.stop();
+        assert_eq!(handle.next_wait(), NextWait::Idle);
+    }
+
+    #[test]
+    fn a_host_makes_few_turns_for_sleeps() {
+        let (mut event_loop, handle, backend) = embedded();
+        let task = handle.spawn(async {
+            for _ in 0..5 {
+                sleep(ms(3)).await;
+            }
+        });
+        let turns = drive(&mut event_loop, &backend, || task.is_finished());
+        // One for the first poll, and for each sleep one, or two if the timer fires in between.
+        assert!(turns <= 12, "{turns} turns for five sleeps");
+    }
+
+    #[test]
+    fn what_the_host_queues_outside_of_a_turn_makes_it_readable() {
+        let (mut event_loop, handle, backend) = embedded();
+        let quiet = |event_loop: &mut EventLoop| {
+            event_loop.turn(Some(ZERO)).unwrap();
+            event_loop.turn(Some(ZERO)).unwrap();
+            assert!(!is_readable(&backend, false));
+        };
+        quiet(&mut event_loop);
+        drop(handle.spawn(async {}));
+        assert!(is_readable(&backend, false), "a task");
+        quiet(&mut event_loop);
+        handle.next_tick(|| {});
+        assert!(is_readable(&backend, false), "a tick");
+        quiet(&mut event_loop);
+        handle.queue_microtask(|| {});
+        assert!(is_readable(&backend, false), "a microtask");
+        quiet(&mut event_loop);
+        drop(handle.set_immediate(|| {}));
+        assert!(is_readable(&backend, false), "an immediate");
+        quiet(&mut event_loop);
+        drop(handle.enter(|| spawn(async {})));
+        assert!(is_readable(&backend, false), "an entered loop");
+        quiet(&mut event_loop);
+        let idle = phaseloop::phase::Idle::new(&handle);
+        idle.start(|_| {}).unwrap();
+        assert!(is_readable(&backend, false), "an idle hook");
+        drop(idle);
+        quiet(&mut event_loop);
+        let timer = Timer::new(&handle);
+        drop(timer.close());
+        assert!(is_readable(&backend, false), "a close");
+        quiet(&mut event_loop);
+        handle.stop();
+        assert!(is_readable(&backend, false), "a stop");
+        quiet(&mut event_loop);
+    }
+
+    #[test]
+    fn a_sleep_that_begins_inside_enter_is_waited_for() {
+        let (mut event_loop, handle, backend) = embedded();
+        let task = handle.enter(|| spawn(sleep(ms(2))));
+        drive(&mut event_loop, &backend, || task.is_finished());
+    }
+
+    #[test]
+    fn the_end_of_a_job_makes_it_readable_and_the_job_is_waited_for_without_a_limit() {
+        let (mut event_loop, handle, backend) = embedded();
+        let (go, wait) = mpsc::channel::<()>();
+        let done = Rc::new(Cell::new(false));
+        let mark = done.clone();
+        let job = handle.queue_work(
+            move || wait.recv().unwrap(),
+            move |end| {
+                end.unwrap();
+                mark.set(true);
+            },
+        );
+        job.unwrap();
+        event_loop.turn(Some(ZERO)).unwrap();
+        assert_eq!(handle.next_wait(), NextWait::Event);
+        assert_eq!(handle.next_timeout(), None);
+        assert!(!is_readable(&backend, false));
+        go.send(()).unwrap();
+        drive(&mut event_loop, &backend, || done.get());
+        assert_eq!(handle.next_wait(), NextWait::Idle);
+    }
+
+    #[test]
+    fn now_a_timeout_an_event_and_idle_are_told_apart() {
+        let (mut event_loop, handle, trace) = paused();
+        assert_eq!(handle.next_wait(), NextWait::Idle);
+        assert_eq!(handle.next_wait().timeout(), None, "a host does not spin");
+        handle.next_tick(|| {});
+        assert_eq!(handle.next_wait(), NextWait::Now);
+        event_loop.run(RunMode::NoWait).unwrap();
+        let timer = Timer::new(&handle);
+        timer.start(ms(20), ZERO, trace.on("timer")).unwrap();
+        assert_eq!(handle.next_wait(), NextWait::Timeout(ms(20)));
+        timer.stop();
+        let sent = AsyncHandle::new(&handle, trace.on("async")).unwrap();
+        assert_eq!(handle.next_wait(), NextWait::Event);
+        handle.stop();
+        assert_eq!(handle.next_wait(), NextWait::Now);
+        assert_eq!(handle.next_wait().timeout(), Some(ZERO));
+        event_loop.run(RunMode::NoWait).unwrap();
+        drop(sent);
+        assert_eq!(handle.next_wait(), NextWait::Idle);
+        handle.stop();
+        assert_eq!(handle.next_wait(), NextWait::Now, "a stop, also when idle");
+    }
+
+    /// Without the turn, the host would find the descriptor readable for ever.
+    #[test]
+    fn a_turn_delivers_to_what_is_unrefd_although_nothing_keeps_the_loop_alive() {
+        use phaseloop::Handle as _;
+        let (mut event_loop, handle, backend) = embedded();
+        let sends = Rc::new(Cell::new(0));
+        let count = sends.clone();
+        let sent = AsyncHandle::new(&handle, move |_| count.set(count.get() + 1)).unwrap();
+        sent.unref();
+        assert_eq!(handle.next_wait(), NextWait::Idle);
+        for n in 1..=3 {
+            sent.sender().send().unwrap();
+            assert!(is_readable(&backend, false));
+            assert!(!event_loop.turn(Some(ZERO)).unwrap());
+            assert_eq!(sends.get(), n);
+            assert!(!is_readable(&backend, false));
+        }
+    }
+
+    #[test]
+    fn the_descriptor_may_move_to_other_threads_and_outlive_the_loop() {
+        fn is_free<T: Send + Sync + Clone + AsFd + 'static>(_: &T) {}
+        let (event_loop, handle, backend) = embedded();
+        is_free(&backend);
+        let timer = Timer::new(&handle);
+        timer.start(ms(1), ZERO, |_| {}).unwrap();
+        let copy = backend.clone();
+        drop(event_loop);
+        drop((timer, handle));
+        drop(backend);
+        thread::sleep(ms(5));
+        assert!(!is_readable(&copy, false));
+    }
+
+    #[test]
+    fn a_paused_clock_makes_nothing_readable() {
+        let (event_loop, handle, trace) = paused();
+        let backend = event_loop.backend().unwrap();
+        let timer = Timer::new(&handle);
+        timer.start(ms(1), ZERO, trace.on("timer")).unwrap();
+        thread::sleep(ms(5));
+        assert!(!is_readable(&backend, false));
+    }
+
+    #[test]
+    fn enter_nests_and_gives_the_former_loop_back() {
+        let (one, two) = (EventLoop::new().unwrap(), EventLoop::new().unwrap());
+        one.handle().enter(|| {
+            let task = two.handle().enter(|| spawn(async {}));
+            assert_eq!(two.handle().tasks().len(), 1);
+            assert_eq!(LoopHandle::current().tasks().len(), 0);
+            drop(task);
+        });
+        assert!(LoopHandle::try_current().is_none());
+    }
+}

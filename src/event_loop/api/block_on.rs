@@ -132,6 +132,7 @@ pub(crate) fn with_main_future<F: Future, R>(
             Poll::Pending => is_done.set(false),
             Poll::Ready(value) => {
                 output = Some(value);
+                executor.end_main_future();
                 if core.ledger.count(Keeper::MainFuture) > 0 {
                     core.stop.set(true);
                 }

@@ -101,7 +101,9 @@ impl LoopHandle {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.core.executor.spawn(future, Location::caller(), None)
+        let task = self.core.executor.spawn(future, Location::caller(), None);
+        self.core.tell_host();
+        task
     }
 
     /// Spawns a task on the current loop. It borrows the loop, which saves a clone of its `Rc`.
@@ -132,6 +134,7 @@ impl LoopHandle {
         let site = Location::caller();
         if !self.core.is_closed() {
             self.core.push_tick(Call::new(tick), Some(site));
+            self.core.tell_host();
         }
     }
 
@@ -158,6 +161,7 @@ impl LoopHandle {
         let site = Location::caller();
         if !self.core.is_closed() {
             self.core.push_microtask(Call::new(microtask), Some(site));
+            self.core.tell_host();
         }
     }
 
@@ -186,6 +190,7 @@ impl LoopHandle {
     /// another thread.
     pub fn stop(&self) {
         self.core.stop.set(true);
+        self.core.tell_host();
     }
 
     /// Returns whether the loop is alive: a handle or operation is active and referenced, something
@@ -216,7 +221,9 @@ impl LoopHandle {
 
     /// Returns how long the poll phase would wait if it began now; `None` means without a limit.
     ///
-    /// The result is zero if the loop is stopped, has work to run at once, or is not alive.
+    /// The result is zero if the loop is stopped, has work to run at once, or is not alive;
+    /// [`next_wait`](Self::next_wait) tells these apart. With nothing but jobs of the thread pool
+    /// to wait for it is `None`: their ends are events.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.core.next_timeout().map(Duration::from_nanos)

@@ -91,6 +91,7 @@ impl LoopHandle {
     ) -> PhaseCall {
         let entry = Entry::Call(Call::new(callback));
         let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry, Some(site)));
+        self.core().tell_host();
         PhaseCall {
             handle: self,
             phase,

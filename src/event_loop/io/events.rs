@@ -5,7 +5,7 @@ use super::waiters::Waiters;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::sys::poller::{Event, Events, NOTIFY_KEY, Ready};
+use crate::sys::poller::{Event, Events, MAX_KEY, Ready};
 
 impl Core {
     /// Dispatches the events of the last wait and returns the number of callbacks.
@@ -48,11 +48,12 @@ impl Core {
         dispatched
     }
 
-    /// Dispatches the next event, which belongs to the notifier, a subscriber, a poll handle, or a
-    /// source that was closed. Returns the number of callbacks.
+    /// Dispatches the next event, which belongs to the poller itself, a subscriber, a poll handle,
+    /// or a source that was closed. Returns the number of callbacks.
     #[inline(never)]
     fn run_event_without_source(&self, key: usize, events: &Events) -> usize {
-        if key == NOTIFY_KEY {
+        if key > MAX_KEY {
+            // The notifier or the timer of the poller has ended the wait.
             events.advance();
             return 0;
         }

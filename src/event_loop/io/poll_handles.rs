@@ -184,6 +184,8 @@ impl Core {
             poll: &poll,
             key,
         };
+        // The event is level-triggered: the handle may still be ready.
+        self.note_rest();
         let origin = || poll.header.origin();
         self.dispatch(Phase::Poll, origin, || poll.callback.call());
         1

@@ -5,6 +5,7 @@ use std::io;
 
 use crate::event_loop::Wait;
 use crate::event_loop::core::Core;
+use crate::event_loop::io::wait_hook::WaitHook;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::sys::poller::BATCH;
@@ -87,6 +88,7 @@ impl Core {
     /// its own, to keep the path of a turn with events short.
     #[inline(never)]
     fn rest_of_wait(&self, wait: Wait) -> Option<u64> {
+        self.note_quiet_wait();
         self.poll_timeout(wait)
     }
 
@@ -121,9 +123,9 @@ impl Core {
     }
 
     #[inline(always)]
-    fn has_work_now(&self) -> bool {
+    pub(super) fn has_work_now(&self) -> bool {
         self.stop.get()
-            || !self.ledger.has_keepers()
+            || (!self.ledger.has_keepers() && !self.is_kept_by_hook())
             || self.ledger.count(Keeper::Queued) > 0
             || self.ledger.count(Keeper::Closing) > 0
             || self.phases.has_idle_hooks()
@@ -188,8 +190,17 @@ impl Core {
         waited
     }
 
+    /// Waits in the kernel, or inside the hook.
     #[inline(always)]
     fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
+        match self.wait_hook() {
+            None => self.ask_poller(timeout),
+            Some(hook) => self.ask_behind_hook(hook, timeout),
+        }
+    }
+
+    #[inline(always)]
+    fn ask_poller(&self, timeout: Option<u64>) -> io::Result<()> {
         self.counters.count_kernel_poll();
         match self
             .io
@@ -199,6 +210,18 @@ impl Core {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Waits inside the hook, and asks the kernel only if its descriptor has become readable.
+    #[cold]
+    fn ask_behind_hook(&self, hook: &dyn WaitHook, timeout: Option<u64>) -> io::Result<()> {
+        if self.wait_in_hook(hook, timeout)? {
+            self.ask_poller(Some(0))?;
+            self.note_full_batch();
+        } else {
+            self.io.events.borrow_mut().clear();
+        }
+        Ok(())
     }
 
     /// Waits on a paused clock. Events that are there already come first; without any, the clock

@@ -80,6 +80,7 @@ impl Core {
         header.stage.set(Stage::Closing);
         self.ledger.add(Keeper::Closing);
         self.phases.closing.push(header.clone());
+        self.tell_host();
     }
 
     /// Completes all closes when the loop is dropped, without their callbacks. The wakers that wait

@@ -1,6 +1,6 @@
 //! Linux and Android: register with the epoll descriptor of `polling`, and wait on it, directly.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -9,8 +9,11 @@ use std::sync::{Arc, Weak};
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::{DupFlags, Errno, dup3};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
-use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready};
+use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -18,6 +21,8 @@ pub(crate) const REPORTS_END: bool = true;
 pub(crate) const NEEDS_REARM: bool = false;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = true;
+/// Whether [`Poller::set_timer`] works.
+pub(crate) const HAS_TIMER: bool = true;
 
 /// The epoll flags of the level-triggered events.
 const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
@@ -36,10 +41,13 @@ const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 
 /// The epoll instance and the eventfd that interrupts its wait.
 pub(crate) struct Poller {
-    poller: polling::Poller,
+    /// Shared with the `Backend`s.
+    pub(super) poller: Arc<polling::Poller>,
     /// Closed with the poller, even if notifiers are left: they hold weak references. If a thread
     /// is just writing to it, that thread closes it.
     event_fd: Arc<OwnedFd>,
+    /// The timerfd, created when the timer is first set.
+    timer: OnceCell<OwnedFd>,
     pub(super) maker: Maker,
 }
 
@@ -47,15 +55,16 @@ impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // SAFETY: a source must be deleted before it is dropped. The eventfd outlives the epoll
-        // descriptor: `Poller` drops that first, and closing it removes the registration.
+        // SAFETY: a source must be deleted before it is dropped. The kernel deletes the eventfd
+        // when it is closed, or with the epoll instance.
         unsafe {
             let interest = polling::Event::readable(NOTIFY_KEY);
             poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
         }
         Ok(Self {
-            poller,
+            poller: Arc::new(poller),
             event_fd: Arc::new(event_fd),
+            timer: OnceCell::new(),
             maker: Maker::this_process(),
         })
     }
@@ -70,6 +79,10 @@ impl Poller {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         replace(self.event_fd.as_fd(), &event_fd)?;
         epoll::add(&queue, &self.event_fd, data, flags)?;
+        if let Some(timer) = self.timer.get() {
+            replace(timer.as_fd(), &new_timer()?)?;
+            add_timer(&queue, timer)?;
+        }
         replace(self.poller.as_fd(), &queue)?;
         self.maker.take_over();
         Ok(())
@@ -83,6 +96,32 @@ impl Poller {
 
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
         self.poller.as_fd()
+    }
+
+    /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
+    /// a wait and belongs to no source.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `timerfd_create` and `epoll_ctl`, when the timer is first set.
+    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
+        self.maker.check()?;
+        let timer = match (self.timer.get(), delay) {
+            (Some(timer), _) => timer,
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {
+                let timer = new_timer()?;
+                add_timer(&self.poller, &timer)?;
+                self.timer.get_or_init(|| timer)
+            }
+        };
+        let value = Itimerspec {
+            it_interval: Timespec::default(),
+            // A value of zero would stop the timer.
+            it_value: delay.map_or_else(Timespec::default, |delay| timespec(delay.max(1))),
+        };
+        timerfd_settime(timer, TimerfdTimerFlags::empty(), &value)?;
+        Ok(())
     }
 
     /// Registers the source, edge-triggered, once for its life.
@@ -164,15 +203,32 @@ impl Poller {
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         self.maker.check()?;
-        let timeout = timeout.map(|timeout| Timespec {
-            // Both fit: at most 2^64 nanoseconds.
-            tv_sec: (timeout / 1_000_000_000) as i64,
-            tv_nsec: (timeout % 1_000_000_000) as _,
-        });
+        let timeout = timeout.map(timespec);
         let buffer = rustix::buffer::spare_capacity(&mut events.list);
         epoll::wait(&self.poller, buffer, timeout.as_ref())?;
         Ok(())
     }
+}
+
+#[inline(always)]
+fn timespec(nanoseconds: u64) -> Timespec {
+    Timespec {
+        // Both fit: at most 2^64 nanoseconds.
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as _,
+    }
+}
+
+fn new_timer() -> io::Result<OwnedFd> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    Ok(timerfd_create(TimerfdClockId::Monotonic, flags)?)
+}
+
+/// Registers a timer, edge-triggered: it is never read, since setting it again resets it.
+fn add_timer(queue: impl AsFd, timer: &OwnedFd) -> io::Result<()> {
+    let data = epoll::EventData::new_u64(TIMER_KEY as u64);
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+    Ok(epoll::add(queue, timer, data, flags)?)
 }
 
 /// Makes the descriptor number of `old` refer to the object of `new` (`dup2`).
@@ -227,7 +283,8 @@ impl Events {
         }
     }
 
-    fn clear(&mut self) {
+    /// Forgets the events.
+    pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.next.set(0);
     }

@@ -38,6 +38,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::label::{Label, Role};
 use crate::sys::describe::describe;
@@ -45,7 +46,7 @@ use crate::sys::fork;
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
 pub(crate) use backend::{Events, Notifier, Poller};
-pub(crate) use backend::{NEEDS_REARM, REPORTS_PRIORITY};
+pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_PRIORITY};
 
 pub use level::PollEvents;
 /// A type that can be registered: it has a descriptor (Unix) or a socket (Windows).
@@ -58,11 +59,84 @@ pub type BackendFd<'a> = std::os::fd::BorrowedFd<'a>;
 #[cfg(windows)]
 pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
+/// The descriptor of a loop, owned: for a foreign loop that drives this one.
+///
+/// [`LoopHandle::backend`](crate::LoopHandle::backend) creates it, and says what its readiness
+/// means. A clone is cheap and refers to one and the same descriptor. The value may outlive the
+/// loop; then the descriptor never becomes readable.
+///
+/// # Examples
+///
+/// A plain `poll(2)` loop drives the event loop:
+///
+/// ```
+/// # #[cfg(not(target_os = "linux"))]
+/// # fn main() {}
+/// # #[cfg(target_os = "linux")]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use phaseloop::{EventLoop, time::sleep};
+/// use rustix::event::{PollFd, PollFlags, poll};
+///
+/// let mut event_loop = EventLoop::new()?;
+/// let backend = event_loop.handle().backend()?;
+/// let task = event_loop.handle().spawn(sleep(Duration::from_millis(5)));
+/// while !task.is_finished() {
+///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
+///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
+///     event_loop.turn(Some(Duration::ZERO))?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Backend {
+    poller: Arc<polling::Poller>,
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for Backend {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for Backend {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.poller.as_raw_fd()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsHandle for Backend {
+    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+        self.poller.as_handle()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsRawHandle for Backend {
+    fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
+        self.poller.as_raw_handle()
+    }
+}
+
+impl std::fmt::Debug for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backend").finish_non_exhaustive()
+    }
+}
+
 /// The key of the notifier's event. `polling` uses `usize::MAX` itself.
 pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
 
+/// The key of the timer's event; see [`Poller::set_timer`].
+#[allow(dead_code, reason = "only epoll has a timer")]
+const TIMER_KEY: usize = usize::MAX - 2;
+
 /// The largest key a source may have.
-pub(crate) const MAX_KEY: usize = usize::MAX - 2;
+pub(crate) const MAX_KEY: usize = usize::MAX - 3;
 
 /// The most events that one system call returns.
 pub(crate) const BATCH: usize = 1024;
@@ -164,6 +238,20 @@ fn inherited() -> io::Error {
 }
 
 impl Poller {
+    /// Returns the descriptor, owned.
+    pub(crate) fn backend(&self) -> Backend {
+        Backend {
+            poller: self.poller.clone(),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If the poller was created by a process that this one was forked from.
+    pub(crate) fn check_owner(&self) -> io::Result<()> {
+        self.maker.check()
+    }
+
     /// Returns whether the poller was created by a process that this one was forked from.
     pub(crate) fn is_inherited(&self) -> bool {
         self.maker.is_parent()
@@ -349,7 +437,10 @@ impl<T: AsSource> Drop for Registration<T> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Event, Events, Interest, NOTIFY_KEY, Poller, REPORTS_END, Ready, Registration};
+    use super::{
+        Event, Events, HAS_TIMER, Interest, MAX_KEY, NOTIFY_KEY, Poller, REPORTS_END, Ready,
+        Registration,
+    };
     use std::io::Write;
     use std::os::unix::net::UnixStream;
     use std::rc::Rc;
@@ -358,7 +449,7 @@ mod tests {
         poller.wait(events, Some(timeout)).unwrap();
         let next = || events.next().inspect(|_| events.advance());
         let all = std::iter::from_fn(next);
-        all.filter(|event| event.key != NOTIFY_KEY).collect()
+        all.filter(|event| event.key <= MAX_KEY).collect()
     }
 
     /// `epoll.rs` relies on this behaviour of `polling`: the key arrives unchanged, and no other
@@ -416,6 +507,28 @@ mod tests {
             assert_eq!(key, NOTIFY_KEY, "the notifier is not a source");
             assert_eq!(wait(&poller, &mut events, 0), []);
         }
+    }
+
+    #[test]
+    fn the_timer_ends_a_wait_each_time_it_is_set() {
+        let poller = Poller::new().unwrap();
+        let mut events = Events::new();
+        if !HAS_TIMER {
+            assert!(poller.set_timer(Some(1)).is_err());
+            return;
+        }
+        for _ in 0..3 {
+            poller.set_timer(Some(1)).unwrap();
+            // This would wait for ever if the timer did not fire.
+            poller.wait(&mut events, None).unwrap();
+            assert!(events.next().is_some_and(|event| event.key > MAX_KEY));
+            assert_eq!(wait(&poller, &mut events, 0), []);
+            assert_eq!(events.len(), 0, "the timer is quiet until it is set again");
+        }
+        poller.set_timer(Some(20_000_000)).unwrap();
+        poller.set_timer(None).unwrap();
+        poller.wait(&mut events, Some(100_000_000)).unwrap();
+        assert_eq!(events.len(), 0, "it was stopped");
     }
 
     #[test]

@@ -18,10 +18,12 @@ pub(crate) const REPORTS_END: bool = false;
 pub(crate) const NEEDS_REARM: bool = true;
 /// Whether urgent data and hang-ups are events of their own.
 pub(crate) const REPORTS_PRIORITY: bool = false;
+/// Whether [`Poller::set_timer`] works.
+pub(crate) const HAS_TIMER: bool = false;
 
 /// A `polling` poller. Its notifiers hold weak references to it.
 pub(crate) struct Poller {
-    poller: Arc<polling::Poller>,
+    pub(super) poller: Arc<polling::Poller>,
     /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
     pub(super) maker: Maker,
@@ -62,6 +64,18 @@ impl Poller {
     #[cfg(windows)]
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
         std::os::windows::io::AsHandle::as_handle(&*self.poller)
+    }
+
+    /// Returns an error if a timer is to be set: only the Linux backend has one.
+    #[expect(
+        clippy::unused_self,
+        reason = "the signature is shared with the backend that has a timer"
+    )]
+    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
+        match delay {
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+            None => Ok(()),
+        }
     }
 
     /// Registers the source: both directions when edge-triggered, none yet otherwise.
@@ -146,8 +160,7 @@ impl Poller {
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        events.list.clear();
-        events.next.set(0);
+        events.clear();
         self.maker.check()?;
         self.poller
             .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
@@ -188,6 +201,12 @@ impl Events {
             list: Vec::new(),
             next: Cell::new(0),
         }
+    }
+
+    /// Forgets the events.
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.next.set(0);
     }
 
     pub(crate) fn len(&self) -> usize {
