@@ -38,10 +38,13 @@ pub enum Keeper {
     Closing,
     /// The main future of `block_on`.
     MainFuture,
+    /// A task of a runtime inside the loop (`Builder::tokio`), or one of the loop that may wait for
+    /// that runtime.
+    Runtime,
 }
 
 impl Keeper {
-    pub(crate) const COUNT: usize = 15;
+    pub(crate) const COUNT: usize = 16;
 
     /// Every kind, in the order of declaration.
     pub const ALL: [Self; Self::COUNT] = [
@@ -60,6 +63,7 @@ impl Keeper {
         Self::Watch,
         Self::Closing,
         Self::MainFuture,
+        Self::Runtime,
     ];
 
     /// Returns the name of the kind, as reports print it.
@@ -80,6 +84,7 @@ impl Keeper {
             Self::Watch => "file watcher",
             Self::Closing => "closing handle",
             Self::MainFuture => "future of block_on",
+            Self::Runtime => "task with the runtime inside the loop",
         }
     }
 }

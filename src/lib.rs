@@ -66,6 +66,8 @@
 //! - [`pool`]: the thread pool behind [`spawn_blocking`].
 //! - [`node`]: Node's modules in Node's order, with a [guide](node::guide) for ports.
 //! - [`hyper`]: the runtime traits of hyper, for services that need not be `Send`.
+//! - [`tokio`](mod@tokio): tokio's crates, such as reqwest, sqlx and `axum::serve`, on the loop's
+//!   thread.
 //! - [`os`], [`tty`]: the machine and its terminals.
 //! - [`probe`]: an observer of phases, callbacks and task polls.
 //!
@@ -92,8 +94,8 @@
 //! # Features
 //!
 //! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-gzip`,
-//! `fetch-json`, `hyper`, `node`, `os`, `probe`, `test-util`, `tls`, `tokio-io` and `tty` add what
-//! their names say; each item shows the feature it needs.
+//! `fetch-json`, `hyper`, `node`, `os`, `probe`, `test-util`, `tls`, `tokio-io`, `tokio-rt` and `tty`
+//! add what their names say; each item shows the feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
@@ -103,6 +105,7 @@
         feature = "node",
         feature = "os",
         feature = "probe",
+        feature = "tokio-rt",
         feature = "tty",
     )),
     allow(
@@ -174,6 +177,8 @@ pub mod process;
 pub mod hyper;
 #[cfg(feature = "node")]
 pub mod node;
+#[cfg(all(unix, feature = "tokio-rt"))]
+pub mod tokio;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
 

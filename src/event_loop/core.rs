@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
 use crate::executor::shared::Shared;
+use crate::keeper::Keeper;
 use crate::pool::Pool;
 use crate::probe::{Modes, Sinks};
 use crate::sys::poller::Poller;
@@ -121,6 +122,14 @@ impl Core {
     #[inline(always)]
     pub(crate) fn is_alive(&self) -> bool {
         self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
+    }
+
+    /// Returns the number of keepers of a kind.
+    pub(super) fn count_keepers(&self, kind: Keeper) -> usize {
+        match kind {
+            Keeper::Runtime => self.count_kept_by_hook(),
+            _ => self.ledger.count(kind),
+        }
     }
 
     /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.

@@ -138,6 +138,12 @@ impl Core {
         if !io.poller.is_inherited() {
             return Ok(());
         }
+        if self.wait_hook().is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a loop that runs another runtime in its wait cannot go on in a child after a fork",
+            ));
+        }
         io.poller.reinit()?;
         io.asyncs.forget_sent();
         self.lose_jobs();

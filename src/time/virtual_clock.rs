@@ -17,7 +17,8 @@ use crate::site::Site;
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// When no loop runs on this thread, and on a loop with tokio (`Builder::tokio`), whose timers run
+/// in real time.
 ///
 /// # Examples
 ///
@@ -36,7 +37,9 @@ use crate::site::Site;
 /// ```
 #[track_caller]
 pub fn pause() {
-    LoopHandle::current().core().clock().pause();
+    let handle = LoopHandle::current();
+    handle.core().check_pause();
+    handle.core().clock().pause();
 }
 
 /// Resumes the clock of the running loop, from the time it was paused at.

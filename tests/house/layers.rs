@@ -39,7 +39,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["fs", "net", "os", "signal"],
     &["process", "tty"],
-    &["hyper", "tokio_io"],
+    &["hyper", "tokio", "tokio_io"],
     &["node"],
 ];
 
@@ -76,6 +76,11 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "only the poller knows polling",
     ),
     ("rustix::", &["sys/"], "system calls are made under sys/"),
+    (
+        "tokio::",
+        &["tokio.rs", "tokio_io.rs"],
+        "the loop knows a wait hook; only the bridges know tokio",
+    ),
     (
         "Instant::now",
         &["sys/clock.rs"],

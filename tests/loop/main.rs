@@ -19,6 +19,7 @@ mod budget;
 mod closing;
 mod embed;
 mod hooks;
+mod island;
 mod job_handles;
 mod lanes;
 mod liveness;

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
+use crate::event_loop::io::wait_hook::MakeHook;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;
@@ -35,6 +36,7 @@ pub struct Builder {
     options: Options,
     sinks: Sinks,
     paused: bool,
+    wait_hook: Option<MakeHook>,
 }
 
 impl Builder {
@@ -48,6 +50,7 @@ impl Builder {
             },
             sinks: Sinks::default(),
             paused: false,
+            wait_hook: None,
         }
     }
 
@@ -97,6 +100,13 @@ impl Builder {
         self
     }
 
+    /// Lets another runtime wait in place of the loop.
+    #[allow(dead_code, reason = "only a feature above sets a hook")]
+    pub(crate) fn wait_hook(mut self, make: MakeHook) -> Self {
+        self.wait_hook = Some(make);
+        self
+    }
+
     /// Creates the loop.
     ///
     /// # Errors
@@ -105,6 +115,9 @@ impl Builder {
     /// descriptors left.
     pub fn build(self) -> io::Result<EventLoop> {
         let core = Core::new(self.options, self.sinks, self.paused)?;
+        if let Some(make) = self.wait_hook {
+            core.set_wait_hook(make)?;
+        }
         Ok(EventLoop::from_core(core))
     }
 }

@@ -289,7 +289,7 @@ impl LoopHandle {
     pub fn keepers(&self) -> Vec<(Keeper, usize)> {
         Keeper::ALL
             .into_iter()
-            .map(|kind| (kind, self.core.ledger.count(kind)))
+            .map(|kind| (kind, self.core.count_keepers(kind)))
             .filter(|&(_, count)| count > 0)
             .collect()
     }

@@ -125,16 +125,31 @@ impl Core {
                 lines.add(format!("queued for the {phase} phase"));
             }
         }
+        if let Some(hook) = self.wait_hook() {
+            let name = hook.name();
+            for _ in 0..hook.task_count() {
+                lines.add(format!("task of {name}"));
+            }
+            if self.executor.main_info().is_some() || self.executor.task_count() > 0 {
+                lines.add(format!(
+                    "pending tasks, which may wait for something of {name}"
+                ));
+            }
+        }
         if self.has_unlisted() {
             lines.add("woken tasks or queued closures, which run next".to_owned());
         }
     }
 }
 
-/// What a report says of a wait that it does not know.
-pub(super) const SOMETHING_ELSE: &str = "something else (a channel, a lock, another thread)";
-
 impl Waits {
+    /// Returns what a report says of a wait that it does not know.
+    pub(super) fn something_else(&self) -> String {
+        let of_runtime = self.runtime.map(|name| format!("something of {name}, or "));
+        let of_runtime = of_runtime.unwrap_or_default();
+        format!("{of_runtime}something else (a channel, a lock, another thread)")
+    }
+
     /// Returns the state of a task as text that follows its name, and the text without what tells
     /// its waits apart from those of others.
     fn state_texts(&self, who: Who) -> (String, String) {
@@ -142,7 +157,7 @@ impl Waits {
         match self.state(who) {
             State::IsPolled => alike("is being polled"),
             State::IsWoken => alike("was woken, will be polled"),
-            State::Unknown => alike(&format!("waits for {SOMETHING_ELSE}")),
+            State::Unknown => alike(&format!("waits for {}", self.something_else())),
             State::WaitsFor(waits) => {
                 let text = |name: fn(&Waiting) -> String| {
                     let waits = waits.iter().map(|wait| match *wait {

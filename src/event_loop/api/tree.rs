@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 
 use super::loop_handle::LoopHandle;
-use super::report::{ALIKE, SOMETHING_ELSE};
+use super::report::ALIKE;
 use super::waits::{State, Wait, Waiting, Waits, Who};
 
 /// A task that is deeper than this begins a tree of its own: its indentation would be wider than a
@@ -170,7 +170,7 @@ impl Branches<'_> {
         let below = match self.waits.state(who) {
             State::IsPolled => return ends("is being polled"),
             State::IsWoken => return ends("was woken, will be polled"),
-            State::Unknown => vec![Branch::leaf(SOMETHING_ELSE)],
+            State::Unknown => vec![Branch::leaf(self.waits.something_else())],
             State::WaitsFor(waits) => {
                 let waits = waits.iter();
                 waits

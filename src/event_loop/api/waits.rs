@@ -10,6 +10,7 @@ use super::handle::{Header, Stage};
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
+use crate::event_loop::io::wait_hook::WaitHook;
 use crate::event_loop::ledger::jobs::{Asker, JobInfo};
 use crate::event_loop::phases::timers::Payload;
 use crate::executor::registry::TaskState;
@@ -82,6 +83,8 @@ pub(super) struct Waits {
     pub(super) tasks: Vec<TaskState>,
     /// The line of the main future, if there is one.
     pub(super) main: Option<Site>,
+    /// The name of the runtime inside the loop, if there is one.
+    pub(super) runtime: Option<&'static str>,
     /// Whose waker a data pointer belongs to, and whether the waker is of another library.
     owners: HashMap<*const (), (Who, bool)>,
     waits: HashMap<Who, Vec<Wait>>,
@@ -98,6 +101,7 @@ impl Core {
         let mut waits = Waits {
             found: self.all_that_waits(&tasks),
             main: main.map(|main| main.site),
+            runtime: self.wait_hook().map(WaitHook::name),
             owners: self.owners(&tasks),
             waits: HashMap::new(),
             polled: HashSet::new(),

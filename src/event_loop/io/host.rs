@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::io;
 
 use super::wait_hook::in_context;
-use crate::event_loop::api::embed::NextWait;
 use crate::clock::NEVER;
+use crate::event_loop::api::embed::NextWait;
 use crate::event_loop::core::Core;
 use crate::sys::poller::{Backend, HAS_TIMER};
 

@@ -40,8 +40,12 @@ impl Core {
                 self.io.after_io.end_wait();
             }
             let reported = self.io.events.borrow().len();
+            let mut dispatched = 0;
+            if self.wait_hook().is_some() {
+                dispatched += self.run_wakes_of_hook();
+            }
             // A wake-up counts as progress even if it has no callback (R90).
-            let mut dispatched = usize::from(self.run_messages());
+            dispatched += usize::from(self.run_messages());
             if reported > 0 {
                 dispatched += self.run_events();
             }
@@ -88,8 +92,11 @@ impl Core {
     /// its own, to keep the path of a turn with events short.
     #[inline(never)]
     fn rest_of_wait(&self, wait: Wait) -> Option<u64> {
-        self.note_quiet_wait();
-        self.poll_timeout(wait)
+        let rest = self.poll_timeout(wait);
+        if rest != Some(0) {
+            self.note_quiet_wait();
+        }
+        rest
     }
 
     #[inline(always)]

@@ -6,9 +6,13 @@
 
 use std::cell::{Cell, OnceCell};
 use std::io;
+use std::rc::Rc;
 
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::keeper::Keeper;
+use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::sys::poller::BATCH;
 
 /// A loop that does not sleep visits the runtime of its hook once in this many turns. It is also
@@ -20,12 +24,16 @@ const VISIT_INTERVAL: u64 = 1_000_000;
 
 /// A runtime that waits in place of the poller.
 pub(crate) trait WaitHook {
+    /// Returns the name of the runtime.
+    fn name(&self) -> &'static str;
+
     /// Calls `body` in the context of the runtime.
     fn enter(&self, body: &mut dyn FnMut());
 
     /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
-    /// loop's clock. Returns whether the poller may have events.
-    fn wait(&self, core: &Core, until: Option<u64>) -> bool;
+    /// loop's clock. `was_quiet` is whether the wait before has brought nothing, so that no user
+    /// code has run since. Returns whether the poller may have events.
+    fn wait(&self, core: &Core, until: Option<u64>, was_quiet: bool) -> bool;
 
     /// Runs what is ready in the runtime, without waiting.
     fn visit(&self);
@@ -39,12 +47,12 @@ pub(crate) trait WaitHook {
     /// Returns the number of tasks of the runtime, which keep the loop alive.
     fn task_count(&self) -> usize;
 
-    /// Returns what the tasks of the loop may wait for, as text.
-    fn describe(&self) -> &'static str;
-
     /// Ends the runtime when the loop is dropped.
     fn shut_down(&self);
 }
+
+/// Creates the hook of a new loop.
+pub(crate) type MakeHook = fn(&Rc<Core>) -> io::Result<Box<dyn WaitHook>>;
 
 #[derive(Default)]
 pub(super) struct HookSlot {
@@ -59,9 +67,20 @@ pub(super) struct HookSlot {
 }
 
 impl Core {
-    pub(in crate::event_loop) fn set_wait_hook(&self, hook: Box<dyn WaitHook>) {
+    /// Sets the hook of a new loop.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if the clock is paused; what `make` returns.
+    pub(in crate::event_loop) fn set_wait_hook(self: &Rc<Self>, make: MakeHook) -> io::Result<()> {
+        let hook = make(self)?;
+        if self.clock().is_paused() {
+            let text = cannot_pause(hook.name());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let is_first = self.io.hook.hook.set(hook).is_ok();
         debug_assert!(is_first, "a loop has one hook");
+        Ok(())
     }
 
     #[inline(always)]
@@ -80,16 +99,34 @@ impl Core {
         })
     }
 
+    /// Returns the number of tasks that keep the loop alive because of the hook.
+    pub(in crate::event_loop) fn count_kept_by_hook(&self) -> usize {
+        self.wait_hook().map_or(0, |hook| {
+            let main = usize::from(self.executor.main_info().is_some());
+            main + self.executor.task_count() + hook.task_count()
+        })
+    }
+
+    /// # Panics
+    ///
+    /// If the loop has a hook, whose runtime has timers of its own.
+    #[track_caller]
+    pub(crate) fn check_pause(&self) {
+        if let Some(hook) = self.wait_hook() {
+            panic!("{}", cannot_pause(hook.name()));
+        }
+    }
+
     /// Waits inside the hook. Returns whether the poller has to be asked for events.
     #[cold]
     pub(super) fn wait_in_hook(
         &self,
         hook: &dyn WaitHook,
         timeout: Option<u64>,
-        until: Option<u64>,
     ) -> io::Result<bool> {
         self.io.poller.check_owner()?;
         let slot = &self.io.hook;
+        let was_quiet = slot.was_quiet.take();
         if timeout == Some(0) {
             if self.is_visit_due() {
                 hook.visit();
@@ -100,7 +137,8 @@ impl Core {
             hook.visit();
             return Ok(true);
         }
-        let is_due = hook.wait(self, until);
+        let until = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
+        let is_due = hook.wait(self, until, was_quiet);
         slot.turns.set(0);
         Ok(is_due)
     }
@@ -118,15 +156,19 @@ impl Core {
         self.io.hook.has_rest.set(true);
     }
 
-    /// Notes that the last wait has brought nothing.
+    /// Notes that the last wait has brought nothing, and that another one follows.
     pub(super) fn note_quiet_wait(&self) {
         self.io.hook.was_quiet.set(true);
     }
 
-    /// Returns whether the wait before this one has brought nothing, so that no user code has run
-    /// since.
-    pub(crate) fn is_after_quiet_wait(&self) -> bool {
-        self.io.hook.was_quiet.take()
+    /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the
+    /// loop, the wait was a callback. Returns the number of callbacks.
+    pub(super) fn run_wakes_of_hook(&self) -> usize {
+        let has_wakes = !self.executor.are_lanes_empty();
+        if has_wakes {
+            self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
+        }
+        usize::from(has_wakes)
     }
 
     /// Returns whether a turn that does not wait runs the hook: always if the caller of the turn
@@ -166,6 +208,13 @@ impl Core {
             }
         }
     }
+}
+
+fn cannot_pause(runtime: &str) -> String {
+    format!(
+        "the clock of a loop with {runtime} cannot be paused: the timers of {runtime} run in real time; use a loop \
+         without it, or keep the clock running"
+    )
 }
 
 /// Calls `body` in the context of a hook.

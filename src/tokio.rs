@@ -1,0 +1,389 @@
+//! tokio's crates on the loop's own thread. Behind the feature `tokio-rt`; Unix only.
+//!
+//! reqwest, sqlx, redis, tower's timeouts and `axum::serve` need a tokio runtime around them, and
+//! panic without one: "there is no reactor running". A loop that is built with [`Builder::tokio`]
+//! has one: a `current_thread` runtime that lives inside the wait of the poll phase. Everything of
+//! tokio then works, unmodified, in every task and callback of the loop, beside tasks that are not
+//! `Send`: `tokio::spawn`, `tokio::net`, `tokio::time`, `tokio::fs`, `LocalSet`.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::rc::Rc;
+//! use std::time::Duration;
+//!
+//! phaseloop::tokio::block_on(async {
+//!     let shared = Rc::new(40); // not `Send`: this is a task of the loop
+//!     let two = tokio::spawn(async {
+//!         tokio::time::sleep(Duration::from_millis(1)).await;
+//!         2
+//!     });
+//!     phaseloop::time::sleep(Duration::from_millis(1)).await;
+//!     assert_eq!(*shared + two.await.unwrap(), 42);
+//! });
+//! ```
+//!
+//! With the attribute:
+//!
+//! ```
+//! #[phaseloop::main(tokio)]
+//! async fn main() {
+//!     assert_eq!(tokio::task::spawn_blocking(|| 7).await.unwrap(), 7);
+//! }
+//! ```
+//!
+//! # Order
+//!
+//! The tasks of tokio run in the poll phase: when the phase would wait, the runtime runs instead,
+//! until the loop has something to do. To the loop, one such wait is one callback. So what the
+//! tasks and the driver of tokio wake enters the microtask lane, and the lanes are drained when the
+//! wait ends, before the messages and the I/O of that phase.
+//!
+//! A turn that does not wait (an immediate is queued, say) visits tokio once in 61 turns, or after
+//! a millisecond. [`RunMode::NoWait`](crate::RunMode::NoWait) and
+//! [`turn`](crate::EventLoop::turn) with a zero wait visit it each time. A task of tokio that is
+//! always ready does not starve the loop: the wait ends within some milliseconds.
+//!
+//! # What keeps the loop alive
+//!
+//! The loop is alive while tokio has tasks. It is also alive while a task of the loop or the main
+//! future is pending, since the loop cannot see whether they wait for something of tokio. So
+//! [`run`] does not end with an error when they wait for something that never comes; the
+//! [report](crate::LoopHandle::report) names them. A job of `tokio::task::spawn_blocking` that no
+//! task awaits does not keep the loop alive.
+//!
+//! # Panics and the end
+//!
+//! The panic of a tokio task is returned by its tokio `JoinHandle`. Dropping the loop drops the
+//! tasks of the loop, then those of tokio, then waits for jobs of tokio's `spawn_blocking` that have
+//! begun, as dropping any tokio runtime does.
+//!
+//! # What it costs
+//!
+//! A loop without [`Builder::tokio`] pays nothing. With it, tokio's own sockets cost what they cost
+//! in tokio. A wait for the loop's own sockets takes a second system call. `tokio::spawn` in a task
+//! of the loop is a spawn from outside of the runtime, which takes a system call; in a task of tokio
+//! it is not.
+//!
+//! # What does not work
+//!
+//! - `tokio::task::block_in_place`, as in any `current_thread` runtime. Use
+//!   [`spawn_blocking`](crate::spawn_blocking) or tokio's.
+//! - `tokio::runtime::Handle::block_on` in a task or callback of the loop: it waits without the
+//!   runtime, and so for ever. `.await` the future.
+//! - A [paused](crate::time::pause) clock: tokio's timers run in real time. [`Builder::build`]
+//!   returns an error, and [`pause`](crate::time::pause) panics.
+//! - Running the loop inside a task of another tokio runtime: tokio refuses to start a runtime from
+//!   within a runtime. There, let that runtime [drive the loop](crate::LoopHandle::backend).
+//! - [Embedding](crate::LoopHandle::backend) the loop, and running it in a child after `fork`.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::{self, Handle, Runtime, RuntimeMetrics};
+use tokio::task::unconstrained;
+
+use crate::error::Error;
+use crate::event_loop::EventLoop;
+use crate::event_loop::api::builder::Builder;
+use crate::event_loop::core::Core;
+use crate::event_loop::io::wait_hook::{WaitHook, with_hook};
+use crate::sys::poller::{Backend, HAS_TIMER};
+
+/// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in
+/// nanoseconds.
+///
+/// I/O of the loop ends the wait anyway. What these tasks start on the loop meanwhile, such as a
+/// timer, is noticed only when they sleep, or after this time.
+const GUARD: u64 = 2_000_000;
+
+impl Builder {
+    /// Runs a tokio runtime inside the loop's wait, so that tokio's crates work in its tasks; see
+    /// [`phaseloop::tokio`](crate::tokio). Behind the feature `tokio-rt`.
+    ///
+    /// [`build`](Self::build) then also returns the errors of building the runtime, and an error if
+    /// the clock is to start paused. It panics inside a task of another tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// let mut event_loop = phaseloop::Builder::new().tokio().build()?;
+    /// event_loop.block_on(async {
+    ///     let answer = tokio::spawn(async { 42 }).await;
+    ///     assert_eq!(answer.unwrap(), 42);
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tokio(self) -> Self {
+        self.wait_hook(|core| Ok(Box::new(Island::new(core)?)))
+    }
+}
+
+/// Runs `future` to completion on a new loop with a tokio runtime inside, and returns its output.
+///
+/// It is [`phaseloop::block_on`](crate::block_on()) for programs that use tokio's crates.
+///
+/// # Panics
+///
+/// If the loop or the runtime cannot be created, or if a loop or a tokio runtime already runs on
+/// this thread. A panic of the future propagates.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let late = phaseloop::tokio::block_on(async {
+///     tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await
+/// });
+/// assert!(late.is_err());
+/// ```
+#[track_caller]
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    new_loop().block_on(future)
+}
+
+/// Runs `main` and everything it starts on a new loop with a tokio runtime inside, until nothing
+/// keeps the loop alive.
+///
+/// It is [`phaseloop::run`](crate::run()) for programs that use tokio's crates. The
+/// [module](self) says what keeps such a loop alive.
+///
+/// # Errors
+///
+/// If the loop was stopped before `main` completed.
+///
+/// # Panics
+///
+/// The conditions of [`block_on`] apply.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::Cell, rc::Rc, time::Duration};
+///
+/// let late = Rc::new(Cell::new(false));
+/// let mark = late.clone();
+/// phaseloop::tokio::run(async move {
+///     // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
+///     phaseloop::spawn(async move {
+///         tokio::time::sleep(Duration::from_millis(1)).await;
+///         mark.set(true);
+///     }).detach();
+/// })?;
+/// assert!(late.get());
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
+#[track_caller]
+pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {
+    new_loop().run_until_done(main)
+}
+
+#[track_caller]
+fn new_loop() -> EventLoop {
+    match Builder::new().tokio().build() {
+        Ok(event_loop) => event_loop,
+        Err(error) => panic!("cannot create an event loop with tokio: {error}"),
+    }
+}
+
+/// The runtime, and the state of the wait inside it.
+struct Island {
+    /// `None` once the loop was dropped.
+    parts: RefCell<Option<Parts>>,
+    handle: Handle,
+    metrics: RuntimeMetrics,
+    /// Wakes the future that waits inside the runtime.
+    waker: RefCell<Waker>,
+    /// The latest end of the current wait, if its caller has set one.
+    until: Cell<Option<u64>>,
+    /// The end of the current wait, where tokio's timer ends it.
+    end: Cell<u64>,
+    /// Whether the runtime has slept until the guard fired: nothing is ready in it.
+    is_calm: Cell<bool>,
+}
+
+/// The descriptor is deregistered before the runtime ends.
+struct Parts {
+    descriptor: AsyncFd<Backend>,
+    runtime: Runtime,
+}
+
+impl Island {
+    fn new(core: &Rc<Core>) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_park(|| with_hook(|core, hook| hook.before_sleep(core)))
+            .on_thread_unpark(|| with_hook(|core, hook| hook.after_sleep(core)))
+            .build()?;
+        // Where tokio does not allow this, the runtime could neither run nor be dropped.
+        runtime.block_on(async {});
+        let context = runtime.enter();
+        #[allow(
+            deprecated,
+            reason = "its successor is newer than the oldest tokio; the descriptor is owned, which that asks for"
+        )]
+        let descriptor = AsyncFd::with_interest(core.poller().backend(), Interest::READABLE)?;
+        drop(context);
+        let handle = runtime.handle().clone();
+        Ok(Self {
+            metrics: handle.metrics(),
+            handle,
+            parts: RefCell::new(Some(Parts {
+                descriptor,
+                runtime,
+            })),
+            waker: RefCell::new(Waker::noop().clone()),
+            until: Cell::new(None),
+            end: Cell::new(u64::MAX),
+            is_calm: Cell::new(false),
+        })
+    }
+
+    /// Ends the wait that is in progress.
+    fn end_wait(&self) {
+        self.waker.borrow().wake_by_ref();
+    }
+
+    /// Polls the wait: it ends with the first wake. Returns whether the poller may have events.
+    fn poll_wait(
+        &self,
+        descriptor: &AsyncFd<Backend>,
+        is_woken: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
+        let is_ready = match descriptor.poll_read_ready(cx) {
+            Poll::Ready(Ok(mut guard)) => {
+                // All events are taken from the poller after this, or noted as left.
+                guard.clear_ready();
+                true
+            }
+            // The runtime is about to end.
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if is_ready || is_woken {
+            return Poll::Ready(is_ready);
+        }
+        self.waker.borrow_mut().clone_from(cx.waker());
+        Poll::Pending
+    }
+
+    /// Sets the guard: the wait ends soon even if the tasks of tokio never sleep.
+    fn set_guard(&self, core: &Core) {
+        self.is_calm.set(false);
+        if HAS_TIMER {
+            core.wake_by(core.clock().read().saturating_add(GUARD));
+        }
+    }
+}
+
+impl WaitHook for Island {
+    fn name(&self) -> &'static str {
+        "tokio"
+    }
+
+    fn enter(&self, body: &mut dyn FnMut()) {
+        let _context = self.handle.enter();
+        body();
+    }
+
+    fn wait(&self, core: &Core, until: Option<u64>, was_quiet: bool) -> bool {
+        let parts = self.parts.borrow();
+        let Some(Parts {
+            descriptor,
+            runtime,
+        }) = &*parts
+        else {
+            return true;
+        };
+        self.until.set(until);
+        // After a quiet wait no code has run, and what slept until the guard fired still sleeps.
+        if !(self.is_calm.get() && was_quiet) {
+            self.set_guard(core);
+        }
+        let mut is_woken = false;
+        let wait = poll_fn(|cx| {
+            let polled = self.poll_wait(descriptor, is_woken, cx);
+            is_woken = true;
+            polled
+        });
+        // Without `unconstrained`, the waits would share a budget of tokio's.
+        if HAS_TIMER {
+            return runtime.block_on(unconstrained(wait));
+        }
+        let now = core.clock().read();
+        let end = core.end_of_wait(until);
+        let end = end.unwrap_or(u64::MAX).min(now.saturating_add(GUARD));
+        self.end.set(end);
+        let limit = Duration::from_nanos(end.saturating_sub(now));
+        let limited = async { tokio::time::timeout(limit, wait).await };
+        // A wait that has timed out knows nothing of the descriptor.
+        runtime.block_on(unconstrained(limited)).unwrap_or(true)
+    }
+
+    fn visit(&self) {
+        let parts = self.parts.borrow();
+        let Some(Parts { runtime, .. }) = &*parts else {
+            return;
+        };
+        let mut is_done = false;
+        let round = poll_fn(|cx| {
+            if std::mem::replace(&mut is_done, true) {
+                return Poll::Ready(());
+            }
+            // Woken at once, the runtime polls its tasks and its driver, and does not sleep.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        runtime.block_on(unconstrained(round));
+    }
+
+    fn before_sleep(&self, core: &Core) {
+        let Some(end) = core.end_of_wait(self.until.get()) else {
+            return;
+        };
+        let now = core.clock().read();
+        if end <= now || (!HAS_TIMER && end < self.end.get()) {
+            self.end_wait();
+        } else if HAS_TIMER {
+            core.wake_by(end);
+        }
+    }
+
+    fn after_sleep(&self, core: &Core) {
+        if !core.executor().are_lanes_empty() {
+            self.end_wait();
+        }
+        if self.is_calm.get() {
+            self.set_guard(core);
+        } else if core.has_timer_fired() {
+            self.is_calm.set(true);
+        }
+    }
+
+    fn task_count(&self) -> usize {
+        self.metrics.num_alive_tasks()
+    }
+
+    fn shut_down(&self) {
+        let parts = self.parts.take();
+        let Some(Parts {
+            descriptor,
+            runtime,
+        }) = parts
+        else {
+            return;
+        };
+        drop(descriptor);
+        drop(runtime);
+    }
+}
