@@ -93,9 +93,9 @@
 //!
 //! # Features
 //!
-//! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-gzip`,
-//! `fetch-json`, `hyper`, `node`, `os`, `probe`, `test-util`, `tls`, `tokio-io`, `tokio-rt` and `tty`
-//! add what their names say; each item shows the feature it needs.
+//! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-gzip`, `fetch-json`,
+//! `hyper`, `node`, `os`, `probe`, `test-util`, `tls`, `tokio-io`, `tokio-rt` and `tty` add what
+//! their names say; each item shows the feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(

@@ -55,15 +55,15 @@
 //! # Panics and the end
 //!
 //! The panic of a tokio task is returned by its tokio `JoinHandle`. Dropping the loop drops the
-//! tasks of the loop, then those of tokio, then waits for jobs of tokio's `spawn_blocking` that have
-//! begun, as dropping any tokio runtime does.
+//! tasks of the loop, then those of tokio, then waits for jobs of tokio's `spawn_blocking` that
+//! have begun, as dropping any tokio runtime does.
 //!
 //! # What it costs
 //!
 //! A loop without [`Builder::tokio`] pays nothing. With it, tokio's own sockets cost what they cost
 //! in tokio. A wait for the loop's own sockets takes a second system call. `tokio::spawn` in a task
-//! of the loop is a spawn from outside of the runtime, which takes a system call; in a task of tokio
-//! it is not.
+//! of the loop is a spawn from outside of the runtime, which takes a system call; in a task of
+//! tokio it is not.
 //!
 //! # What does not work
 //!

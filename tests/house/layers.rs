@@ -78,7 +78,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ("rustix::", &["sys/"], "system calls are made under sys/"),
     (
         "tokio::",
-        &["tokio.rs", "tokio_io.rs"],
+        &["sys/unfilled.rs", "tokio.rs", "tokio_io.rs"],
         "the loop knows a wait hook; only the bridges know tokio",
     ),
     (
