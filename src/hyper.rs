@@ -1,41 +1,58 @@
-//! hyper on the loop: its I/O, executor and timer traits. Behind the feature `hyper`.
+//! HTTP on the loop: servers and clients of hyper, tower and axum. Behind the feature `hyper`.
+//!
+//! | item | is |
+//! |---|---|
+//! | [`serve`] | a server for HTTP/1 and HTTP/2: `serve(listener, router).await` |
+//! | [`HyperIo`], [`HyperExecutor`], [`HyperTimer`] | hyper's own traits, to build on by hand |
 //!
 //! Services need not be `Send`: tasks of the loop serve the connections, so shared state may be an
-//! `Rc`.
+//! `Rc`. axum asks for `Send` handlers and state; there [`Local`](crate::Local) wraps what lives on
+//! the loop, `State(Local<Rc<..>>)` and `Local::new(sleep(..)).await`.
+//!
+//! # Time limits of handlers
+//!
+//! The time-outs of tower and tower-http need a tokio runtime. A limit on the loop is one line in
+//! the handler or around the service, `Local::new(timeout(limit, work)).await`, with
+//! [`time::timeout`](crate::time::timeout).
 //!
 //! # Examples
 //!
 //! ```no_run
 //! use std::{cell::Cell, convert::Infallible, rc::Rc};
-//! use hyper::{Response, body::Bytes, server::conn::http1, service::service_fn};
+//! use hyper::{Response, body::Bytes, service::service_fn};
 //! use http_body_util::Full;
-//! use phaseloop::{hyper::{HyperIo, HyperTimer}, net::TcpListener, spawn};
+//! use phaseloop::{hyper::serve, net::TcpListener, signal::ctrl_c};
 //!
 //! # fn main() -> std::io::Result<()> {
 //! phaseloop::block_on(async {
 //!     let requests = Rc::new(Cell::new(0));
+//!     let service = service_fn(move |_| {
+//!         requests.set(requests.get() + 1);
+//!         let text = format!("request {}\n", requests.get());
+//!         async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(text)))) }
+//!     });
 //!     let listener = TcpListener::bind("127.0.0.1:8080").await?;
-//!     loop {
-//!         let (stream, _) = listener.accept().await?;
-//!         let requests = requests.clone();
-//!         let service = service_fn(move |_| {
-//!             requests.set(requests.get() + 1);
-//!             let text = format!("request {}\n", requests.get());
-//!             async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(text)))) }
-//!         });
-//!         spawn(async move {
-//!             http1::Builder::new()
-//!                 .timer(HyperTimer)
-//!                 .serve_connection(HyperIo::new(stream), service)
-//!                 .await
-//!         }).detach();
-//!     }
+//!     serve(listener, service)
+//!         .with_graceful_shutdown(async { _ = ctrl_c().await })
+//!         .await
 //! })
 //! # }
 //! ```
 
+mod connection;
 mod io;
+mod link;
+mod listener;
 mod runtime;
+mod serve;
+mod serve_error;
+mod service;
+#[cfg(unix)]
+mod unix;
 
 pub use io::HyperIo;
+pub use listener::{Listener, WithHandshake};
 pub use runtime::{HyperExecutor, HyperTimer};
+pub use serve::{Serve, serve, serve_with};
+pub use serve_error::ServeError;
+pub use service::{Call, Hyper, IntoService, Tower, TowerService};

@@ -65,7 +65,7 @@
 //!   [`stream`] also hold the traits of the `futures` crate that read, write and iterate.
 //! - [`pool`]: the thread pool behind [`spawn_blocking`].
 //! - [`node`]: Node's modules in Node's order, with a [guide](node::guide) for ports.
-//! - [`hyper`]: the runtime traits of hyper, for services that need not be `Send`.
+//! - [`hyper`]: HTTP servers and clients by hyper, tower and axum, which need not be `Send`.
 //! - [`tokio`](mod@tokio): tokio's crates, such as reqwest, sqlx and `axum::serve`, on the loop's
 //!   thread.
 //! - [`os`], [`tty`]: the machine and its terminals.

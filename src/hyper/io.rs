@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use futures_lite::io::{AsyncRead, AsyncWrite};
 use hyper::rt::{self, ReadBufCursor};
 
+use super::link::Link;
 use crate::local::Local;
 use crate::net;
 use crate::sys::unfilled::fill_hyper;
@@ -20,7 +22,8 @@ use crate::sys::unfilled::fill_hyper;
 /// For other streams, such as TLS, the first read allocates a buffer of 8 KiB.
 ///
 /// Set [`set_nodelay`](net::TcpStream::set_nodelay) on a TCP stream first: otherwise small answers
-/// wait for the acknowledgement of the previous one, up to 40 milliseconds.
+/// wait for the acknowledgement of the previous one, up to 40 milliseconds. [`serve`](super::serve)
+/// sets it.
 ///
 /// # Panics
 ///
@@ -47,22 +50,54 @@ use crate::sys::unfilled::fill_hyper;
 /// # }
 /// ```
 pub struct HyperIo<S: 'static> {
-    stream: Local<S>,
+    wire: Local<Wire<S>>,
+}
+
+/// What lives on the loop's thread.
+struct Wire<S> {
+    stream: S,
     /// A buffer for reads of streams that need initialised memory, which hyper does not lend.
     buffer: Box<[u8]>,
+    /// Bytes that were read to find the version of HTTP, and that hyper has to read again.
+    early: Vec<u8>,
+    /// If a server watches the connection.
+    link: Option<Rc<Link>>,
 }
 
 /// The size of hyper's first read.
 const BUFFER: usize = 8 * 1024;
 
+/// A head and a body that are shorter than this together are sent as one buffer: the copy takes
+/// less time than the kernel needs for the second buffer.
+const SMALL: usize = 1024;
+
 impl<S> HyperIo<S> {
     /// Wraps a stream.
     #[track_caller]
     pub fn new(stream: S) -> Self {
-        Self {
-            stream: Local::new(stream),
+        Self::with_link(stream, None)
+    }
+
+    /// Wraps the stream of a connection that a server watches.
+    #[track_caller]
+    pub(super) fn with_link(stream: S, link: Option<Rc<Link>>) -> Self {
+        let wire = Wire {
+            stream,
             buffer: Box::default(),
+            early: Vec::new(),
+            link,
+        };
+        Self {
+            wire: Local::new(wire),
         }
+    }
+
+    /// Lets the next reads return these bytes first.
+    pub(super) fn put_back(&mut self, bytes: &[u8])
+    where
+        S: Unpin,
+    {
+        self.wire.early.splice(..0, bytes.iter().copied());
     }
 
     /// Returns the stream.
@@ -73,7 +108,7 @@ impl<S> HyperIo<S> {
     #[track_caller]
     #[must_use]
     pub fn get_ref(&self) -> &S {
-        &self.stream
+        &self.wire.stream
     }
 
     /// Returns the stream.
@@ -87,7 +122,7 @@ impl<S> HyperIo<S> {
     where
         S: Unpin,
     {
-        &mut self.stream
+        &mut self.wire.stream
     }
 
     /// Unwraps the stream.
@@ -101,7 +136,7 @@ impl<S> HyperIo<S> {
     where
         S: Unpin,
     {
-        self.stream.into_inner()
+        self.wire.into_inner().stream
     }
 }
 
@@ -110,40 +145,102 @@ impl<S: AsyncRead + Unpin> rt::Read for HyperIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut cursor: ReadBufCursor<'_>,
+        cursor: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, buffer } = &mut *self;
-        let stream = &mut **stream;
+        let wire = &mut *self.wire;
+        if !wire.early.is_empty() {
+            read_early(&mut wire.early, cursor);
+            return Poll::Ready(Ok(()));
+        }
+        let read = ready!(wire.poll_read(cx, cursor))?;
+        if let (Some(link), true) = (&wire.link, read) {
+            link.has_read();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cold]
+fn read_early(early: &mut Vec<u8>, mut cursor: ReadBufCursor<'_>) {
+    let count = early.len().min(cursor.remaining());
+    cursor.put_slice(&early[..count]);
+    early.drain(..count);
+}
+
+impl<S: AsyncRead + Unpin + 'static> Wire<S> {
+    /// Reads, and returns whether there were bytes.
+    #[inline]
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut cursor: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<bool>> {
+        let room = cursor.remaining();
         let mut is_socket = true;
         let received = fill_hyper(&mut cursor, |unfilled| {
-            let received = net::poll_receive(stream, cx, unfilled);
+            let received = net::poll_receive(&mut self.stream, cx, unfilled);
             received.unwrap_or_else(|| {
                 is_socket = false;
                 Poll::Pending
             })
         });
-        match is_socket {
-            true => received,
-            false => poll_copied(stream, cx, buffer, cursor),
+        if !is_socket {
+            return self.poll_copied(cx, cursor);
         }
+        ready!(received)?;
+        Poll::Ready(Ok(cursor.remaining() < room))
+    }
+
+    /// Reads into the buffer, and copies into hyper's memory.
+    fn poll_copied(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut cursor: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<bool>> {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; BUFFER].into_boxed_slice();
+        }
+        let room = cursor.remaining().min(self.buffer.len());
+        let buffer = &mut self.buffer[..room];
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        cursor.put_slice(&buffer[..read]);
+        Poll::Ready(Ok(read > 0))
     }
 }
 
-/// Reads into `buffer`, and copies into hyper's memory.
-fn poll_copied(
-    stream: &mut (impl AsyncRead + Unpin),
-    cx: &mut Context<'_>,
-    buffer: &mut Box<[u8]>,
-    mut cursor: ReadBufCursor<'_>,
-) -> Poll<io::Result<()>> {
-    if buffer.is_empty() {
-        *buffer = vec![0; BUFFER].into_boxed_slice();
+impl<S: AsyncWrite + Unpin> Wire<S> {
+    /// Tells the server whether the peer takes bytes.
+    #[inline]
+    fn note_write(&self, written: &Poll<io::Result<usize>>) {
+        if let Some(link) = &self.link {
+            match written {
+                Poll::Ready(_) => link.has_written(),
+                Poll::Pending => link.write_waits(),
+            }
+        }
     }
-    let room = cursor.remaining().min(buffer.len());
-    let buffer = &mut buffer[..room];
-    let read = ready!(Pin::new(stream).poll_read(cx, buffer))?;
-    cursor.put_slice(&buffer[..read]);
-    Poll::Ready(Ok(()))
+
+    #[inline]
+    fn poll_write(&mut self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buffer);
+        self.note_write(&written);
+        written
+    }
+
+    /// Writes all buffers as one.
+    fn poll_write_joined(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut joined = [0; SMALL];
+        let mut length = 0;
+        for buffer in buffers {
+            joined[length..][..buffer.len()].copy_from_slice(buffer);
+            length += buffer.len();
+        }
+        self.poll_write(cx, &joined[..length])
+    }
 }
 
 impl<S: AsyncWrite + Unpin> rt::Write for HyperIo<S> {
@@ -153,16 +250,16 @@ impl<S: AsyncWrite + Unpin> rt::Write for HyperIo<S> {
         cx: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.stream.as_pin_mut().poll_write(cx, buffer)
+        self.wire.poll_write(cx, buffer)
     }
 
     #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.as_pin_mut().poll_flush(cx)
+        Pin::new(&mut self.wire.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.as_pin_mut().poll_close(cx)
+        Pin::new(&mut self.wire.stream).poll_close(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -175,14 +272,25 @@ impl<S: AsyncWrite + Unpin> rt::Write for HyperIo<S> {
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream.as_pin_mut().poll_write_vectored(cx, buffers)
+        let wire = &mut *self.wire;
+        if let [buffer] = buffers {
+            return wire.poll_write(cx, buffer);
+        }
+        let total = buffers.iter().map(|buffer| buffer.len());
+        if total.fold(0, usize::saturating_add) <= SMALL {
+            return wire.poll_write_joined(cx, buffers);
+        }
+        let written = Pin::new(&mut wire.stream).poll_write_vectored(cx, buffers);
+        wire.note_write(&written);
+        written
     }
 }
 
 impl<S: fmt::Debug> fmt::Debug for HyperIo<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stream = self.wire.try_get().map(|wire| &wire.stream);
         f.debug_struct("HyperIo")
-            .field("stream", &self.stream)
+            .field("stream", &stream)
             .finish_non_exhaustive()
     }
 }

@@ -177,6 +177,21 @@ pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
+/// Returns whether an error of `accept` says that the listener does not accept any more.
+#[cfg(feature = "hyper")]
+pub(crate) fn is_of_listener(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return matches!(
+        error.raw_os_error(),
+        Some(libc::EBADF | libc::ECANCELED | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP)
+    );
+    #[cfg(not(unix))]
+    {
+        // WSAEINVAL, WSAENOTSOCK, WSAEOPNOTSUPP
+        matches!(error.raw_os_error(), Some(10022 | 10038 | 10045))
+    }
+}
+
 /// Returns whether the error is `EMFILE` or `ENFILE`: no descriptor is left in the process or in
 /// the OS.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {

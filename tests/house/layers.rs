@@ -54,6 +54,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         &[
             "sys/",
             "fs.rs",
+            "hyper.rs",
             "io.rs",
             "net.rs",
             "node.rs",

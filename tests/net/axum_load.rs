@@ -22,7 +22,7 @@ fn with_server<T: Send + 'static>(client: impl FnOnce(SocketAddr) -> T + Send + 
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = spawn(example::serve(listener));
+        let server = spawn(example::server(listener));
         let answer = spawn_blocking(move || client(address)).await.unwrap();
         server.abort();
         answer
@@ -102,7 +102,7 @@ fn curl_is_answered() {
     match answer {
         Ok(answer) => {
             let text = String::from_utf8(answer.stdout).unwrap();
-            assert_eq!(text, "42\n2 requests\nhello from axum\n");
+            assert_eq!(text, "42\n1 requests\nhello from axum\n");
         }
         Err(error) => eprintln!("skipped: no curl here: {error}"),
     }

@@ -20,6 +20,7 @@ mod faults;
 mod io_budget;
 mod lookup;
 mod pipe;
+mod serve;
 mod short_reads;
 mod tcp;
 mod tcp_faults;
