@@ -45,7 +45,7 @@ mod listeners;
 mod open;
 
 use std::borrow::Borrow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
@@ -55,7 +55,8 @@ use self::event::Key;
 pub use self::event::{Event, ListenerId};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
-use self::listeners::{Calls, Listener, Listeners, Slot};
+pub(super) use self::listeners::Observer;
+use self::listeners::{Calls, Entry, Listeners, Target};
 pub(super) use self::open::OpenEmitters;
 use super::error::Error;
 use super::process;
@@ -89,20 +90,29 @@ pub(super) trait Watch {
 
 #[derive(Default)]
 struct Inner {
-    slots: RefCell<Vec<Slot>>,
-    max_listeners: Cell<Option<usize>>,
+    listeners: RefCell<Listeners>,
+    /// What few emitters have.
+    limits: OnceCell<Box<Limits>>,
     watch: RefCell<Option<Weak<dyn Watch>>>,
     /// The class name of the emitter, for warnings; empty for a plain emitter.
     class: Cell<&'static str>,
+}
+
+/// The limit of the listeners of an event, and the events above it.
+#[derive(Default)]
+struct Limits {
+    max_listeners: Cell<Option<usize>>,
+    /// The events of which the emitter has warned.
+    warned: RefCell<Vec<Key>>,
 }
 
 /// A listener may hold another emitter, and so on: the drop is flat, so that a long chain does not
 /// overflow the stack.
 impl Drop for Inner {
     fn drop(&mut self) {
-        let slots = self.slots.take();
-        if !slots.is_empty() {
-            drop_flat(slots);
+        let listeners = self.listeners.take();
+        if !listeners.is_empty() {
+            drop_flat(listeners);
         }
     }
 }
@@ -171,6 +181,20 @@ impl EventEmitter {
         *self.inner.watch.borrow_mut() = Some(watch);
     }
 
+    /// Returns whether no listener was added and none can be: there is one handle.
+    pub(super) fn is_untouched(&self) -> bool {
+        let Inner {
+            listeners,
+            limits,
+            watch: _,
+            class: _,
+        } = &*self.inner;
+        Rc::strong_count(&self.inner) == 1
+            && Rc::weak_count(&self.inner) == 0
+            && listeners.borrow().is_empty()
+            && limits.get().is_none()
+    }
+
     // Listeners.
 
     /// Adds a listener after the others. [`NEW_LISTENER`] is emitted first. JavaScript:
@@ -191,7 +215,7 @@ impl EventEmitter {
         event: Event<A>,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.add(id, event, Calls::Always(Box::new(listener)), false);
+        self.add(id, Calls::always(listener), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -205,7 +229,7 @@ impl EventEmitter {
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, event, Calls::once(listener), false);
+        self.add(id, Calls::once(listener), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -218,7 +242,7 @@ impl EventEmitter {
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, event, Calls::Always(Box::new(listener)), true);
+        self.add(id, Calls::always(listener), true);
         id
     }
 
@@ -230,60 +254,57 @@ impl EventEmitter {
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, event, Calls::once(listener), true);
+        self.add(id, Calls::once(listener), true);
         id
     }
 
-    fn add<A: ?Sized + 'static>(
-        &self,
-        id: ListenerId,
-        event: Event<A>,
-        calls: Calls<A>,
-        first: bool,
-    ) {
-        let key = event.key();
+    /// Adds `observer` behind the listeners of an event. It hears the event with `token`, until
+    /// [`stop_observing`](Self::stop_observing).
+    pub(super) fn observe(&self, event: Event<()>, observer: Rc<dyn Observer>, token: u8) {
+        self.insert(
+            ListenerId::new(event),
+            Target::Observer(observer, token),
+            false,
+        );
+        self.tell(|watch| watch.added(event.name));
+    }
+
+    /// Returns a number that differs after a listener was added or removed.
+    pub(super) fn changes(&self) -> u32 {
+        self.inner.listeners.borrow().changes()
+    }
+
+    /// Removes what `observer` has added with a token, or all that it has added.
+    pub(super) fn stop_observing(&self, observer: &dyn Observer, token: Option<u8>) {
+        let next = || self.inner.listeners.borrow().last_of(observer, token);
+        while let Some(id) = next() {
+            self.off(id);
+        }
+    }
+
+    fn add<A: ?Sized + 'static>(&self, id: ListenerId, calls: Calls<A>, first: bool) {
+        self.insert(id, Target::Closure(Rc::new(calls)), first);
+    }
+
+    fn insert(&self, id: ListenerId, target: Target, first: bool) {
+        let key = id.key;
         // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
         if self.listener_count(NEW_LISTENER) > 0 {
             self.emit(NEW_LISTENER, key.name);
         }
-        let listener = Rc::new(Listener {
-            number: id.number,
-            calls,
-        });
-        let too_many = {
-            let mut slots = self.inner.slots.borrow_mut();
-            let known = slots.iter().position(|slot| slot.key == key);
-            let place = known.unwrap_or(slots.len());
-            if known.is_none() {
-                // A socket of a server has six events: doubling would leave a third of the room
-                // unused.
-                if slots.len() == slots.capacity() {
-                    slots.reserve_exact(2);
-                }
-                slots.push(Slot {
-                    key,
-                    listeners: Box::new(Listeners::<A>::default()),
-                    warned: false,
-                });
-            }
-            let slot = &mut slots[place];
-            let listeners = slot.listeners.as_any_mut().downcast_mut::<Listeners<A>>();
-            let listeners = Rc::make_mut(listeners.expect("the key contains the argument type"));
-            // Most events have one listener.
-            if listeners.is_empty() {
-                listeners.reserve_exact(1);
-            }
-            let at = if first { 0 } else { listeners.len() };
-            listeners.insert(at, listener);
-            let count = listeners.len();
-            let limit = self.max_listeners();
-            let too_many = limit > 0 && count > limit && !slot.warned;
-            slot.warned |= too_many;
-            too_many.then_some(count)
-        };
-        if let Some(count) = too_many {
+        let entry = Entry { id, target };
+        let count = self.inner.listeners.borrow_mut().insert(entry, first);
+        let limit = self.max_listeners();
+        if limit > 0 && count > limit && !self.has_warned(key) {
+            let limits = self.inner.limits.get_or_init(Box::default);
+            limits.warned.borrow_mut().push(key);
             self.warn(key.name, count);
         }
+    }
+
+    fn has_warned(&self, key: Key) -> bool {
+        let limits = self.inner.limits.get();
+        limits.is_some_and(|limits| limits.warned.borrow().contains(&key))
     }
 
     /// Removes a listener. [`REMOVE_LISTENER`] is emitted afterwards. A running emit still calls
@@ -291,23 +312,15 @@ impl EventEmitter {
     /// emitter. JavaScript: `emitter.off(name, listener)`.
     // N113, N115.
     pub fn off(&self, id: ListenerId) -> bool {
-        let removed = {
-            let mut slots = self.inner.slots.borrow_mut();
-            let place = slots.iter().position(|slot| slot.key == id.key);
-            place.and_then(|place| {
-                let removed = slots[place].listeners.remove(id.number);
-                match slots[place].listeners.len() {
-                    0 => drop(slots.remove(place)),
-                    // Node stores a single listener without a list, and loses the flag with the
-                    // list.
-                    1 => slots[place].warned = false,
-                    _ => {}
-                }
-                removed
-            })
-        };
+        let removed = self.inner.listeners.borrow_mut().remove(id);
         let was_there = removed.is_some();
         if was_there {
+            if let Some(limits) = self.inner.limits.get() {
+                // Node stores a single listener without a list, and loses the flag with the list.
+                if self.inner.listeners.borrow().count(id.key) < 2 {
+                    limits.warned.borrow_mut().retain(|key| *key != id.key);
+                }
+            }
             if self.listener_count(REMOVE_LISTENER) > 0 {
                 self.emit(REMOVE_LISTENER, id.key.name);
             }
@@ -328,12 +341,9 @@ impl EventEmitter {
     /// they see the other removals. JavaScript: `emitter.removeAllListeners()`.
     pub fn remove_all_events(&self) {
         loop {
-            let next = {
-                let slots = self.inner.slots.borrow();
-                let mut others = slots.iter().map(|slot| slot.key);
-                let other = others.find(|key| *key != REMOVE_LISTENER.key());
-                other.or_else(|| slots.first().map(|slot| slot.key))
-            };
+            let keys = self.inner.listeners.borrow().keys();
+            let mut others = keys.iter().filter(|key| **key != REMOVE_LISTENER.key());
+            let next = others.next().or(keys.first()).copied();
             match next {
                 Some(key) => self.remove_key(key),
                 None => return,
@@ -343,20 +353,16 @@ impl EventEmitter {
 
     /// Drops all listeners without an event: the owner emits nothing any more.
     pub(super) fn clear(&self) {
-        let slots = self.inner.slots.take();
-        drop(slots);
+        let listeners = self.inner.listeners.take();
+        drop(listeners);
     }
 
     fn remove_key(&self, key: Key) {
         // One at a time, because a listener of 'removeListener' may change the list.
         loop {
-            let last = {
-                let slots = self.inner.slots.borrow();
-                let slot = slots.iter().find(|slot| slot.key == key);
-                slot.and_then(|slot| slot.listeners.last())
-            };
+            let last = self.inner.listeners.borrow().last(key);
             match last {
-                Some(number) => self.off(ListenerId { key, number }),
+                Some(id) => self.off(id),
                 None => return,
             };
         }
@@ -365,9 +371,7 @@ impl EventEmitter {
     /// Returns the number of listeners of an event. JavaScript: `emitter.listenerCount(name)`.
     #[must_use]
     pub fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
-        let slots = self.inner.slots.borrow();
-        let slot = slots.iter().find(|slot| slot.key == event.key());
-        slot.map_or(0, |slot| slot.listeners.len())
+        self.inner.listeners.borrow().count(event.key())
     }
 
     /// Returns the names of the events with listeners, in the order of their first listeners.
@@ -375,9 +379,8 @@ impl EventEmitter {
     /// `emitter.eventNames()`.
     #[must_use]
     pub fn event_names(&self) -> Vec<&'static str> {
-        let slots = self.inner.slots.borrow();
-        let mut keys: Vec<_> = slots.iter().map(|slot| slot.key).collect();
-        keys.sort_by_key(|key| key.is_monitor);
+        let mut keys = self.inner.listeners.borrow().keys();
+        keys.sort_by_key(|key| key.is_monitor());
         keys.into_iter().map(|key| key.name).collect()
     }
 
@@ -434,19 +437,33 @@ impl EventEmitter {
     }
 
     fn call_all<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
-        let Some(listeners) = self.snapshot(event) else {
+        // Most emitters of a message have no listeners.
+        if self.inner.listeners.borrow().is_empty() {
             return false;
-        };
-        for listener in listeners.iter() {
-            match &listener.calls {
+        }
+        let key = event.key();
+        let listeners = self.inner.listeners.borrow().snapshot(key);
+        if listeners.is_empty() {
+            return false;
+        }
+        for (number, target) in listeners.iter() {
+            let calls = match target {
+                Target::Observer(observer, token) => {
+                    observer.clone().hear(*token);
+                    continue;
+                }
+                Target::Closure(calls) => calls,
+            };
+            let calls = calls.downcast_ref::<Calls<A>>();
+            match calls.expect("the key contains the argument type") {
                 Calls::Always(call) => call(arguments),
                 Calls::Once(call) => {
                     // A nested emit may have called it first.
                     let Some(call) = call.take() else { continue };
                     // Removed before the call, so that an emit inside the call does not count it.
                     self.off(ListenerId {
-                        key: event.key(),
-                        number: listener.number,
+                        key,
+                        number: *number,
                     });
                     call(arguments);
                 }
@@ -455,27 +472,21 @@ impl EventEmitter {
         true
     }
 
-    fn snapshot<A: ?Sized + 'static>(&self, event: Event<A>) -> Option<Listeners<A>> {
-        let slots = self.inner.slots.borrow();
-        let slot = slots.iter().find(|slot| slot.key == event.key())?;
-        slot.listeners.as_any().downcast_ref().cloned()
-    }
-
     // The limit.
 
     /// Returns the limit of listeners of an event, above which the emitter warns; 0 means no limit.
     /// JavaScript: `emitter.getMaxListeners()`.
     #[must_use]
     pub fn max_listeners(&self) -> usize {
-        self.inner
-            .max_listeners
-            .get()
-            .unwrap_or(DEFAULT_MAX_LISTENERS)
+        let limits = self.inner.limits.get();
+        let limit = limits.and_then(|limits| limits.max_listeners.get());
+        limit.unwrap_or(DEFAULT_MAX_LISTENERS)
     }
 
     /// Sets [`max_listeners`](Self::max_listeners). JavaScript: `emitter.setMaxListeners(n)`.
     pub fn set_max_listeners(&self, limit: usize) {
-        self.inner.max_listeners.set(Some(limit));
+        let limits = self.inner.limits.get_or_init(Box::default);
+        limits.max_listeners.set(Some(limit));
     }
 
     /// Warns that an event has more listeners than the limit.
@@ -506,10 +517,9 @@ impl EventEmitter {
 
 impl fmt::Debug for EventEmitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slots = self.inner.slots.borrow();
-        let counts = slots
-            .iter()
-            .map(|slot| (slot.key.name, slot.listeners.len()));
+        let listeners = self.inner.listeners.borrow();
+        let keys = listeners.keys().into_iter();
+        let counts = keys.map(|key| (key.name, listeners.count(key)));
         f.debug_map().entries(counts).finish()
     }
 }

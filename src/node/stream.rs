@@ -82,6 +82,7 @@ pub use self::pair::duplex_pair;
 pub(in crate::node) use self::pipe::OpenPipes;
 pub use self::pipeline::{AsDuplex, Pipeline, PipelineEnd, pipeline};
 pub use self::pump::{GeneratorPipeline, pipeline_from};
+pub(in crate::node) use self::readable::Source;
 pub use self::readable::{Readable, ReadableBuilder};
 pub use self::transform::{Transform, TransformBuilder, Transformed};
 pub use self::writable::{Writable, WritableBuilder};

@@ -68,7 +68,7 @@ impl<A: ?Sized + 'static> Event<A> {
     #[must_use]
     pub const fn monitor(self) -> Self {
         Self {
-            name: "Symbol(events.errorMonitor)",
+            name: MONITOR,
             is_monitor: true,
             ..self
         }
@@ -83,8 +83,10 @@ impl<A: ?Sized + 'static> Event<A> {
     pub(super) fn key(self) -> Key {
         Key {
             name: self.name,
-            arguments: TypeId::of::<A>(),
-            is_monitor: self.is_monitor,
+            arguments: match self.is_monitor {
+                true => TypeId::of::<Monitor<A>>(),
+                false => TypeId::of::<A>(),
+            },
         }
     }
 }
@@ -118,11 +120,31 @@ fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
     Reason::new(Error::new(text.to_string()))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The name of all events for monitors.
+const MONITOR: &str = "Symbol(events.errorMonitor)";
+
+/// Marks the event for monitors of an event with the argument `A`.
+struct Monitor<A: ?Sized>(PhantomData<A>);
+
+#[derive(Clone, Copy, Debug, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     arguments: TypeId,
-    pub(super) is_monitor: bool,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        let (name, its) = (self.name, other.name);
+        // Most names are one constant: the texts need not be compared.
+        let is_name = || std::ptr::eq(name, its) || name == its;
+        name.len() == its.len() && self.arguments == other.arguments && is_name()
+    }
+}
+
+impl Key {
+    pub(super) fn is_monitor(self) -> bool {
+        self.name == MONITOR
+    }
 }
 
 /// Identifies a listener, for [`EventEmitter::off`](super::EventEmitter::off).

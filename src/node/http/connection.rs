@@ -15,16 +15,19 @@
 // H2 to H4, H17 to H19, H36 to H55.
 
 mod bounds;
+mod spares;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
 
+use self::spares::SpareMessages;
+pub(super) use self::spares::Spares;
 use super::incoming::{IncomingMessage, IncomingOptions, set_limit};
 use super::outgoing::{KeepAliveLine, Sending};
-use super::parser::{Fault, Kind, Limits, Parser, Part};
-use super::response::ServerResponse;
+use super::parser::{Fault, Limits, Parser, Part};
+use super::response::{ServerResponse, SpareResponse};
 use super::server::{
     CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, ClientError, DROP_REQUEST, Dropped,
     Exchange, Handover, REQUEST, State, TIMEOUT, UPGRADE,
@@ -33,7 +36,7 @@ use super::validate::has_word;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::node::callback_futures::run_as_callback;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, Emitter, ListenerId};
+use crate::node::events::{ERROR, Emitter, Event, ListenerId, Observer};
 use crate::node::net::{self, Consumer, Socket};
 use crate::node::stream::{CLOSE, DRAIN, END};
 use crate::task::next_tick;
@@ -47,18 +50,19 @@ pub(super) struct Connection {
     socket: Rc<Socket>,
     /// The place in the server's list.
     place: Cell<Option<usize>>,
-    parser: RefCell<Parser>,
-    /// The largest number of header lines, as it was when the connection began.
-    header_count: usize,
+    /// The parser, while it knows something of the connection: an idle connection has none.
+    parser: RefCell<Option<Box<Parser>>>,
+    /// The limits of a head, as they were when the connection began.
+    limits: Limits,
     /// The request that is being received.
     message: RefCell<Option<IncomingMessage>>,
-    /// The requests that are not answered.
-    incoming: RefCell<VecDeque<IncomingMessage>>,
     /// The response whose turn it is.
     current: RefCell<Option<ServerResponse>>,
-    /// The listener that closes the current response with the socket, and the number of such
-    /// listeners with it.
-    on_close: Cell<Option<(ListenerId, usize)>>,
+    /// Whether the program has no access to the current response and its request.
+    is_unseen: Cell<bool>,
+    /// The number of listeners for the close of the socket when the one was added that closes the
+    /// current response, which is zero if it was not added; and the emitter's changes until then.
+    close_listeners: Cell<(usize, u32)>,
     /// The responses whose turn has not come.
     waiting: RefCell<VecDeque<ServerResponse>>,
     /// The number of bytes that the waiting responses keep.
@@ -75,11 +79,16 @@ pub(super) struct Connection {
     flooded: Cell<Option<Instant>>,
     /// Why the rest of the input is not parsed: a handler has panicked.
     broken: Cell<Option<Fault>>,
-    /// The listeners on the socket.
-    listeners: RefCell<Vec<ListenerId>>,
     /// The listener for the first error of the socket.
     on_error: Cell<Option<ListenerId>>,
 }
+
+// What a connection hears of its socket: the tokens of an observer.
+const TIMED_OUT: u8 = 0;
+const ENDED: u8 = 1;
+const CLOSED: u8 = 2;
+const DRAINED: u8 = 3;
+const CLOSES_CURRENT: u8 = 4;
 
 /// How a read ended.
 enum Outcome {
@@ -100,12 +109,12 @@ impl Connection {
             server: server.clone(),
             socket: Rc::new(socket.clone()),
             place: Cell::new(None),
-            parser: RefCell::new(Parser::new(Kind::Request, limits)),
-            header_count: limits.header_count,
+            parser: RefCell::default(),
+            limits,
             message: RefCell::default(),
-            incoming: RefCell::default(),
             current: RefCell::default(),
-            on_close: Cell::new(None),
+            is_unseen: Cell::new(false),
+            close_listeners: Cell::new((0, 0)),
             waiting: RefCell::default(),
             kept: Cell::new(0),
             request_count: Cell::new(0),
@@ -114,7 +123,6 @@ impl Connection {
             is_expired: Cell::new(false),
             flooded: Cell::new(None),
             broken: Cell::new(None),
-            listeners: RefCell::default(),
             on_error: Cell::new(None),
         });
         socket.set_no_delay(true);
@@ -129,25 +137,39 @@ impl Connection {
 
     /// Adds the listeners, which keep the connection alive while the socket is open.
     fn listen(self: &Rc<Self>) {
-        let [timeout, end, error, close, drain] = [(); 5].map(|()| self.clone());
-        let socket = &self.socket;
-        let on_error = socket.on(ERROR, move |e| error.failed(e.clone(), 0, Vec::new()));
+        let (socket, failed) = (&self.socket, self.clone());
+        let on_error = socket.on(ERROR, move |e| failed.failed(e.clone(), 0, Vec::new()));
         self.on_error.set(Some(on_error));
-        let listeners = vec![
-            socket.on(net::TIMEOUT, move |()| timeout.timed_out()),
-            socket.on(END, move |()| end.ended()),
-            socket.on(CLOSE, move |()| close.closed()),
-            socket.on(DRAIN, move |()| drain.drained()),
-        ];
-        self.listeners.replace(listeners);
+        self.observe(net::TIMEOUT, TIMED_OUT);
+        self.observe(END, ENDED);
+        self.observe(CLOSE, CLOSED);
+        self.observe(DRAIN, DRAINED);
+    }
+
+    fn observe(self: &Rc<Self>, event: Event<()>, token: u8) {
+        let emitter = self.socket.emitter();
+        emitter.observe(event, self.clone(), token);
     }
 
     fn stop_listening(&self) {
-        let listeners = self.listeners.take().into_iter();
-        let on_close = self.on_close.take().map(|(listener, _)| listener);
-        for listener in listeners.chain(self.on_error.take()).chain(on_close) {
+        self.close_listeners.set((0, 0));
+        self.socket.emitter().stop_observing(self, None);
+        if let Some(listener) = self.on_error.take() {
             self.socket.off(listener);
         }
+    }
+
+    /// Calls `f` with the parser of the connection, which gets one.
+    fn with_parser<R>(&self, f: impl FnOnce(&mut Parser) -> R) -> R {
+        let mut parser = self.parser.borrow_mut();
+        let make = || self.server.spares.parser(self.limits);
+        f(parser.get_or_insert_with(make))
+    }
+
+    /// Returns whether faults of the input are hidden.
+    fn hides_faults(&self) -> bool {
+        let parser = self.parser.borrow();
+        parser.as_ref().is_some_and(|parser| parser.hides_faults())
     }
 
     /// Removes the connection from the server's list.
@@ -166,10 +188,10 @@ impl Connection {
             if let Some(fault) = self.broken.get() {
                 return Outcome::Refused(fault, 0);
             }
-            let part = self.parser.borrow_mut().next(bytes, &mut at);
+            let part = self.with_parser(|parser| parser.next(bytes, &mut at));
             match part {
                 Ok(Part::NeedMore) => {
-                    let is_inside = self.parser.borrow().is_inside();
+                    let is_inside = self.with_parser(|parser| parser.is_inside());
                     if is_inside && self.started.get().is_none() {
                         self.begin_message();
                     }
@@ -182,7 +204,7 @@ impl Connection {
                 }
                 Ok(Part::End) => self.end_of_message(),
                 Ok(Part::Rest) => return Outcome::Rest(at),
-                Err(_) if self.parser.borrow().hides_faults() => return Outcome::Parsed,
+                Err(_) if self.hides_faults() => return Outcome::Parsed,
                 Err(fault) => return Outcome::Refused(fault, at),
             }
         }
@@ -202,7 +224,13 @@ impl Connection {
     }
 
     fn head(self: &Rc<Self>) {
-        let head = self.parser.borrow_mut().take_head();
+        let spares = self.server.spares.messages();
+        let SpareMessages {
+            head,
+            body,
+            response,
+        } = spares;
+        let head = self.with_parser(|parser| parser.take_head(head));
         if self.started.get().is_none() {
             self.begin_message();
         }
@@ -213,32 +241,35 @@ impl Connection {
             }
         }
         let options = IncomingOptions {
-            header_count: self.header_count,
+            header_count: self.limits.header_count,
             joins_duplicates: self.server.joins_duplicates.get(),
         };
-        let request = IncomingMessage::new(head, &self.socket, options);
+        let request = IncomingMessage::new(head, &self.socket, options, body);
         self.message.replace(Some(request.clone()));
         if request.upgrade() {
             let is_heard = || self.server.listener_count(UPGRADE) > 0;
             let is_wanted = request.method() == "CONNECT" || is_heard();
             request.set_upgrade(is_wanted);
             if is_wanted {
-                return self.parser.borrow_mut().upgrade();
+                return self.with_parser(Parser::upgrade);
             }
         }
-        self.incoming.borrow_mut().push_back(request.clone());
-        self.pause_if_flooded();
-        let response = self.response_to(&request);
+        let response = self.response_to(&request, response);
         if self.current.borrow().is_some() {
             self.waiting.borrow_mut().push_back(response.clone());
         } else {
             self.give_turn(&response);
         }
+        self.pause_if_flooded();
         self.answer(request, response);
     }
 
-    fn response_to(self: &Rc<Self>, request: &IncomingMessage) -> ServerResponse {
-        let response = ServerResponse::new(request, self);
+    fn response_to(
+        self: &Rc<Self>,
+        request: &IncomingMessage,
+        spare: Option<SpareResponse>,
+    ) -> ServerResponse {
+        let response = ServerResponse::new(request, self, spare);
         let framing = &response.sending().framing;
         framing.keeps_alive.set(request.head().keeps_alive());
         let limit = self.server.max_requests_per_socket.get();
@@ -309,7 +340,7 @@ impl Connection {
     }
 
     fn end_of_message(&self) {
-        let trailers = self.parser.borrow_mut().take_trailers();
+        let trailers = self.with_parser(Parser::take_trailers);
         self.started.set(None);
         let is_upgrade = |message: &mut IncomingMessage| !message.upgrade();
         let message = match &mut *self.message.borrow_mut() {
@@ -318,9 +349,22 @@ impl Connection {
             message => message.take_if(is_upgrade),
         };
         if let Some(message) = message {
-            message.push_end(trailers);
+            if trailers.is_none() && self.has_unseen(&message) {
+                self.is_unseen.set(true);
+                message.complete_unseen();
+            } else {
+                message.push_end(trailers);
+            }
         }
         self.socket.read_on();
+    }
+
+    /// Returns whether the program has no access to a request and its response, and so never will:
+    /// what they emit is not heard. The request has no body then.
+    fn has_unseen(&self, request: &IncomingMessage) -> bool {
+        let current = self.current.borrow();
+        let response = current.as_ref().filter(|response| response.is_unseen());
+        response.is_some_and(|response| response.request().is(request) && request.is_unseen(2))
     }
 
     /// Finishes a read.
@@ -371,20 +415,17 @@ impl Connection {
     /// Adds the listener that closes the current response, behind all others. Node adds it for each
     /// response; here it stays while it is the last one.
     fn listen_for_close(self: &Rc<Self>) {
-        if let Some((listener, count)) = self.on_close.get() {
-            if self.socket.listener_count(CLOSE) == count {
+        let emitter = self.socket.emitter();
+        let (count, changes) = self.close_listeners.get();
+        if count > 0 {
+            if emitter.changes() == changes || emitter.listener_count(CLOSE) == count {
                 return;
             }
-            self.socket.off(listener);
+            emitter.stop_observing(&**self, Some(CLOSES_CURRENT));
         }
-        let connection = Rc::downgrade(self);
-        let listener = self.socket.on(CLOSE, move |()| {
-            if let Some(connection) = connection.upgrade() {
-                connection.close_current();
-            }
-        });
-        let count = self.socket.listener_count(CLOSE);
-        self.on_close.set(Some((listener, count)));
+        self.observe(CLOSE, CLOSES_CURRENT);
+        let count = emitter.listener_count(CLOSE);
+        self.close_listeners.set((count, emitter.changes()));
     }
 
     fn close_current(&self) {
@@ -396,19 +437,22 @@ impl Connection {
 
     /// A response was written: called before its 'finish' is emitted.
     // H7, H8, H18, H36.
-    pub(super) fn response_finished(self: &Rc<Self>, request: &IncomingMessage) {
-        self.incoming.borrow_mut().pop_front();
-        if self.flooded.get().is_some() {
-            self.count_flood();
-        }
-        request.dump_if_unread();
+    pub(super) fn response_finished(self: &Rc<Self>) {
         let Some(response) = self.current.take() else {
             return;
         };
-        let sending = response.sending().clone();
-        sending.detach(true);
-        let is_last = sending.framing.is_last.get();
-        next_tick(move || close(&sending));
+        if self.flooded.get().is_some() {
+            self.count_flood();
+        }
+        let is_last = response.sending().framing.is_last.get();
+        if self.is_unseen.take() {
+            self.server.spares.keep_messages(response);
+        } else {
+            response.request().dump_if_unread();
+            let sending = response.sending().clone();
+            sending.detach(true);
+            next_tick(move || close(&sending));
+        }
         if is_last {
             return self.socket.destroy_soon();
         }
@@ -430,9 +474,12 @@ impl Connection {
     /// The peer has ended its side.
     // H43, H55.
     fn ended(&self) {
-        let finished = self.parser.borrow_mut().finish();
+        let finished = match &mut *self.parser.borrow_mut() {
+            Some(parser) => parser.finish(),
+            None => Ok(Part::NeedMore),
+        };
         match finished {
-            Err(fault) if !self.parser.borrow().hides_faults() => {
+            Err(fault) if !self.hides_faults() => {
                 let error = Error::with_code(fault.code(), fault.message());
                 self.failed(error, 0, Vec::new());
             }
@@ -474,8 +521,14 @@ impl Connection {
     fn closed(&self) {
         self.leave();
         self.message.take();
-        let incoming = self.incoming.take();
-        for request in incoming {
+        let unanswered: Vec<_> = {
+            let (current, waiting) = (self.current.borrow(), self.waiting.borrow());
+            let responses = current.iter().chain(waiting.iter());
+            responses
+                .map(|response| response.request().clone())
+                .collect()
+        };
+        for request in unanswered {
             request.destroy(Some(Error::with_code("ECONNRESET", "aborted")));
         }
     }
@@ -509,7 +562,26 @@ impl Drop for Connection {
 impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
         let outcome = self.parse(bytes);
+        let parser = self
+            .parser
+            .borrow_mut()
+            .take_if(|parser| parser.is_at_rest());
+        if let Some(parser) = parser {
+            self.server.spares.keep_parser(parser);
+        }
         run_as_callback(|| self.executed(bytes, &outcome));
+    }
+}
+
+impl Observer for Connection {
+    fn hear(self: Rc<Self>, token: u8) {
+        match token {
+            TIMED_OUT => self.timed_out(),
+            ENDED => self.ended(),
+            CLOSED => self.closed(),
+            DRAINED => self.drained(),
+            _ => self.close_current(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::node::delay::Delay;
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::net::Socket;
-use crate::node::stream::{Done, Readable, finished};
+use crate::node::stream::{Done, Readable, Source, finished};
 use crate::node::string_decoder::Encoding;
 use crate::task::next_tick;
 
@@ -70,6 +70,9 @@ struct Inner {
     is_left: Cell<bool>,
 }
 
+/// The body of a message that was not seen by the program, for the next message.
+pub(super) struct SpareBody(Readable<Vec<u8>>);
+
 /// How a message shows its headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingOptions {
@@ -89,7 +92,12 @@ impl Default for IncomingOptions {
 }
 
 impl IncomingMessage {
-    pub(super) fn new(head: Head, socket: &Rc<Socket>, options: IncomingOptions) -> Self {
+    pub(super) fn new(
+        head: Head,
+        socket: &Rc<Socket>,
+        options: IncomingOptions,
+        spare: Option<SpareBody>,
+    ) -> Self {
         let inner = Rc::new(Inner {
             upgrade: Cell::new(head.is_upgrade()),
             head,
@@ -108,16 +116,42 @@ impl IncomingMessage {
             is_dumped: Cell::new(false),
             is_left: Cell::new(false),
         });
-        let (reads, destroys, leaves) = (inner.clone(), inner.clone(), inner.clone());
-        let readable = Readable::bytes();
-        let readable = readable
-            .read(move |readable, _| reads.read(readable))
-            .build();
-        readable.on_destroy(move |readable, error, done| destroys.destroy(readable, error, done));
-        readable.on_leave(move || leaves.leave());
-        readable.emitter().set_class("IncomingMessage");
-        readable.waits_for_reader(true);
+        let source: Rc<dyn Source<Vec<u8>>> = inner.clone();
+        let readable = match spare {
+            Some(SpareBody(readable)) => {
+                readable.set_source(Some(source));
+                readable
+            }
+            None => Readable::of_source("IncomingMessage", source),
+        };
         Self { readable, inner }
+    }
+
+    /// Returns whether the program has no access to the message and its body: `handles` are all
+    /// that exist.
+    pub(super) fn is_unseen(&self, handles: usize) -> bool {
+        // The stream holds the message as its source.
+        Rc::strong_count(&self.inner) == handles + 1
+            && Rc::weak_count(&self.inner) == 0
+            && self.readable.is_untouched(handles)
+    }
+
+    /// Returns whether both are handles to one message.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The message is complete, has no body, and is [unseen](Self::is_unseen): nothing is emitted.
+    pub(super) fn complete_unseen(&self) {
+        self.inner.complete.set(true);
+    }
+
+    /// Takes an unseen message apart, for the next one.
+    pub(super) fn into_spares(self) -> (SpareBody, Option<Head>) {
+        let Self { readable, inner } = self;
+        readable.set_source(None);
+        let head = Rc::into_inner(inner).map(|inner| inner.head);
+        (SpareBody(readable), head)
     }
 
     // The head.
@@ -368,7 +402,9 @@ impl Inner {
             limit => limit.min(self.head.len()),
         }
     }
+}
 
+impl Source<Vec<u8>> for Inner {
     fn read(&self, readable: &Readable<Vec<u8>>) {
         if !self.is_consuming.replace(true) {
             readable.waits_for_reader(false);

@@ -69,6 +69,17 @@ impl OutgoingMessage {
         Self { writable, sending }
     }
 
+    /// Returns whether the program has no access to the message: there is one handle, and perhaps
+    /// the callback that finishes the message.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.writable.is_untouched(1) && Sending::is_unseen(&self.sending)
+    }
+
+    /// Makes an unseen message ready for another use.
+    pub(super) fn renew(&self) {
+        self.sending.renew();
+    }
+
     /// The state, for the connection that sends the message.
     pub(super) fn sending(&self) -> &Rc<Sending> {
         &self.sending
@@ -122,7 +133,7 @@ impl OutgoingMessage {
     /// `ERR_HTTP_HEADERS_SENT` when the head is fixed.
     pub fn remove_header(&self, name: &str) -> Result<(), Error> {
         self.must_be_open("remove")?;
-        self.sending.framing.removed(&name.to_ascii_lowercase());
+        self.sending.framing.removed(name);
         self.sending.fields.borrow_mut().remove(name);
         Ok(())
     }

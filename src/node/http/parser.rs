@@ -241,9 +241,21 @@ impl Parser {
         }
     }
 
-    /// Returns the head after [`Part::Head`].
-    pub(super) fn take_head(&mut self) -> Head {
-        std::mem::take(&mut self.head)
+    /// Returns the head after [`Part::Head`]. `spare` is an old one whose memory may be used again.
+    pub(super) fn take_head(&mut self, spare: Option<Head>) -> Head {
+        std::mem::replace(&mut self.head, spare.unwrap_or_default())
+    }
+
+    /// Returns whether the parser knows nothing of the connection: any other parser would continue
+    /// alike.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.state == State::Start && !self.asked_upgrade
+    }
+
+    /// Uses a parser that is at rest for another connection.
+    pub(super) fn set_limits(&mut self, limits: Limits) {
+        debug_assert!(self.is_at_rest(), "a connection uses the parser");
+        self.limits = limits;
     }
 
     /// Returns the trailers after [`Part::End`]; `None` if there were none.

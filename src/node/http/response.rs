@@ -52,12 +52,18 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub struct ServerResponse {
     message: OutgoingMessage,
     state: Rc<ResponseState>,
+    request: IncomingMessage,
+}
+
+/// A response that the program cannot see, for the next request.
+pub(super) struct SpareResponse {
+    message: OutgoingMessage,
+    state: Rc<ResponseState>,
 }
 
 /// What a response has beyond other messages.
 pub(super) struct ResponseState {
-    request: IncomingMessage,
-    connection: Weak<Connection>,
+    connection: RefCell<Weak<Connection>>,
     status: Cell<u16>,
     status_message: RefCell<Option<Cow<'static, str>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
@@ -66,16 +72,13 @@ pub(super) struct ResponseState {
 }
 
 impl ServerResponse {
-    pub(super) fn new(request: &IncomingMessage, connection: &Rc<Connection>) -> Self {
-        let state = Rc::new(ResponseState {
-            request: request.clone(),
-            connection: Rc::downgrade(connection),
-            status: Cell::new(200),
-            status_message: RefCell::default(),
-            expects_continue: Cell::new(false),
-            sent_continue: Cell::new(false),
-        });
-        let message = OutgoingMessage::new("ServerResponse", state.clone());
+    pub(super) fn new(
+        request: &IncomingMessage,
+        connection: &Rc<Connection>,
+        spare: Option<SpareResponse>,
+    ) -> Self {
+        let SpareResponse { message, state } = spare.unwrap_or_else(SpareResponse::new);
+        state.connection.replace(Rc::downgrade(connection));
         let framing = &message.sending().framing;
         framing.sends_date.set(true);
         if request.method() == "HEAD" {
@@ -88,7 +91,29 @@ impl ServerResponse {
             let accepts = codings.is_some_and(|te| super::validate::has_word(te, "chunked"));
             framing.chunks_by_default.set(accepts);
         }
-        Self { message, state }
+        Self {
+            message,
+            state,
+            request: request.clone(),
+        }
+    }
+
+    /// Returns whether the program has no access to the response: this is the only handle.
+    pub(super) fn is_unseen(&self) -> bool {
+        // The message holds the state as its role.
+        Rc::strong_count(&self.state) == 2 && self.message.is_unseen()
+    }
+
+    /// Takes an unseen response and its request apart, for the next ones.
+    pub(super) fn into_spares(self) -> (SpareResponse, IncomingMessage) {
+        let Self {
+            message,
+            state,
+            request,
+        } = self;
+        message.renew();
+        state.renew();
+        (SpareResponse { message, state }, request)
     }
 
     pub(super) fn state(&self) -> &ResponseState {
@@ -98,7 +123,7 @@ impl ServerResponse {
     /// Returns the request. JavaScript: `response.req`.
     #[must_use]
     pub fn request(&self) -> &IncomingMessage {
-        &self.state.request
+        &self.request
     }
 
     // The head.
@@ -288,7 +313,41 @@ impl ServerResponse {
     }
 }
 
+impl SpareResponse {
+    fn new() -> Self {
+        let state = Rc::new(ResponseState {
+            connection: RefCell::default(),
+            status: Cell::new(200),
+            status_message: RefCell::default(),
+            expects_continue: Cell::new(false),
+            sent_continue: Cell::new(false),
+        });
+        let message = OutgoingMessage::new("ServerResponse", state.clone());
+        Self { message, state }
+    }
+}
+
 impl ResponseState {
+    fn connection(&self) -> Option<Rc<Connection>> {
+        self.connection.borrow().upgrade()
+    }
+
+    fn renew(&self) {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            connection,
+            status,
+            status_message,
+            expects_continue,
+            sent_continue,
+        } = self;
+        connection.take();
+        status.set(200);
+        status_message.take();
+        expects_continue.set(false);
+        sent_continue.set(false);
+    }
+
     /// Fixes the head.
     // H16, H20, H21, H25, H29.
     fn fix_head(
@@ -348,8 +407,8 @@ impl Role for ResponseState {
     }
 
     fn finished(&self, _: &Sending) {
-        if let Some(connection) = self.connection.upgrade() {
-            connection.response_finished(&self.request);
+        if let Some(connection) = self.connection() {
+            connection.response_finished();
         }
     }
 
@@ -364,7 +423,7 @@ impl Role for ResponseState {
     }
 
     fn kept_bytes_changed(&self, added: usize, removed: usize) {
-        if let Some(connection) = self.connection.upgrade() {
+        if let Some(connection) = self.connection() {
             connection.kept_bytes_changed(added, removed);
         }
     }

@@ -22,7 +22,7 @@ use std::rc::{Rc, Weak};
 use slab::Slab;
 
 pub use self::builder::ServerBuilder;
-use super::connection::Connection;
+use super::connection::{Connection, Spares};
 use super::incoming::IncomingMessage;
 use super::response::ServerResponse;
 use crate::event_loop::api::loop_handle::LoopHandle;
@@ -233,6 +233,7 @@ pub(super) struct State {
     pub(super) max_requests_per_socket: Cell<u64>,
     pub(super) requires_host: Cell<bool>,
     pub(super) joins_duplicates: Cell<bool>,
+    pub(super) spares: Spares,
 }
 
 impl Server {
@@ -484,6 +485,7 @@ impl State {
             max_requests_per_socket: Cell::new(0),
             requires_host: Cell::new(true),
             joins_duplicates: Cell::new(false),
+            spares: Spares::default(),
         }
     }
 

@@ -113,6 +113,11 @@ pub(super) trait ReadableSide {
     /// Whether the stream is still piped into another stream.
     fn has_pipes(&self) -> bool;
     fn constructed(&self);
+    /// Whether the stream has a [`Source`](super::readable::Source).
+    fn has_source(&self) -> bool;
+    fn destroy_source(&self, error: Option<Error>, done: Done);
+    /// The reader gives the stream up. Returns whether it is to be destroyed.
+    fn leave_source(&self) -> bool;
     /// Drops the functions and the buffered chunks.
     fn release(&self);
 }
@@ -141,7 +146,8 @@ pub(super) trait WritableSide {
     reason = "an internal of the sealed trait `AnyStream`"
 )]
 pub struct Base {
-    pub(super) id: StreamId,
+    /// Set when it is asked for.
+    id: OnceCell<StreamId>,
     pub(in crate::node) emitter: EventEmitter,
     pub(super) constructed: Cell<bool>,
     pub(in crate::node) destroyed: Cell<bool>,
@@ -175,7 +181,7 @@ pub(super) struct Held {
 impl Base {
     pub(super) fn new(destroy_hook: Option<DestroyHook>, auto_destroy: bool) -> Rc<Self> {
         Rc::new(Self {
-            id: StreamId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+            id: OnceCell::new(),
             emitter: EventEmitter::new(),
             constructed: Cell::new(true),
             destroyed: Cell::new(false),
@@ -193,6 +199,50 @@ impl Base {
             readable: OnceCell::new(),
             writable: OnceCell::new(),
         })
+    }
+
+    pub(super) fn id(&self) -> StreamId {
+        let next = || StreamId(NEXT_ID.fetch_add(1, Ordering::Relaxed));
+        *self.id.get_or_init(next)
+    }
+
+    /// Returns whether the stream is as it was built, and no listener can hear of it.
+    pub(super) fn is_untouched(&self) -> bool {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            id,
+            emitter,
+            constructed,
+            destroyed,
+            closed,
+            close_emitted,
+            error_emitted,
+            errored,
+            auto_destroy,
+            allow_half_open,
+            emits_close,
+            destroy_hook: _,
+            leave_hook,
+            destroy_later,
+            destroy_reported,
+            readable: _,
+            writable: _,
+        } = self;
+        let ends = [
+            destroyed,
+            closed,
+            close_emitted,
+            error_emitted,
+            destroy_later,
+            destroy_reported,
+        ];
+        let defaults = [constructed, auto_destroy, allow_half_open, emits_close];
+        id.get().is_none()
+            && emitter.is_untouched()
+            && !ends.iter().any(|flag| flag.get())
+            && defaults.iter().all(|flag| flag.get())
+            && errored.borrow().is_none()
+            && leave_hook.borrow().is_none()
     }
 
     pub(super) fn has_readable(&self, side: Weak<dyn ReadableSide>) {
@@ -320,8 +370,15 @@ impl Base {
     /// Destroys a stream whose loop was left or whose pipeline has failed. A message of http has a
     /// function of its own for this, which spares the connection.
     pub(super) fn leave(self: &Rc<Self>, error: Option<Error>) {
+        if self.destroyed.get() {
+            return;
+        }
         let hook = self.leave_hook.borrow().clone();
-        if !self.destroyed.get() && hook.is_none_or(|hook| hook()) {
+        let is_destroyed = match hook {
+            Some(hook) => hook(),
+            None => self.readable().is_none_or(|side| side.leave_source()),
+        };
+        if is_destroyed {
             self.destroy(error);
         }
     }
@@ -333,9 +390,10 @@ impl Base {
 
     fn run_destroy(self: &Rc<Self>, error: Option<Error>) {
         let hook = self.destroy_hook.take();
-        let Some(hook) = hook else {
+        let side = self.readable().filter(|side| side.has_source());
+        if hook.is_none() && side.is_none() {
             return self.end_destroy(error);
-        };
+        }
         let (base, held) = (self.clone(), self.hold());
         // The result of the function replaces `error`: the function may swallow the error.
         let done = Done::new(move |result| {
@@ -344,7 +402,12 @@ impl Base {
             }
             drop(held);
         });
-        if let Err(reason) = promise::catch(|| hook(error, done)) {
+        let destroy = || match (hook, side) {
+            (Some(hook), _) => hook(error, done),
+            (None, Some(side)) => side.destroy_source(error, done),
+            (None, None) => done.pass(error),
+        };
+        if let Err(reason) = promise::catch(destroy) {
             if !self.destroy_reported.replace(true) {
                 self.end_destroy(Some(error_of(&reason)));
             }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::base::{Base, Callback, Done};
+use super::base::{Base, Callback, Done, Held};
 use super::chunk::{ByteChunk, Mode};
 use super::writable::{Writable, WritableBuilder};
 use crate::node::error::Error;
@@ -47,7 +47,19 @@ impl<T: ByteChunk> Writable<T> {
         let builder = WritableBuilder::new(Mode::bytes(), Box::new(unused));
         let known: Rc<dyn Sink<T>> = sink.clone();
         let state = builder.build_for(&base, Some(known));
-        (Self::of(state), sink)
+        let held = Held::default();
+        (Self { state, held }, sink)
+    }
+
+    /// Returns whether a stream of a sink is as it was built, and is known to its sink and to
+    /// `handles` only: what becomes of it cannot be seen.
+    pub(in crate::node) fn is_untouched(&self, handles: usize) -> bool {
+        let base = &self.state.base;
+        // The weak references are the state's own and its base's; the sink holds the base.
+        Rc::strong_count(&self.state) == handles
+            && Rc::weak_count(&self.state) == 2
+            && Rc::strong_count(base) == 2
+            && base.is_untouched()
     }
 
     /// Emits 'close' and releases the listeners. The sink of a foreign stream calls it.

@@ -26,7 +26,21 @@ use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::string_decoder::Encoding;
 
 /// Called when the stream wants data; it pushes chunks, now or later.
-type ReadHook<T> = Box<dyn FnMut(&Readable<T>, usize)>;
+pub(super) enum ReadHook<T: 'static> {
+    Call(Box<dyn FnMut(&Readable<T>, usize)>),
+    Source(Rc<dyn Source<T>>),
+}
+
+/// What a stream reads from: an object in place of the functions of the builder.
+pub(in crate::node) trait Source<T> {
+    /// Called when the stream wants data.
+    fn read(&self, stream: &Readable<T>);
+    /// Releases the resources of the stream when it is destroyed.
+    fn destroy(&self, stream: &Readable<T>, error: Option<Error>, done: Done);
+    /// Called when a loop over the stream is left or its pipeline fails. Returns whether the stream
+    /// is to be destroyed.
+    fn leave(&self) -> bool;
+}
 
 /// Decodes pushed bytes to text; see [`Readable::set_encoding`].
 pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
@@ -163,22 +177,79 @@ impl<T: 'static> Readable<T> {
         self.state.reading_more.set(waits);
     }
 
-    /// Sets the function that releases the resources of the stream, after the stream was built. It
-    /// gets the stream.
-    pub(in crate::node) fn on_destroy(
-        &self,
-        destroy: impl FnOnce(&Self, Option<Error>, Done) + 'static,
-    ) {
-        let state = Rc::downgrade(&self.state);
-        self.state
-            .base
-            .set_destroy_hook(Box::new(move |error, done| {
-                let Some(state) = state.upgrade() else {
-                    return done.pass(error);
-                };
-                let held = Held::default();
-                destroy(&Self { state, held }, error, done);
-            }));
+    /// Creates a stream of bytes that reads from `source`, and waits for its first reader.
+    pub(in crate::node) fn of_source(class: &'static str, source: Rc<dyn Source<T>>) -> Self
+    where
+        T: ByteChunk,
+    {
+        let mut builder = Self::bytes();
+        builder.read = Some(ReadHook::Source(source));
+        let readable = builder.build();
+        readable.emitter().set_class(class);
+        readable.waits_for_reader(true);
+        readable
+    }
+
+    /// Gives an [untouched](Self::is_untouched) stream another source, or none.
+    pub(in crate::node) fn set_source(&self, source: Option<Rc<dyn Source<T>>>) {
+        let source = source.map(ReadHook::Source);
+        let before = self.state.read_hook.replace(source);
+        drop(before);
+    }
+
+    /// Returns whether a stream that [waits for a reader](Self::waits_for_reader) is as it was
+    /// built, and is known to `handles` only: what becomes of it cannot be seen.
+    pub(in crate::node) fn is_untouched(&self, handles: usize) -> bool {
+        // Without `..`, so that a new field is thought of here.
+        let State {
+            base,
+            me: _,
+            mode,
+            decode: _,
+            encoding,
+            high_water_mark,
+            total,
+            read_hook: _,
+            buffer: _,
+            length,
+            ended,
+            end_emitted,
+            reading,
+            sync,
+            need_readable,
+            emitted_readable,
+            readable_listening,
+            data_listening,
+            resume_scheduled,
+            reading_more,
+            flowing,
+            paused,
+            pipes,
+            awaiting_drain: _,
+        } = &*self.state;
+        let begun = [
+            ended,
+            end_emitted,
+            reading,
+            need_readable,
+            emitted_readable,
+            readable_listening,
+            data_listening,
+            resume_scheduled,
+        ];
+        // The weak references are the state's own, its base's, and its emitter's.
+        Rc::strong_count(&self.state) == handles
+            && Rc::weak_count(&self.state) == 3
+            && Rc::strong_count(base) == 1
+            && base.is_untouched()
+            && !begun.iter().any(|flag| flag.get())
+            && sync.get()
+            && reading_more.get()
+            && (flowing.get(), paused.get()) == (None, None)
+            && (length.get(), total.get()) == (0, 0)
+            && encoding.get().is_none()
+            && high_water_mark.get() == mode.get().high_water_mark()
+            && pipes.borrow().is_empty()
     }
 
     /// Lets the stream wait for a reader, as before its first one.

@@ -144,7 +144,7 @@ macro_rules! impl_stream {
             /// Returns the identity of the stream.
             #[must_use]
             pub fn id(&self) -> StreamId {
-                self.state.base.id
+                self.state.base.id()
             }
         }
 

@@ -261,11 +261,11 @@ impl ClientRequest {
         let exchange = self.exchange();
         let Some(socket) = self.socket() else { return };
         let head = match &mut *exchange.parser.borrow_mut() {
-            Some(parser) => parser.take_head(),
+            Some(parser) => parser.take_head(None),
             None => return,
         };
         let keeps_alive = head.keeps_alive();
-        let incoming = IncomingMessage::new(head, &socket, exchange.shows);
+        let incoming = IncomingMessage::new(head, &socket, exchange.shows, None);
         // A reader that leaves the body ends the request without an error.
         let request = self.weak_this();
         incoming.readable().on_leave(move || {

@@ -17,7 +17,7 @@ impl Connection {
         let writable = self.socket.writable();
         let is_flooded = writable.need_drain()
             || self.kept.get() >= writable.high_water_mark()
-            || self.incoming.borrow().len() >= MOST_UNANSWERED;
+            || self.unanswered() >= MOST_UNANSWERED;
         if is_flooded {
             self.socket.hold_reads(true);
             self.socket.stop_reading();
@@ -25,9 +25,14 @@ impl Connection {
         }
     }
 
+    /// Returns the number of requests that are not answered.
+    fn unanswered(&self) -> usize {
+        usize::from(self.current.borrow().is_some()) + self.waiting.borrow().len()
+    }
+
     /// Notes since when too many requests are unanswered, without an answer in between.
     pub(super) fn count_flood(&self) {
-        let is_flooded = self.incoming.borrow().len() >= MOST_UNANSWERED;
+        let is_flooded = self.unanswered() >= MOST_UNANSWERED;
         let now = is_flooded.then(|| LoopHandle::current().now());
         self.flooded.set(now);
     }
@@ -35,7 +40,7 @@ impl Connection {
     /// Continues to read, once enough was answered.
     pub(super) fn drained(&self) {
         let is_below = self.kept.get() <= self.socket.writable().high_water_mark()
-            && self.incoming.borrow().len() < MOST_UNANSWERED;
+            && self.unanswered() < MOST_UNANSWERED;
         if is_below && self.socket.holds_reads() {
             self.socket.hold_reads(false);
             self.socket.read_on();

@@ -180,6 +180,11 @@ impl Fields {
         self.is_used
     }
 
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.is_used = false;
+    }
+
     pub(super) fn list(&self) -> &[Field] {
         &self.list
     }

@@ -71,6 +71,41 @@ impl Framing {
         }
     }
 
+    /// Makes the framing that of a new message.
+    pub(super) fn renew(&self) {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            has_body,
+            chunks_by_default,
+            keeps_alive,
+            is_request,
+            keep_alive_line,
+            is_last_allowed,
+            sends_date,
+            is_strict,
+            is_last,
+            is_chunked,
+            content_length,
+            removed_connection,
+            removed_length,
+            removed_coding,
+        } = &Self::new();
+        self.has_body.swap(has_body);
+        self.chunks_by_default.swap(chunks_by_default);
+        self.keeps_alive.swap(keeps_alive);
+        self.is_request.swap(is_request);
+        self.keep_alive_line.swap(keep_alive_line);
+        self.is_last_allowed.swap(is_last_allowed);
+        self.sends_date.swap(sends_date);
+        self.is_strict.swap(is_strict);
+        self.is_last.swap(is_last);
+        self.is_chunked.swap(is_chunked);
+        self.content_length.swap(content_length);
+        self.removed_connection.swap(removed_connection);
+        self.removed_length.swap(removed_length);
+        self.removed_coding.swap(removed_coding);
+    }
+
     /// Notes that the program has removed a header that would be added.
     pub(super) fn removed(&self, name: &str) {
         let flags = [
@@ -78,9 +113,10 @@ impl Framing {
             ("content-length", &self.removed_length),
             ("transfer-encoding", &self.removed_coding),
         ];
-        if let Some((_, flag)) = flags.iter().find(|(known, _)| name == *known) {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        if let Some((_, flag)) = flags.iter().find(|(known, _)| is(known)) {
             flag.set(true);
-        } else if name == "date" {
+        } else if is("date") {
             self.sends_date.set(false);
         }
     }

@@ -82,6 +82,47 @@ impl Sending {
         })
     }
 
+    /// Returns whether the message has one handle, which its stream doubles, and perhaps the
+    /// callback of its last write.
+    pub(super) fn is_unseen(self: &Rc<Self>) -> bool {
+        let holders = 2 + usize::from(self.ended.get());
+        // The weak references are the message's own, and that of its stream.
+        Rc::strong_count(self) == holders && Rc::weak_count(self) == 2
+    }
+
+    /// Makes an unseen message ready for another use.
+    pub(super) fn renew(&self) {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            base: _,
+            me: _,
+            role: _,
+            fields,
+            framing,
+            head,
+            trailers,
+            socket,
+            has_turn,
+            kept,
+            kept_size,
+            is_abandoned,
+            corked,
+            body_size,
+            needs_drain,
+            ended,
+            had_error,
+        } = self;
+        for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
+            flag.set(false);
+        }
+        let sizes = (kept_size.take(), corked.take(), body_size.take());
+        framing.renew();
+        fields.borrow_mut().clear();
+        trailers.borrow_mut().clear();
+        let left = (head.replace(HeadState::Open), socket.take(), kept.take());
+        drop((left, sizes));
+    }
+
     fn me(&self) -> Rc<Self> {
         self.me.upgrade().expect("the caller holds the message")
     }
@@ -204,8 +245,9 @@ impl Sending {
         given: Vec<Field>,
     ) -> Result<(), Error> {
         given.iter().try_for_each(validate_field)?;
-        let merges = self.fields.borrow().is_used();
-        let head = if merges {
+        let head = if given.is_empty() {
+            make_head(&self.framing, first, self.fields.borrow().list())?
+        } else if self.fields.borrow().is_used() {
             let mut fields = self.fields.borrow().clone();
             given.into_iter().for_each(|field| fields.set(field));
             let head = make_head(&self.framing, first, fields.list())?;

@@ -85,6 +85,12 @@ impl Head {
         self.upgrade = false;
     }
 
+    /// Returns the head without its parts, for another one.
+    pub(in crate::node::http) fn cleared(mut self) -> Self {
+        self.clear();
+        self
+    }
+
     /// Makes room for a head in an input with `left` bytes.
     pub(super) fn reserve(&mut self, left: usize) {
         self.bytes.reserve(left.min(1024));

@@ -37,7 +37,7 @@ fn feed(parser: &mut Parser, piece: &[u8], found: &mut Found) {
         match parser.next(piece, &mut at) {
             Ok(Part::NeedMore) => return assert_eq!(at, piece.len()),
             Ok(Part::Head) => {
-                let head = parser.take_head();
+                let head = parser.take_head(None);
                 if head.is_upgrade() {
                     parser.upgrade();
                 }
@@ -384,7 +384,7 @@ fn a_skipped_body_is_not_waited_for() {
     let mut at = 0;
     assert_eq!(parser.next(head, &mut at), Ok(Part::Head));
     parser.skip_body();
-    drop(parser.take_head());
+    drop(parser.take_head(None));
     assert_eq!(parser.next(head, &mut at), Ok(Part::End));
     assert_eq!(parser.next(head, &mut at), Ok(Part::NeedMore));
     assert!(!parser.is_inside());

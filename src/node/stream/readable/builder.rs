@@ -39,7 +39,7 @@ use crate::node::stream::shared::{Options, impl_options};
 pub struct ReadableBuilder<T: 'static> {
     mode: Mode<T>,
     pub(in crate::node::stream) high_water_mark: Option<usize>,
-    read: Option<ReadHook<T>>,
+    pub(super) read: Option<ReadHook<T>>,
     pub(in crate::node::stream) options: Options,
 }
 
@@ -64,7 +64,7 @@ impl<T: 'static> ReadableBuilder<T> {
     /// called again before it has pushed. A panic in it [destroys](Readable::destroy) the stream.
     /// JavaScript: `{ read }`.
     pub fn read(mut self, read: impl FnMut(&Readable<T>, usize) + 'static) -> Self {
-        self.read = Some(Box::new(read));
+        self.read = Some(ReadHook::Call(Box::new(read)));
         self
     }
 

@@ -1,9 +1,11 @@
 //! How a readable stream reads, flows and ends.
 
-use super::{Readable, State};
+use std::rc::Rc;
+
+use super::{ReadHook, Readable, Source, State};
 use crate::node::error::Error;
 use crate::node::promise;
-use crate::node::stream::base::{ReadableSide, error_of};
+use crate::node::stream::base::{Done, ReadableSide, error_of};
 use crate::node::stream::{END, PAUSE, READABLE, RESUME};
 use crate::raw::nesting::call_nested;
 use crate::task::next_tick;
@@ -218,20 +220,36 @@ impl<T: 'static> State<T> {
         if self.length.get() == 0 {
             self.need_readable.set(true);
         }
-        // `None` if the `read` function is already running further down the stack.
-        let hook = self.read_hook.take();
-        if let Some(mut hook) = hook {
-            let (handle, mark) = (self.handle(), self.high_water_mark.get());
-            let called = promise::catch(|| hook(&handle, mark));
-            // A closed stream has released its functions, which may hold the stream.
-            if !self.base.close_emitted.get() {
-                self.read_hook.replace(Some(hook));
-            }
-            if let Err(reason) = called {
-                self.base.error_or_destroy(error_of(&reason), false);
-            }
+        if let Some(source) = self.source() {
+            source.read(&self.handle());
+        } else {
+            self.call_hook();
         }
         self.sync.set(false);
+    }
+
+    fn call_hook(&self) {
+        // `None` if the `read` function is already running further down the stack.
+        let hook = self.read_hook.take();
+        let Some(ReadHook::Call(mut hook)) = hook else {
+            return;
+        };
+        let (handle, mark) = (self.handle(), self.high_water_mark.get());
+        let called = promise::catch(|| hook(&handle, mark));
+        // A closed stream has released its functions, which may hold the stream.
+        if !self.base.close_emitted.get() {
+            self.read_hook.replace(Some(ReadHook::Call(hook)));
+        }
+        if let Err(reason) = called {
+            self.base.error_or_destroy(error_of(&reason), false);
+        }
+    }
+
+    fn source(&self) -> Option<Rc<dyn Source<T>>> {
+        match &*self.read_hook.borrow() {
+            Some(ReadHook::Source(source)) => Some(source.clone()),
+            _ => None,
+        }
     }
 
     /// Finishes a read: removes `size` units from the buffer.
@@ -414,6 +432,21 @@ impl<T: 'static> ReadableSide for State<T> {
         if self.need_readable.get() {
             self.read_more();
         }
+    }
+
+    fn has_source(&self) -> bool {
+        matches!(&*self.read_hook.borrow(), Some(ReadHook::Source(_)))
+    }
+
+    fn destroy_source(&self, error: Option<Error>, done: Done) {
+        match self.source() {
+            Some(source) => source.destroy(&self.handle(), error, done),
+            None => done.pass(error),
+        }
+    }
+
+    fn leave_source(&self) -> bool {
+        self.source().is_none_or(|source| source.leave())
     }
 
     fn release(&self) {
