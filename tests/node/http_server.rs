@@ -1,6 +1,7 @@
 //! A server of `node::http`: what the recorded programs do not show.
 #![cfg(all(unix, feature = "node"))]
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::thread;
@@ -8,8 +9,8 @@ use std::thread;
 use phaseloop::node::events::ERROR;
 use phaseloop::node::http::{self, CLIENT_ERROR, IncomingMessage, ServerResponse};
 use phaseloop::node::net;
-use phaseloop::node::stream::CLOSE;
-use phaseloop::node::{Emitter, process, run, set_timeout, throw};
+use phaseloop::node::stream::{CLOSE, END};
+use phaseloop::node::{Emitter, next_tick, process, run, set_timeout, throw};
 
 /// Sends the pieces, each after an answer to the one before, and returns all that came. The peer
 /// closes its side at the end.
@@ -221,4 +222,143 @@ fn a_request_is_piped_into_its_response() {
         });
     });
     assert_eq!(total.get(), SIZE);
+}
+
+const GETS: [&str; 3] = [
+    "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "GET /2 HTTP/1.1\r\nHost: h\r\nX: 2\r\n\r\n",
+    "GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+];
+
+type Touch = fn(&IncomingMessage, &ServerResponse);
+
+/// What a program can do to messages without keeping them.
+const TOUCHES: [Touch; 12] = [
+    |_, _| (),
+    |_, response| {
+        response.set_status(404).set_status_message("Nowhere");
+    },
+    |_, response| response.set_header("X-Id", ["1", "2"]).unwrap(),
+    |_, response| response.remove_header("Date").unwrap(),
+    |_, response| {
+        response.send_date(false).set_keep_alive(true);
+    },
+    |_, response| response.add_trailers([("X-Trailer", "1")]).unwrap(),
+    |_, response| response.strict_content_length(true),
+    |_, response| response.cork(),
+    |_, response| response.set_header("Content-Length", 2).unwrap(),
+    |request, _| {
+        request.pause();
+    },
+    |request, response| {
+        request.emitter().set_max_listeners(1);
+        response.emitter().set_max_listeners(1);
+    },
+    |request, _| assert!(request.headers().contains("host")),
+];
+
+// Parts of a message are used again if the program has not kept it: each request is a new one.
+#[test]
+fn a_message_that_was_not_kept_leaves_nothing_to_the_next_one() {
+    for touch in TOUCHES {
+        let text = exchange(
+            move |request, response| {
+                assert_eq!(request.readable().flowing(), None);
+                assert_eq!(request.emitter().max_listeners(), 10);
+                assert_eq!(response.emitter().max_listeners(), 10);
+                assert_eq!((response.status(), response.status_message()), (200, None));
+                assert_eq!((response.corked(), response.header_names().len()), (0, 0));
+                assert_eq!(request.headers().contains("x"), request.url() == "/2");
+                match request.url() {
+                    "/2" => response.set_header("X", "2").unwrap(),
+                    _ => touch(request, response),
+                }
+                response.end_bytes("ok");
+            },
+            GETS,
+        );
+        let second = text.split("HTTP/1.1 ").nth(2).unwrap();
+        let lines: Vec<_> = second
+            .split("\r\n")
+            .filter(|l| !l.starts_with("Date"))
+            .collect();
+        let expected = [
+            "200 OK",
+            "X: 2",
+            "Connection: keep-alive",
+            "Keep-Alive: timeout=5",
+            "Content-Length: 2",
+            "",
+            "ok",
+        ];
+        assert!(second.contains("\r\nDate: "), "{text}");
+        assert_eq!(lines, expected, "{text}");
+    }
+}
+
+type Keep = fn(&IncomingMessage, &ServerResponse) -> Box<dyn Any>;
+
+/// What a program can keep of messages.
+const KEEPS: [Keep; 8] = [
+    |request, _| Box::new(request.clone()),
+    |request, _| Box::new(request.readable().clone()),
+    |request, _| Box::new(request.emitter().clone()),
+    |request, _| Box::new(request.emitter().downgrade()),
+    |_, response| Box::new(response.clone()),
+    |_, response| Box::new(response.writable().clone()),
+    |_, response| Box::new((**response).clone()),
+    |_, response| Box::new(response.emitter().downgrade()),
+];
+
+/// The messages whose parts are known to be in use: by a weak reference, or by a strong one.
+#[test]
+fn a_message_that_the_program_keeps_is_not_used_again() {
+    for keep in KEEPS {
+        let kept = Rc::<RefCell<Vec<Box<dyn Any>>>>::default();
+        let all = kept.clone();
+        exchange(
+            move |request, response| {
+                kept.borrow_mut().push(keep(request, response));
+                response.end_bytes("ok");
+            },
+            GETS,
+        );
+        for (place, kept) in all.take().into_iter().enumerate() {
+            if let Some(request) = kept.downcast_ref::<IncomingMessage>() {
+                assert_eq!(request.url(), format!("/{}", place + 1));
+                assert!(request.complete());
+            }
+            if let Some(response) = kept.downcast_ref::<ServerResponse>() {
+                assert_eq!(response.request().url(), format!("/{}", place + 1));
+                assert!(response.finished() && response.destroyed());
+            }
+        }
+    }
+}
+
+// H6, H7: what is emitted behind the answer is heard by a listener that is added late.
+#[test]
+fn a_kept_request_emits_its_end_and_close_behind_the_answer() {
+    let log = Rc::<RefCell<Vec<String>>>::default();
+    let seen = log.clone();
+    exchange(
+        move |request, response| {
+            response.end_bytes("ok");
+            let (request, log) = (request.clone(), log.clone());
+            next_tick(move || {
+                for event in [END, CLOSE] {
+                    let (log, url) = (log.clone(), request.url().to_owned());
+                    let name = event.name();
+                    request.on(event, move |()| {
+                        log.borrow_mut().push(format!("{url} {name}"))
+                    });
+                }
+            });
+        },
+        GETS,
+    );
+    let expected = [
+        "/1 end", "/1 close", "/2 end", "/2 close", "/3 end", "/3 close",
+    ];
+    assert_eq!(*seen.borrow(), expected);
 }
