@@ -25,9 +25,12 @@ use crate::node::error::Error;
 use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::string_decoder::Encoding;
 
-/// Called when the stream wants data; it pushes chunks, now or later.
+/// A function that pushes chunks, now or later. It gets the wanted size.
+type ReadCall<T> = dyn FnMut(&Readable<T>, usize);
+
+/// What is called when the stream wants data.
 pub(super) enum ReadHook<T: 'static> {
-    Call(Box<dyn FnMut(&Readable<T>, usize)>),
+    Call(Box<ReadCall<T>>),
     Source(Rc<dyn Source<T>>),
 }
 

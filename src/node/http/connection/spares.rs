@@ -15,6 +15,7 @@ const MOST: usize = 16;
 /// The spare parts of a server.
 #[derive(Default)]
 pub(in crate::node::http) struct Spares {
+    #[expect(clippy::vec_box, reason = "a connection takes and returns the box")]
     parsers: RefCell<Vec<Box<Parser>>>,
     messages: RefCell<Vec<SpareMessages>>,
 }
