@@ -472,6 +472,12 @@ impl Executor {
         &self.shared
     }
 
+    /// Schedules the task at this place among the live ones.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn wake_nth(&self, nth: usize) {
+        self.tasks.wake_nth(nth);
+    }
+
     pub(crate) fn task_count(&self) -> usize {
         self.tasks.len()
     }

@@ -117,6 +117,8 @@
 
 // The modules are listed in layer order: each may use those before it.
 // `tests/house/layers.rs` checks this.
+#[cfg(feature = "test-util")]
+mod choices;
 mod error;
 mod histogram;
 mod keeper;
@@ -172,6 +174,9 @@ pub mod tty;
 
 #[cfg(all(unix, feature = "process"))]
 pub mod process;
+
+#[cfg(feature = "test-util")]
+pub mod shuffle;
 
 #[cfg(feature = "hyper")]
 pub mod hyper;

@@ -151,6 +151,33 @@ impl Pool {
         self.workers.submit(class, job)
     }
 
+    /// Returns a pool of the same size and limits without threads. A shuffled loop
+    /// [takes](Self::take) its jobs.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn manual_twin(&self) -> Self {
+        Self {
+            workers: self.workers.manual_twin(),
+        }
+    }
+
+    /// Takes the next job of a pool without threads.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take(&self) -> Option<(Class, Arc<dyn Job>)> {
+        self.workers.take()
+    }
+
+    /// Records that a taken job has finished.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn ended(&self, class: Class) {
+        self.workers.ended(class);
+    }
+
+    /// Returns the number of threads that the pool has, or would have.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn size(&self) -> usize {
+        self.workers.size()
+    }
+
     /// Returns statistics of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
@@ -217,6 +244,9 @@ pub struct PoolBuilder {
     name: String,
     stack_size: Option<usize>,
     limits: [Option<usize>; Class::COUNT],
+    /// Whether the pool has no threads: a shuffled loop takes its jobs.
+    #[cfg(feature = "test-util")]
+    is_manual: bool,
 }
 
 impl PoolBuilder {
@@ -227,6 +257,8 @@ impl PoolBuilder {
             name: "phaseloop-worker".to_owned(),
             stack_size: None,
             limits: [None; Class::COUNT],
+            #[cfg(feature = "test-util")]
+            is_manual: false,
         }
     }
 

@@ -20,6 +20,8 @@ use std::sync::Arc;
 use super::api::builder::Options;
 use super::extension::ExtensionSlot;
 use super::io::Io;
+#[cfg(feature = "test-util")]
+use super::io::shuffled::Shuffled;
 use super::ledger::Ledger;
 use super::metrics::Counters;
 use super::phases::Phases;
@@ -60,18 +62,32 @@ impl Core {
         let tasks = Rc::new(Registry::new());
         let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
         let shared = Arc::new(shared);
+        #[cfg_attr(
+            not(feature = "test-util"),
+            expect(unused_mut, reason = "only tests shuffle a loop")
+        )]
+        let (mut io, mut pool) = (Io::new(poller, shared.clone()), options.pool);
+        #[cfg(feature = "test-util")]
+        if let Some((chooser, limits)) = options.shuffle {
+            let queue = pool
+                .as_ref()
+                .unwrap_or_else(|| Pool::of_process())
+                .manual_twin();
+            io.shuffle(Shuffled::new(chooser, limits, queue.clone()));
+            pool = Some(queue);
+        }
         Ok(Rc::new(Self {
             executor: Executor::new(
-                shared.clone(),
+                shared,
                 tasks,
                 options.lane_budget,
                 Clock::new(paused),
                 sinks,
             ),
             phases: Phases::new(),
-            io: Io::new(poller, shared),
+            io,
             ledger: Ledger::new(),
-            pool: options.pool,
+            pool,
             panic_policy: PanicPolicy::default(),
             extension: ExtensionSlot::default(),
             stop: Cell::new(false),

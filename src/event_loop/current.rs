@@ -62,6 +62,20 @@ pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     current::enter(&CURRENT, core, tag(core.shared()), body)
 }
 
+/// Calls `body` as another thread would: no loop is current, and none runs.
+#[cfg(feature = "test-util")]
+pub(crate) fn apart<R>(body: impl FnOnce() -> R) -> R {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            RUNNING.set(self.0);
+        }
+    }
+
+    let _back = Back(RUNNING.replace(false));
+    current::leave(&CURRENT, body)
+}
+
 /// Returns the address that identifies a loop on any thread.
 #[inline(always)]
 fn tag(shared: &Arc<Shared>) -> NonNull<()> {

@@ -9,6 +9,7 @@
 //!     wait_hook.rs    another runtime inside the wait
 //!     deferred.rs     sources whose task had used up its budget
 //!     after_io.rs     file changes, signals, exits
+//!   shuffled.rs     the wait of a loop whose order is shuffled by a test
 //! ```
 
 mod after_io;
@@ -22,6 +23,8 @@ mod host;
 mod messages;
 pub(crate) mod poll_handles;
 mod poll_phase;
+#[cfg(feature = "test-util")]
+pub(crate) mod shuffled;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signals;
 pub(crate) mod sources;
@@ -44,6 +47,8 @@ use self::connects::Connects;
 use self::deferred::DeferredSources;
 use self::host::Host;
 use self::poll_handles::PollHandles;
+#[cfg(feature = "test-util")]
+use self::shuffled::Shuffled;
 use self::sources::{SourceState, Sources};
 use self::wait_hook::HookSlot;
 use super::core::Core;
@@ -68,6 +73,8 @@ pub(crate) struct Io {
     after_io: AfterIoList,
     host: Host,
     hook: HookSlot,
+    #[cfg(feature = "test-util")]
+    shuffled: Option<Box<Shuffled>>,
 }
 
 impl Io {
@@ -85,7 +92,28 @@ impl Io {
             after_io: AfterIoList::default(),
             host: Host::default(),
             hook: HookSlot::default(),
+            #[cfg(feature = "test-util")]
+            shuffled: None,
         }
+    }
+
+    /// Returns whether a test shuffles the order of the loop.
+    #[inline(always)]
+    #[cfg_attr(
+        not(feature = "test-util"),
+        expect(clippy::unused_self, reason = "only tests shuffle a loop")
+    )]
+    fn is_shuffled(&self) -> bool {
+        #[cfg(feature = "test-util")]
+        return self.shuffled.is_some();
+        #[cfg(not(feature = "test-util"))]
+        false
+    }
+
+    /// Makes the waits of the loop those of a shuffled one.
+    #[cfg(feature = "test-util")]
+    pub(super) fn shuffle(&mut self, shuffled: Shuffled) {
+        self.shuffled = Some(Box::new(shuffled));
     }
 
     /// Returns the registered sources.

@@ -90,6 +90,15 @@ impl Registry {
         }
     }
 
+    /// Schedules the task at this place among the live ones, if it is not scheduled. It runs no
+    /// user code.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn wake_nth(&self, nth: usize) {
+        if let Some(task) = self.tasks.list().get(nth) {
+            task.wake();
+        }
+    }
+
     /// Marks a task, if it is still alive, to be dropped when the lane reaches it, and schedules
     /// it. It runs no user code.
     pub(crate) fn abort(&self, slot: u32, id: Id) {

@@ -133,6 +133,11 @@ impl Workers {
             submitted: self.shared.clock.nanoseconds(),
         };
         let mut state = self.shared.lock();
+        #[cfg(feature = "test-util")]
+        if self.builder.is_manual {
+            state.queue.push(queued);
+            return Ok(());
+        }
         self.start_threads(&mut state)?;
         state.queue.push(queued);
         state.stats.queued += 1;
@@ -146,6 +151,34 @@ impl Workers {
 
     pub(super) fn stats(&self) -> PoolStats {
         self.here().shared.lock().stats()
+    }
+
+    /// Returns a pool of the same size and limits without threads; see [`take`](Self::take).
+    #[cfg(feature = "test-util")]
+    pub(super) fn manual_twin(&self) -> Arc<Self> {
+        Self::new(PoolBuilder {
+            is_manual: true,
+            ..self.builder.clone()
+        })
+    }
+
+    /// Takes the next job of a pool without threads, as one of its threads would.
+    #[cfg(feature = "test-util")]
+    pub(super) fn take(&self) -> Option<(Class, Arc<dyn Job>)> {
+        let job = self.shared.lock().queue.pop()?;
+        Some((job.class, job.job))
+    }
+
+    /// Records that a taken job has finished.
+    #[cfg(feature = "test-util")]
+    pub(super) fn ended(&self, class: Class) {
+        self.shared.lock().queue.ended(class);
+    }
+
+    /// Returns the number of threads that the pool has, or would have.
+    #[cfg(feature = "test-util")]
+    pub(super) fn size(&self) -> usize {
+        self.builder.threads
     }
 
     /// Starts all threads with the first job. Later jobs retry threads that could not be started.

@@ -60,6 +60,25 @@ pub(crate) fn enter<T, R>(
     body()
 }
 
+/// Calls `body` while no value is the current one.
+#[cfg(feature = "test-util")]
+pub(crate) fn leave<T, R>(key: &'static LocalKey<Current<T>>, body: impl FnOnce() -> R) -> R {
+    struct Restore<T: 'static> {
+        key: &'static LocalKey<Current<T>>,
+        before: (*const T, *const ()),
+    }
+    impl<T> Drop for Restore<T> {
+        fn drop(&mut self) {
+            let (pointer, tag) = self.before;
+            self.key.with(|current| current.replace(pointer, tag));
+        }
+    }
+
+    let before = key.with(|current| current.replace(ptr::null(), ptr::null()));
+    let _restore = Restore { key, before };
+    body()
+}
+
 /// Calls `f` with the current value, if it was entered under this tag.
 #[inline(always)]
 pub(crate) fn with_tagged<T, R>(

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, lowest first. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
     &[
+        "choices",
         "error",
         "histogram",
         "keeper",
@@ -32,6 +33,7 @@ const LAYERS: &[&[&str]] = &[
         "blocking",
         "local",
         "phase",
+        "shuffle",
         "stream",
         "time",
     ],

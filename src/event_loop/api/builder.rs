@@ -3,6 +3,8 @@
 use std::io;
 use std::num::NonZeroU64;
 
+#[cfg(feature = "test-util")]
+use crate::choices::{Chooser, Limits};
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::MakeHook;
@@ -16,6 +18,8 @@ pub(crate) struct Options {
     pub(in crate::event_loop) lane_budget: u64,
     /// `None` for the global pool.
     pub(in crate::event_loop) pool: Option<Pool>,
+    #[cfg(feature = "test-util")]
+    pub(in crate::event_loop) shuffle: Option<(Box<dyn Chooser>, Limits)>,
 }
 
 /// Creates an [`EventLoop`] with options.
@@ -47,6 +51,8 @@ impl Builder {
                 unhandled_panic: UnhandledPanic::default(),
                 lane_budget: u64::MAX,
                 pool: None,
+                #[cfg(feature = "test-util")]
+                shuffle: None,
             },
             sinks: Sinks::default(),
             paused: false,
@@ -104,6 +110,32 @@ impl Builder {
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wait_hook(mut self, make: MakeHook) -> Self {
         self.wait_hook = Some(make);
+        self
+    }
+
+    /// Lets `chooser` decide what libuv leaves open: the order of events, delays, lateness, the
+    /// order of jobs; see [`shuffle`](crate::shuffle). The loop starts with a paused clock.
+    ///
+    /// Jobs of the thread pool run on the owner thread, in the poll phase. While one runs, no loop
+    /// is current, as on another thread.
+    ///
+    /// # Panics
+    ///
+    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
+    #[cfg(feature = "test-util")]
+    pub fn shuffle(self, chooser: impl Chooser + 'static) -> Self {
+        self.shuffle_within(chooser, Limits::default())
+    }
+
+    /// Shuffles the loop within other limits than the default ones.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn shuffle_within(
+        mut self,
+        chooser: impl Chooser + 'static,
+        limits: Limits,
+    ) -> Self {
+        self.options.shuffle = Some((Box::new(chooser), limits));
+        self.paused = true;
         self
     }
 

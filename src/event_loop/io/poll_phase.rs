@@ -149,8 +149,8 @@ impl Core {
             self.clock().update();
             return Ok(());
         }
-        let can_wait =
-            timeout != Some(0) && (self.clock().is_paused() || self.io.shared.inbox.park());
+        let can_wait = self.io.is_shuffled()
+            || timeout != Some(0) && (self.clock().is_paused() || self.io.shared.inbox.park());
         if can_wait {
             self.wait_for_events(timeout)
         } else {
@@ -182,11 +182,7 @@ impl Core {
             self.probe().end_busy(busy_since, start);
             self.probe().begin_wait();
         }
-        let waited = if self.clock().is_paused() {
-            self.wait_paused(timeout)
-        } else {
-            self.ask_kernel(timeout)
-        };
+        let waited = self.wait_by_clock(timeout);
         self.clock().update();
         let (end, events) = (self.clock().now(), self.io.events.borrow().len());
         self.counters.end_wait(start, end);
@@ -197,9 +193,22 @@ impl Core {
         waited
     }
 
+    #[inline(always)]
+    fn wait_by_clock(&self, timeout: Option<u64>) -> io::Result<()> {
+        #[cfg(feature = "test-util")]
+        if let Some(shuffled) = &self.io.shuffled {
+            return self.wait_shuffled(shuffled, timeout);
+        }
+        if self.clock().is_paused() {
+            self.wait_paused(timeout)
+        } else {
+            self.ask_kernel(timeout)
+        }
+    }
+
     /// Waits in the kernel, or inside the hook.
     #[inline(always)]
-    fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
+    pub(super) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
         match self.wait_hook() {
             None => self.ask_poller(timeout),
             Some(hook) => self.ask_behind_hook(hook, timeout),

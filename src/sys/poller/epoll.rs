@@ -328,6 +328,21 @@ impl Events {
         }
     }
 
+    /// Takes all events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
+        let all = self.list.iter().map(|event| RawEvent(*event)).collect();
+        self.clear();
+        all
+    }
+
+    /// Makes `events` the events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
+        self.clear();
+        self.list.extend(events.map(|event| event.0));
+    }
+
     /// Consumes the next event.
     #[inline]
     pub(crate) fn advance(&self) {
@@ -337,6 +352,24 @@ impl Events {
     /// Returns whether all events are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.get() >= self.list.len()
+    }
+}
+
+/// An event as the kernel has reported it.
+#[cfg(feature = "test-util")]
+pub(crate) struct RawEvent(epoll::Event);
+
+#[cfg(feature = "test-util")]
+impl RawEvent {
+    pub(crate) fn key(&self) -> usize {
+        self.0.data.u64() as usize
+    }
+
+    /// Adds a later event of the same source.
+    pub(crate) fn merge(&mut self, later: &Self) {
+        // The fields of the kernel's structure are not aligned: they are copied, not borrowed.
+        let flags = self.0.flags | later.0.flags;
+        self.0.flags = flags;
     }
 }
 

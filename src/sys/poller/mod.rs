@@ -45,6 +45,8 @@ use crate::sys::describe::describe;
 use crate::sys::fork;
 #[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
+#[cfg(feature = "test-util")]
+pub(crate) use backend::RawEvent;
 pub(crate) use backend::{Events, Notifier, Poller};
 pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_PRIORITY};
 

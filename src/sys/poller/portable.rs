@@ -248,6 +248,21 @@ impl Events {
         (!ready.is_empty()).then_some(Ok(ready))
     }
 
+    /// Takes all events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
+        self.next.set(0);
+        self.list.drain(..).map(RawEvent).collect()
+    }
+
+    /// Makes `events` the events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
+        self.next.set(0);
+        self.list.clear();
+        self.list.extend(events.map(|event| event.0));
+    }
+
     /// Consumes the next event.
     pub(crate) fn advance(&self) {
         self.next.set(self.next.get() + 1);
@@ -256,5 +271,21 @@ impl Events {
     /// Returns whether all events are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.get() >= self.list.len()
+    }
+}
+/// An event as `polling` has reported it.
+#[cfg(feature = "test-util")]
+pub(crate) struct RawEvent(polling::Event);
+
+#[cfg(feature = "test-util")]
+impl RawEvent {
+    pub(crate) fn key(&self) -> usize {
+        self.0.key
+    }
+
+    /// Adds a later event of the same source.
+    pub(crate) fn merge(&mut self, later: &Self) {
+        self.0.readable |= later.0.readable;
+        self.0.writable |= later.0.writable;
     }
 }

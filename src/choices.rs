@@ -1,0 +1,308 @@
+//! The questions that a shuffled loop asks, and their answers. They know no loop; see
+//! [`shuffle`](crate::shuffle).
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a shuffled loop asks about. Each kind is something that libuv leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// When an event of a source is delivered: now; in a later turn; after the clock has moved; as
+    /// late as allowed.
+    Delay,
+    /// Which event of a batch is delivered next.
+    Event,
+    /// How far the clock moves beyond the deadline that it moves to: not at all; by one
+    /// millisecond; as far as allowed.
+    Late,
+    /// When a thread of the pool takes a job; the answers are those of [`Delay`](Self::Delay).
+    JobRun,
+    /// Which of the jobs that threads have taken runs next.
+    Job,
+    /// When the completion of a job arrives; the answers are those of [`Delay`](Self::Delay).
+    JobEnd,
+    /// Which sender's messages arrive next.
+    Arrival,
+    /// Which waiting task is polled although nothing has happened: none; the first; the second …
+    Wake,
+}
+
+impl Kind {
+    /// Every kind, in the order of declaration.
+    pub const ALL: [Self; 8] = [
+        Self::Delay,
+        Self::Event,
+        Self::Late,
+        Self::JobRun,
+        Self::Job,
+        Self::JobEnd,
+        Self::Arrival,
+        Self::Wake,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Event => "event",
+            Self::Late => "late",
+            Self::JobRun => "job-run",
+            Self::Job => "job",
+            Self::JobEnd => "job-end",
+            Self::Arrival => "arrival",
+            Self::Wake => "wake",
+        }
+    }
+
+    /// Says what an answer means.
+    pub(crate) fn meaning(self, answer: u32) -> String {
+        let text = match (self, answer) {
+            (Self::Delay | Self::JobRun | Self::JobEnd, 0) => "at once",
+            (Self::Delay | Self::JobRun | Self::JobEnd, 1) => "a turn later",
+            (Self::Delay | Self::JobRun | Self::JobEnd, 2) => "after the clock has moved",
+            (Self::Delay | Self::JobRun | Self::JobEnd, _) => "as late as allowed",
+            (Self::Late, 0) => "on time",
+            (Self::Late, 1) => "1 ms late",
+            (Self::Late, _) => "as late as allowed",
+            (Self::Wake, 0) => "no task",
+            (Self::Wake, n) => return format!("task {n} of those that wait"),
+            (Self::Event | Self::Job | Self::Arrival, n) => {
+                return format!("number {} of those left", n + 1);
+            }
+        };
+        text.to_owned()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a question is about. The numbers count per loop, in the order of the first question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Who {
+    /// A source, such as a socket.
+    Source(u32),
+    /// A job of the thread pool.
+    Job(u32),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(number) => write!(f, "source{number}"),
+            Self::Job(number) => write!(f, "job{number}"),
+        }
+    }
+}
+
+/// A question with at least two answers. Answer 0 is what an ordinary loop does.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Question<'a> {
+    /// What is asked.
+    pub kind: Kind,
+    /// What it is asked about; `None` if the question chooses among several.
+    pub who: Option<Who>,
+    /// The number of answers, at least two.
+    pub count: usize,
+    /// The candidates, by answer, of a question that chooses among several.
+    pub among: &'a [Who],
+    /// Says for people what the question is about, such as a line of the program.
+    pub about: &'a dyn fmt::Display,
+}
+
+impl fmt::Debug for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("kind", &self.kind)
+            .field("who", &self.who)
+            .field("count", &self.count)
+            .field("among", &self.among)
+            .field("about", &format_args!("{}", self.about))
+            .finish()
+    }
+}
+
+/// Answers the questions of a shuffled loop.
+///
+/// # Examples
+///
+/// A chooser that always delivers the last event of a batch first:
+///
+/// ```
+/// use phaseloop::Builder;
+/// use phaseloop::shuffle::{Kind, Question};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let last_first = |question: &Question<'_>| match question.kind {
+///     Kind::Event => question.count - 1,
+///     _ => 0,
+/// };
+/// let mut event_loop = Builder::new().shuffle(last_first).build()?;
+/// event_loop.block_on(async {});
+/// # Ok(())
+/// # }
+/// ```
+pub trait Chooser {
+    /// Returns the number of an answer. A number beyond the last answer counts as the last one.
+    fn choose(&mut self, question: &Question<'_>) -> usize;
+}
+
+impl<F: FnMut(&Question<'_>) -> usize> Chooser for F {
+    fn choose(&mut self, question: &Question<'_>) -> usize {
+        self(question)
+    }
+}
+
+/// The bounds of what a shuffled loop may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The longest delay, in nanoseconds of the loop's clock.
+    pub(crate) max_delay: u64,
+    /// The number of turns after which the program counts as stuck.
+    pub(crate) max_turns: u64,
+    /// The real time, in nanoseconds, after which a wait for something outside of the loop counts
+    /// as a dead end.
+    pub(crate) stall: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_delay: 50_000_000,
+            max_turns: 200_000,
+            stall: 1_000_000_000,
+        }
+    }
+}
+
+/// The answer to one question, by name: the `nth` question of this kind about this subject, counted
+/// from 0.
+///
+/// A name does not depend on the position of the question, so a list of picks still has a meaning
+/// after a change elsewhere in the program.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::shuffle::{Kind, Pick, Who};
+///
+/// let pick: Pick = "delay source3 2 =1".parse().unwrap();
+/// assert_eq!(pick, Pick { kind: Kind::Delay, who: Some(Who::Source(3)), nth: 2, answer: 1 });
+/// assert_eq!(pick.to_string(), "delay source3 2 =1");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "a pick is written by hand in tests"
+)]
+pub struct Pick {
+    /// The kind of the question.
+    pub kind: Kind,
+    /// What it was asked about.
+    pub who: Option<Who>,
+    /// Its number among the questions of the same kind and subject.
+    pub nth: u32,
+    /// The answer.
+    pub answer: u32,
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.kind)?;
+        if let Some(who) = self.who {
+            write!(f, "{who} ")?;
+        }
+        write!(f, "{} ={}", self.nth, self.answer)
+    }
+}
+
+/// The error of a text that is no [`Pick`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePickError {
+    text: String,
+}
+
+impl fmt::Display for ParsePickError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no pick; a pick is written as `delay source3 2 =1` or `late 0 =2`",
+            self.text
+        )
+    }
+}
+
+impl std::error::Error for ParsePickError {}
+
+impl FromStr for Pick {
+    type Err = ParsePickError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePickError> {
+        parse(text).ok_or_else(|| ParsePickError {
+            text: text.to_owned(),
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Pick> {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let (kind, who, nth, answer) = match words[..] {
+        [kind, nth, answer] => (kind, None, nth, answer),
+        [kind, who, nth, answer] => (kind, Some(parse_who(who)?), nth, answer),
+        _ => return None,
+    };
+    Some(Pick {
+        kind: Kind::ALL.into_iter().find(|known| known.name() == kind)?,
+        who,
+        nth: nth.parse().ok()?,
+        answer: answer.strip_prefix('=')?.parse().ok()?,
+    })
+}
+
+fn parse_who(text: &str) -> Option<Who> {
+    if let Some(number) = text.strip_prefix("source") {
+        Some(Who::Source(number.parse().ok()?))
+    } else {
+        Some(Who::Job(text.strip_prefix("job")?.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Pick, Who};
+
+    #[test]
+    fn every_pick_survives_its_text() {
+        for kind in Kind::ALL {
+            for who in [None, Some(Who::Source(0)), Some(Who::Job(41))] {
+                let pick = Pick {
+                    kind,
+                    who,
+                    nth: 7,
+                    answer: 3,
+                };
+                assert_eq!(pick.to_string().parse(), Ok(pick));
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_pick_is_named_in_the_error() {
+        for text in [
+            "",
+            "delay",
+            "delay source 1 =1",
+            "nap 1 =1",
+            "late 0 2",
+            "late x =2",
+        ] {
+            let error = text.parse::<Pick>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! The wait of a shuffled loop: events, jobs and completions arrive in an order, and after delays,
+//! that a [`Chooser`] decides.
+//!
+//! ```text
+//!   kernel ── take ──> held events ── over ──> batch ── ordered ──> events.rs, as ever
+//!   pool ──── take ──> window ─────── over ──> run here, as on another thread
+//!                                                └──> held ends ── over ──> inbox ──> messages.rs
+//! ```
+//!
+//! Only what arrives from outside of the loop is held: each thing once, for a bounded time, and
+//! never longer than something else can happen. What the phases do with it is not changed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::choices::{Chooser, Kind, Limits, Question, Who};
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::executor::message::Message;
+use crate::keeper::Keeper;
+use crate::pool::{Class, Job, Pool};
+use crate::raw::unwind::quietly;
+use crate::sys::poller::{NOTIFY_KEY, RawEvent};
+
+/// The answers of a question about a delay.
+const DELAYS: usize = 4;
+
+/// One millisecond, the smallest lateness.
+const MILLISECOND: u64 = 1_000_000;
+
+pub(crate) struct Shuffled {
+    chooser: RefCell<Box<dyn Chooser>>,
+    limits: Limits,
+    /// The queue that stands for the pool: it has no threads.
+    pool: Pool,
+    /// The number of each source, by key, in the order of the first events.
+    sources: RefCell<HashMap<usize, u32>>,
+    jobs: Cell<u32>,
+    moves: Cell<Moves>,
+    events: RefCell<Vec<Held<RawEvent>>>,
+    /// The jobs that threads of the pool would have taken.
+    window: RefCell<Vec<Held<(Class, Arc<dyn Job>)>>>,
+    /// What jobs have sent, job by job.
+    ends: RefCell<Vec<Held<Vec<Message>>>>,
+}
+
+/// The moves of the clock so far.
+#[derive(Clone, Copy, Default)]
+struct Moves {
+    count: u64,
+    /// The turn of the last move.
+    turn: u64,
+}
+
+/// Something that has arrived and is not delivered.
+struct Held<T> {
+    what: T,
+    who: Who,
+    until: Until,
+}
+
+#[derive(Clone, Copy)]
+enum Until {
+    Now,
+    /// Until a later turn than this one.
+    Turn(u64),
+    /// Until the turn after the clock has moved again, and at most until this time.
+    Move {
+        count: u64,
+        latest: u64,
+    },
+    /// Until this time.
+    Time(u64),
+}
+
+/// What ends a hold.
+#[derive(Clone, Copy)]
+struct Moment {
+    turn: u64,
+    moves: Moves,
+    now: u64,
+}
+
+impl Until {
+    fn is_over(self, moment: Moment) -> bool {
+        match self {
+            Self::Now => true,
+            Self::Turn(turn) => moment.turn > turn,
+            // In the turn of the move itself, what is due by it runs first.
+            Self::Move { count, latest } => {
+                moment.moves.count > count && moment.turn > moment.moves.turn
+                    || moment.now >= latest
+            }
+            Self::Time(time) => moment.now >= time,
+        }
+    }
+
+    /// Returns the time at which the hold ends, whatever happens.
+    fn latest(self) -> u64 {
+        match self {
+            Self::Now | Self::Turn(_) => 0,
+            Self::Move { latest, .. } => latest,
+            Self::Time(time) => time,
+        }
+    }
+}
+
+/// Takes what is held no longer out of `list`, in its order.
+fn take_over<T>(list: &RefCell<Vec<Held<T>>>, moment: Moment) -> Vec<Held<T>> {
+    let extracted = list
+        .borrow_mut()
+        .extract_if_over(|held| held.until.is_over(moment));
+    extracted
+}
+
+/// Splits a list in two, in order. (`Vec::extract_if` is newer than the oldest supported compiler.)
+trait ExtractIf<T> {
+    fn extract_if_over(&mut self, is_over: impl FnMut(&T) -> bool) -> Vec<T>;
+}
+
+impl<T> ExtractIf<T> for Vec<T> {
+    fn extract_if_over(&mut self, is_over: impl FnMut(&T) -> bool) -> Vec<T> {
+        let (over, kept) = std::mem::take(self).into_iter().partition(is_over);
+        *self = kept;
+        over
+    }
+}
+
+impl Shuffled {
+    pub(crate) fn new(chooser: Box<dyn Chooser>, limits: Limits, pool: Pool) -> Self {
+        Self {
+            chooser: RefCell::new(chooser),
+            limits,
+            pool,
+            sources: RefCell::default(),
+            jobs: Cell::new(0),
+            moves: Cell::default(),
+            events: RefCell::default(),
+            window: RefCell::default(),
+            ends: RefCell::default(),
+        }
+    }
+
+    /// Asks for one of `count` answers. A question with a single answer is not asked.
+    fn ask(&self, question: &Question<'_>) -> usize {
+        if question.count < 2 {
+            return 0;
+        }
+        let answer = self.chooser.borrow_mut().choose(question);
+        answer.min(question.count - 1)
+    }
+
+    fn ask_delay(&self, kind: Kind, who: Who, about: &dyn fmt::Display, moment: Moment) -> Until {
+        let answer = self.ask(&Question {
+            kind,
+            who: Some(who),
+            count: DELAYS,
+            among: &[],
+            about,
+        });
+        let latest = moment.now.saturating_add(self.limits.max_delay);
+        match answer {
+            0 => Until::Now,
+            1 => Until::Turn(moment.turn),
+            2 => Until::Move {
+                count: moment.moves.count,
+                latest,
+            },
+            _ => Until::Time(latest),
+        }
+    }
+
+    /// Asks which of several comes next.
+    fn ask_next(&self, kind: Kind, among: &[Who]) -> usize {
+        self.ask(&Question {
+            kind,
+            who: None,
+            count: among.len(),
+            among,
+            about: &"",
+        })
+    }
+
+    /// Orders `list` by repeated questions of `kind`.
+    fn order<T>(&self, kind: Kind, mut list: Vec<Held<T>>) -> Vec<Held<T>> {
+        let mut among: Vec<Who> = list.iter().map(|held| held.who).collect();
+        let mut ordered = Vec::with_capacity(list.len());
+        while !list.is_empty() {
+            let next = self.ask_next(kind, &among);
+            among.remove(next);
+            ordered.push(list.remove(next));
+        }
+        ordered
+    }
+
+    fn source_number(&self, key: usize) -> Who {
+        let mut sources = self.sources.borrow_mut();
+        let next = u32::try_from(sources.len()).unwrap_or(u32::MAX);
+        Who::Source(*sources.entry(key).or_insert(next))
+    }
+
+    fn next_job_number(&self) -> Who {
+        let number = self.jobs.get();
+        self.jobs.set(number + 1);
+        Who::Job(number)
+    }
+
+    /// Returns the earliest time at which a hold ends; `None` if nothing is held.
+    fn earliest(&self) -> Option<u64> {
+        fn earliest<T>(list: &RefCell<Vec<Held<T>>>) -> Option<u64> {
+            list.borrow().iter().map(|held| held.until.latest()).min()
+        }
+        let all = [
+            earliest(&self.events),
+            earliest(&self.window),
+            earliest(&self.ends),
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// Ends the holds that meet a condition. Returns whether there were any.
+    fn release(&self, condition: impl Fn(Until) -> bool) -> bool {
+        fn release<T>(list: &RefCell<Vec<Held<T>>>, condition: &dyn Fn(Until) -> bool) -> bool {
+            let mut any = false;
+            for held in list.borrow_mut().iter_mut() {
+                if condition(held.until) {
+                    held.until = Until::Now;
+                    any = true;
+                }
+            }
+            any
+        }
+        let events = release(&self.events, &condition);
+        let window = release(&self.window, &condition);
+        let ends = release(&self.ends, &condition);
+        events || window || ends
+    }
+}
+
+impl Core {
+    /// Waits for events on a shuffled loop.
+    ///
+    /// # Panics
+    ///
+    /// If the loop is stuck: nothing can happen any more, or it has made too many turns.
+    #[cold]
+    pub(super) fn wait_shuffled(
+        &self,
+        shuffled: &Shuffled,
+        timeout: Option<u64>,
+    ) -> io::Result<()> {
+        let limit = shuffled.limits.max_turns;
+        assert!(
+            self.turns.get() <= limit,
+            "the loop has made {limit} turns, and the program has not ended"
+        );
+        loop {
+            self.run_jobs_here(shuffled);
+            self.hold_events(shuffled)?;
+            self.deliver_ends(shuffled);
+            let has_events = self.deliver_events(shuffled);
+            let has_work = has_events
+                || self.io.shared.inbox.is_pending()
+                || self.io.after_io.has_pending()
+                || timeout == Some(0);
+            if has_work {
+                return Ok(());
+            }
+            // What waits for a turn comes before the loop sleeps.
+            if shuffled.release(|until| matches!(until, Until::Turn(_))) {
+                continue;
+            }
+            match (timeout, shuffled.earliest()) {
+                (Some(timeout), held) => {
+                    let deadline = self.clock().read().saturating_add(timeout);
+                    if held.is_none_or(|held| held >= deadline) {
+                        self.move_clock_to(shuffled, deadline);
+                        return Ok(());
+                    }
+                    self.note_move(shuffled, held.unwrap_or(deadline));
+                }
+                (None, Some(earliest)) => {
+                    // Nothing else can happen: the oldest hold ends.
+                    shuffled.release(|until| until.latest() == earliest);
+                }
+                (None, None) => return self.wait_for_outside(shuffled),
+            }
+        }
+    }
+
+    fn moment(&self, shuffled: &Shuffled) -> Moment {
+        Moment {
+            turn: self.turns.get(),
+            moves: shuffled.moves.get(),
+            now: self.clock().read(),
+        }
+    }
+
+    /// Moves the clock to a deadline, or beyond it.
+    fn move_clock_to(&self, shuffled: &Shuffled, deadline: u64) {
+        let answer = shuffled.ask(&Question {
+            kind: Kind::Late,
+            who: None,
+            count: 3,
+            among: &[],
+            about: &"the clock moves to the next deadline",
+        });
+        let late = match answer {
+            0 => 0,
+            1 => MILLISECOND.min(shuffled.limits.max_delay),
+            _ => shuffled.limits.max_delay,
+        };
+        self.note_move(shuffled, deadline.saturating_add(late));
+    }
+
+    fn note_move(&self, shuffled: &Shuffled, time: u64) {
+        self.clock().advance_to(time);
+        shuffled.moves.set(Moves {
+            count: shuffled.moves.get().count + 1,
+            turn: self.turns.get(),
+        });
+    }
+
+    /// Takes the events of the kernel and decides for each when it is delivered.
+    fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
+        self.ask_kernel(Some(0))?;
+        let batch = self.io.events.borrow_mut().take_all();
+        for event in batch {
+            let key = event.key();
+            if key == NOTIFY_KEY {
+                continue;
+            }
+            let mut held = shuffled.events.borrow_mut();
+            if let Some(earlier) = held.iter_mut().find(|held| held.what.key() == key) {
+                earlier.what.merge(&event);
+                continue;
+            }
+            drop(held);
+            let who = shuffled.source_number(key);
+            let sources = self.io.sources.hold();
+            let source = sources.get(key);
+            let about = About(source.map(|source| source.header.site));
+            let until = shuffled.ask_delay(Kind::Delay, who, &about, self.moment(shuffled));
+            let held = Held {
+                what: event,
+                who,
+                until,
+            };
+            shuffled.events.borrow_mut().push(held);
+        }
+        Ok(())
+    }
+
+    /// Makes what is held no longer the batch of this wait. Returns whether there is any.
+    fn deliver_events(&self, shuffled: &Shuffled) -> bool {
+        let over = take_over(&shuffled.events, self.moment(shuffled));
+        if over.is_empty() {
+            return false;
+        }
+        let batch = shuffled.order(Kind::Event, over);
+        let batch = batch.into_iter().map(|held| held.what);
+        self.io.events.borrow_mut().put_all(batch);
+        self.wake_for_nothing(shuffled);
+        true
+    }
+
+    /// Polls a task that nothing has happened to, if the chooser says so.
+    fn wake_for_nothing(&self, shuffled: &Shuffled) {
+        let tasks = self.executor.task_count();
+        let answer = shuffled.ask(&Question {
+            kind: Kind::Wake,
+            who: None,
+            count: tasks + 1,
+            among: &[],
+            about: &"a poll for nothing",
+        });
+        if let Some(nth) = answer.checked_sub(1) {
+            self.executor.wake_nth(nth);
+        }
+    }
+
+    /// Runs the jobs of the pool that are due, each as on another thread, and holds what they send.
+    fn run_jobs_here(&self, shuffled: &Shuffled) {
+        loop {
+            self.fill_window(shuffled);
+            let moment = self.moment(shuffled);
+            let window = shuffled.window.borrow();
+            let is_over = |held: &&Held<_>| held.until.is_over(moment);
+            let among: Vec<Who> = window.iter().filter(is_over).map(|held| held.who).collect();
+            drop(window);
+            if among.is_empty() {
+                return;
+            }
+            let who = among[shuffled.ask_next(Kind::Job, &among)];
+            let mut window = shuffled.window.borrow_mut();
+            let place = window.iter().position(|held| held.who == who);
+            let (class, job) = window.remove(place.expect("it is among them")).what;
+            drop(window);
+            let sent = self.run_job_apart(job);
+            shuffled.pool.ended(class);
+            let until = shuffled.ask_delay(Kind::JobEnd, who, &"", self.moment(shuffled));
+            let held = Held {
+                what: sent,
+                who,
+                until,
+            };
+            shuffled.ends.borrow_mut().push(held);
+        }
+    }
+
+    /// Takes jobs from the queue, as many as the pool has threads.
+    fn fill_window(&self, shuffled: &Shuffled) {
+        while shuffled.window.borrow().len() < shuffled.pool.size() {
+            let Some((class, job)) = shuffled.pool.take() else {
+                return;
+            };
+            let who = shuffled.next_job_number();
+            let until = shuffled.ask_delay(Kind::JobRun, who, &"", self.moment(shuffled));
+            let held = Held {
+                what: (class, job),
+                who,
+                until,
+            };
+            shuffled.window.borrow_mut().push(held);
+        }
+    }
+
+    /// Runs a job while this loop is not the current one, and returns the messages that it sends.
+    fn run_job_apart(&self, job: Arc<dyn Job>) -> Vec<Message> {
+        let inbox = &self.io.shared.inbox;
+        let was_pending = inbox.is_pending();
+        let mut earlier = Vec::new();
+        inbox.take(&mut earlier);
+        // Jobs catch their own panics; a panic that escapes comes from a drop.
+        current::apart(|| quietly(|| job.run()));
+        let mut sent = Vec::new();
+        inbox.take(&mut sent);
+        if !was_pending && !self.io.asyncs.any_sent() {
+            // The messages are held, so nothing is pending.
+            inbox.unpark();
+        }
+        self.send_again(earlier);
+        sent
+    }
+
+    /// Sends the messages of the jobs whose ends are held no longer.
+    fn deliver_ends(&self, shuffled: &Shuffled) {
+        let over = take_over(&shuffled.ends, self.moment(shuffled));
+        for held in shuffled.order(Kind::Arrival, over) {
+            self.send_again(held.what);
+        }
+    }
+
+    fn send_again(&self, messages: Vec<Message>) {
+        for message in messages {
+            // The loop is running, so its inbox is open.
+            let sent = self.io.shared.inbox.push(message);
+            debug_assert!(sent.is_ok(), "the inbox of a running loop is open");
+        }
+    }
+
+    /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
+    fn wait_for_outside(&self, shuffled: &Shuffled) -> io::Result<()> {
+        const OUTSIDE: [Keeper; 6] = [
+            Keeper::Async,
+            Keeper::Io,
+            Keeper::Poll,
+            Keeper::Signal,
+            Keeper::Child,
+            Keeper::Watch,
+        ];
+        let waits = OUTSIDE.iter().any(|&kind| self.ledger.count(kind) > 0);
+        if waits && self.io.shared.inbox.park() {
+            self.ask_kernel(Some(shuffled.limits.stall))?;
+        }
+        let is_dead = self.io.events.borrow().is_empty()
+            && !self.io.shared.inbox.is_pending()
+            && !self.io.after_io.has_pending();
+        assert!(!is_dead, "{DEAD_END}");
+        // The events are delivered as they came: what is outside cannot be repeated.
+        Ok(())
+    }
+}
+
+/// The text of the panic of a loop that can only wait for ever.
+pub(crate) const DEAD_END: &str =
+    "nothing can happen any more, and the main future has not returned";
+
+/// Names the line that created a source.
+struct About(Option<crate::site::Site>);
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(site) => write!(f, "{site}"),
+            None => Ok(()),
+        }
+    }
+}

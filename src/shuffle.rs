@@ -1,0 +1,56 @@
+//! Tests that try the orders which libuv leaves open.
+//!
+//! Which ready socket comes first, which job of the thread pool ends first, how late a timer is:
+//! nothing promises it, and on a developer's machine it hardly varies. A shuffled loop varies it on
+//! purpose. Each *seed* is one run with other answers to these questions, on the paused clock. What
+//! the loop promises stays as it is under every seed: phases, lanes, timers by deadline, hooks,
+//! closes, the order within one connection.
+//!
+//! ```
+//! use std::{cell::Cell, rc::Rc, time::Duration};
+//! use phaseloop::{shuffle, spawn_blocking, time::sleep};
+//!
+//! // Two jobs, and a program that does not care which one ends first.
+//! shuffle::explore(50, || async {
+//!     let sum = Rc::new(Cell::new(0));
+//!     let jobs = [1, 2].map(|n| spawn_blocking(move || n));
+//!     for job in jobs {
+//!         sum.set(sum.get() + job.await.unwrap());
+//!     }
+//!     sleep(Duration::from_secs(1)).await;
+//!     assert_eq!(sum.get(), 3);
+//! });
+//! ```
+//!
+//! A seed that fails is run again with fewer and fewer unusual answers, until none can be left out.
+//! The panic of [`explore`] prints what is left, the seed, and how to repeat both.
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `PHASELOOP_SEED=117` | runs this seed only; `117..217` runs a range |
+//! | `PHASELOOP_PICKS="…"` | runs once with exactly these answers, as the report prints them |
+//! | `PHASELOOP_SEEDS=10000` | runs this many seeds in place of the number in the program |
+//!
+//! # What is asked
+//!
+//! [`Kind`] lists the questions. An event, a job or a completion is held back at most once, by at
+//! most [`max_delay`](Explore::max_delay), and only while something else can happen.
+//!
+//! # What can be repeated
+//!
+//! The same seed gives the same run as long as the program is deterministic itself. Jobs of the
+//! thread pool run on the owner thread when the seed says so. Not repeatable are messages of other
+//! threads, sockets whose peer is outside of the program, children, signals and file changes; and
+//! in the program itself the order of a `HashMap`, `Instant::now`, random numbers and statics.
+//! Every failing seed runs twice: if the second run asks other questions, the failure says so and
+//! names the first one that differs.
+
+mod explore;
+mod quiet;
+mod recording;
+mod shrink;
+mod strategy;
+
+pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Who};
+pub use explore::{Determinism, Explore, Explored, Found, explore, run};
+pub use strategy::Strategy;
