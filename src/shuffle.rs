@@ -38,7 +38,7 @@
 //!
 //! # What can be repeated
 //!
-//! The same seed gives the same run as long as the program is deterministic itself. Jobs of the
+//! Two runs of one seed are equal as long as the program is deterministic itself. Jobs of the
 //! thread pool run on the owner thread when the seed says so. Not repeatable are messages of other
 //! threads, sockets whose peer is outside of the program, children, signals and file changes; and
 //! in the program itself the order of a `HashMap`, `Instant::now`, random numbers and statics.

@@ -31,7 +31,7 @@ const MOST_LINES: usize = 40;
 /// # Examples
 ///
 /// ```
-/// use phaseloop::{shuffle, task::JoinSet, spawn_blocking};
+/// use phaseloop::{shuffle, spawn_blocking};
 ///
 /// shuffle::explore(100, || async {
 ///     let mut jobs: Vec<_> = (0..3).map(|n| spawn_blocking(move || n)).collect();
@@ -101,7 +101,7 @@ pub enum Determinism {
 ///
 /// ```
 /// use std::time::Duration;
-/// use phaseloop::{shuffle::{Explore, Kind}, time::{Instant, sleep}};
+/// use phaseloop::{shuffle::{Explore, Kind}, time::sleep};
 ///
 /// // A test of times needs timers that are not late.
 /// Explore::new().seeds(20).without(Kind::Late).run(|| async {
@@ -536,7 +536,7 @@ fn difference(first: &Log, second: &Log) -> Option<String> {
     };
     Some(format!(
         "not repeatable: question {place} was {}, then {}; the program depends on something that the loop does not decide: \
-         another thread, a peer outside of the program, the order of a `HashMap`, `Instant::now`, a random number, a static",
+         another thread, a peer outside of the program, the order of a `HashMap`, the real clock, a random number, a static",
         describe(first.get(place)),
         describe(second.get(place)),
     ))

@@ -39,6 +39,7 @@ mod remote;
 mod report;
 mod run_modes;
 mod scopes;
+mod shuffle;
 mod sites;
 mod spawn;
 mod tree;

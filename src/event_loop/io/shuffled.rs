@@ -40,11 +40,11 @@ pub(crate) struct Shuffled {
     sources: RefCell<HashMap<usize, u32>>,
     jobs: Cell<u32>,
     moves: Cell<Moves>,
-    events: RefCell<Vec<Held<RawEvent>>>,
+    events: HeldList<RawEvent>,
     /// The jobs that threads of the pool would have taken.
-    window: RefCell<Vec<Held<(Class, Arc<dyn Job>)>>>,
+    window: HeldList<(Class, Arc<dyn Job>)>,
     /// What jobs have sent, job by job.
-    ends: RefCell<Vec<Held<Vec<Message>>>>,
+    ends: HeldList<Vec<Message>>,
 }
 
 /// The moves of the clock so far.
@@ -61,6 +61,8 @@ struct Held<T> {
     who: Who,
     until: Until,
 }
+
+type HeldList<T> = RefCell<Vec<Held<T>>>;
 
 #[derive(Clone, Copy)]
 enum Until {
@@ -109,24 +111,12 @@ impl Until {
 }
 
 /// Takes what is held no longer out of `list`, in its order.
-fn take_over<T>(list: &RefCell<Vec<Held<T>>>, moment: Moment) -> Vec<Held<T>> {
-    let extracted = list
-        .borrow_mut()
-        .extract_if_over(|held| held.until.is_over(moment));
-    extracted
-}
-
-/// Splits a list in two, in order. (`Vec::extract_if` is newer than the oldest supported compiler.)
-trait ExtractIf<T> {
-    fn extract_if_over(&mut self, is_over: impl FnMut(&T) -> bool) -> Vec<T>;
-}
-
-impl<T> ExtractIf<T> for Vec<T> {
-    fn extract_if_over(&mut self, is_over: impl FnMut(&T) -> bool) -> Vec<T> {
-        let (over, kept) = std::mem::take(self).into_iter().partition(is_over);
-        *self = kept;
-        over
-    }
+fn take_over<T>(list: &HeldList<T>, moment: Moment) -> Vec<Held<T>> {
+    let mut list = list.borrow_mut();
+    let all = std::mem::take(&mut *list).into_iter();
+    let (over, kept) = all.partition(|held| held.until.is_over(moment));
+    *list = kept;
+    over
 }
 
 impl Shuffled {
@@ -210,7 +200,7 @@ impl Shuffled {
 
     /// Returns the earliest time at which a hold ends; `None` if nothing is held.
     fn earliest(&self) -> Option<u64> {
-        fn earliest<T>(list: &RefCell<Vec<Held<T>>>) -> Option<u64> {
+        fn earliest<T>(list: &HeldList<T>) -> Option<u64> {
             list.borrow().iter().map(|held| held.until.latest()).min()
         }
         let all = [
@@ -223,7 +213,7 @@ impl Shuffled {
 
     /// Ends the holds that meet a condition. Returns whether there were any.
     fn release(&self, condition: impl Fn(Until) -> bool) -> bool {
-        fn release<T>(list: &RefCell<Vec<Held<T>>>, condition: &dyn Fn(Until) -> bool) -> bool {
+        fn release<T>(list: &HeldList<T>, condition: &dyn Fn(Until) -> bool) -> bool {
             let mut any = false;
             for held in list.borrow_mut().iter_mut() {
                 if condition(held.until) {

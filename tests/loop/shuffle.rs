@@ -1,0 +1,8 @@
+//! Shuffled loops: what seeds change, what they never change, the bugs that they find, and whether
+//! they can be repeated.
+
+mod bugs;
+mod kinds;
+mod order;
+mod repeat;
+mod reports;

@@ -1,0 +1,257 @@
+//! Each kind of question alone changes what it says, and nothing is asked about more.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::net::UnixStream;
+use phaseloop::shuffle::{Kind, Question};
+use phaseloop::time::{self, sleep};
+use phaseloop::{Builder, LoopHandle, phase, set_immediate, spawn, spawn_blocking};
+
+type Trace = Rc<RefCell<Vec<String>>>;
+
+/// Runs a program with `answer` to all questions of one kind.
+fn run<F: Future<Output = ()>>(
+    kind: Kind,
+    answer: usize,
+    program: impl FnOnce(Trace) -> F,
+) -> Vec<String> {
+    let trace = Trace::default();
+    let chooser = move |question: &Question<'_>| {
+        assert!(question.count >= 2, "a question has two answers at least");
+        if question.kind == kind { answer } else { 0 }
+    };
+    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    event_loop.block_on(program(trace.clone()));
+    trace.take()
+}
+
+fn note(trace: &Trace, text: impl Into<String>) {
+    trace.borrow_mut().push(text.into());
+}
+
+/// Two peers have sent a byte each; the readers note in which order they get it.
+async fn two_readers(trace: Trace) {
+    let mut readers = Vec::new();
+    let mut peers = Vec::new();
+    for name in ["first", "second"] {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        peers.push(theirs);
+        let trace = trace.clone();
+        readers.push(spawn(async move {
+            let mut byte = [0];
+            ours.read_exact(&mut byte).await.unwrap();
+            note(&trace, name);
+        }));
+    }
+    phase::check().await;
+    for peer in &mut peers {
+        peer.write_all(b"x").await.unwrap();
+    }
+    for reader in readers {
+        reader.await.unwrap();
+    }
+}
+
+#[test]
+fn event_chooses_the_order_within_a_batch() {
+    assert_eq!(run(Kind::Event, 0, two_readers), ["first", "second"]);
+    assert_eq!(run(Kind::Event, 9, two_readers), ["second", "first"]);
+}
+
+/// A reader beside an immediate in each of three turns and a timer.
+async fn a_reader_beside_others(trace: Trace) {
+    let start = time::now();
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    let noted = trace.clone();
+    let reader = spawn(async move {
+        let mut byte = [0];
+        ours.read_exact(&mut byte).await.unwrap();
+        let now = (time::now() - start).as_millis();
+        note(&noted, format!("read at {now}"));
+    });
+    phase::check().await;
+    theirs.write_all(b"x").await.unwrap();
+    immediates(&trace, 3);
+    let timer = spawn(async move {
+        sleep(Duration::from_millis(10)).await;
+        let now = (time::now() - start).as_millis();
+        note(&trace, format!("timer at {now}"));
+        sleep(Duration::from_millis(100)).await;
+    });
+    reader.await.unwrap();
+    timer.await.unwrap();
+}
+
+/// Notes an immediate in each of so many turns.
+fn immediates(trace: &Trace, turns: u32) {
+    if turns > 0 {
+        let trace = trace.clone();
+        set_immediate(move || {
+            note(&trace, "immediate");
+            immediates(&trace, turns - 1);
+        });
+    }
+}
+
+#[test]
+fn delay_moves_an_event_to_a_later_turn_or_a_later_time() {
+    let immediate = "immediate";
+    let traces = [0, 1, 2, 3].map(|answer| run(Kind::Delay, answer, a_reader_beside_others));
+    let [at_once, a_turn_later, after_a_move, as_late_as_allowed] = &traces;
+    assert_eq!(
+        *at_once,
+        ["read at 0", immediate, immediate, immediate, "timer at 10"]
+    );
+    assert_eq!(
+        *a_turn_later,
+        [immediate, "read at 0", immediate, immediate, "timer at 10"]
+    );
+    assert_eq!(
+        *after_a_move,
+        [immediate, immediate, immediate, "timer at 10", "read at 10"]
+    );
+    let late = [immediate, immediate, immediate, "timer at 10", "read at 50"];
+    assert_eq!(*as_late_as_allowed, late);
+}
+
+#[test]
+fn late_moves_the_clock_beyond_a_deadline_and_timers_keep_their_order() {
+    async fn timers(trace: Trace) {
+        let start = time::now();
+        let sleeps = [20, 10, 60].map(|millis| {
+            let trace = trace.clone();
+            spawn(async move {
+                sleep(Duration::from_millis(millis)).await;
+                let now = (time::now() - start).as_millis();
+                note(&trace, format!("{millis} at {now}"));
+            })
+        });
+        for sleep in sleeps {
+            sleep.await.unwrap();
+        }
+    }
+    assert_eq!(
+        run(Kind::Late, 0, timers),
+        ["10 at 10", "20 at 20", "60 at 60"]
+    );
+    assert_eq!(
+        run(Kind::Late, 1, timers),
+        ["10 at 11", "20 at 21", "60 at 61"]
+    );
+    assert_eq!(
+        run(Kind::Late, 2, timers),
+        ["10 at 60", "20 at 60", "60 at 60"]
+    );
+}
+
+/// Six jobs on four threads, and a timer.
+async fn six_jobs(trace: Trace) {
+    let start = time::now();
+    let jobs: Vec<_> = (0..6).map(|n| spawn_blocking(move || n)).collect();
+    let jobs = jobs.into_iter().map(|job| {
+        let trace = trace.clone();
+        spawn(async move {
+            let number = job.await.unwrap();
+            let now = (time::now() - start).as_millis();
+            note(&trace, format!("{number} at {now}"));
+        })
+    });
+    let jobs: Vec<_> = jobs.collect();
+    sleep(Duration::from_millis(10)).await;
+    sleep(Duration::from_millis(200)).await;
+    for job in jobs {
+        job.await.unwrap();
+    }
+}
+
+#[test]
+fn job_chooses_among_as_many_jobs_as_the_pool_has_threads() {
+    let at_once = |order: [u32; 6]| order.map(|number| format!("{number} at 0"));
+    assert_eq!(run(Kind::Job, 0, six_jobs), at_once([0, 1, 2, 3, 4, 5]));
+    // The last of four runs first; the fifth then takes its place, and so on.
+    assert_eq!(run(Kind::Job, 9, six_jobs), at_once([3, 4, 5, 2, 1, 0]));
+}
+
+#[test]
+fn job_run_and_job_end_delay_what_a_job_sends() {
+    for kind in [Kind::JobRun, Kind::JobEnd] {
+        let times = |answer| -> Vec<String> {
+            let trace = run(kind, answer, six_jobs);
+            let mut times: Vec<_> = trace
+                .iter()
+                .map(|line| line.split(' ').next_back().unwrap().to_owned())
+                .collect();
+            times.dedup();
+            times
+        };
+        assert_eq!(times(0), ["0"], "{kind}");
+        assert_eq!(times(2)[0], "10", "{kind}: after the clock has moved");
+        let last = times(3);
+        assert!(
+            last.iter().all(|time| time.parse::<u32>().unwrap() >= 50),
+            "{kind}: {last:?}"
+        );
+    }
+}
+
+#[test]
+fn arrival_chooses_among_the_jobs_that_have_ended() {
+    let reversed: Vec<_> = [5, 4, 3, 2, 1, 0]
+        .map(|number| format!("{number} at 0"))
+        .into();
+    assert_eq!(run(Kind::Arrival, 9, six_jobs), reversed);
+}
+
+#[test]
+fn wake_polls_a_task_for_nothing() {
+    async fn count_polls(trace: Trace) {
+        let polls = Rc::new(Cell::new(0));
+        let counted = polls.clone();
+        let mut timer = Box::pin(sleep(Duration::from_millis(10)));
+        let waiter = spawn(poll_fn(move |cx| {
+            counted.set(counted.get() + 1);
+            timer.as_mut().poll(cx)
+        }));
+        two_readers(Trace::default()).await;
+        waiter.await.unwrap();
+        note(&trace, polls.get().to_string());
+    }
+    assert_eq!(run(Kind::Wake, 0, count_polls), ["2"]);
+    let more: u32 = run(Kind::Wake, 1, count_polls)[0].parse().unwrap();
+    assert!(more > 2, "{more}");
+}
+
+#[test]
+fn a_job_runs_as_on_another_thread() {
+    let chooser = |_: &Question<'_>| 0;
+    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    event_loop.block_on(async {
+        let here = std::thread::current().id();
+        let job = spawn_blocking(move || {
+            assert_eq!(std::thread::current().id(), here, "no thread is started");
+            assert!(LoopHandle::try_current().is_none(), "no loop is current");
+            // A loop of its own may run there.
+            phaseloop::block_on(async { 7 })
+        });
+        assert_eq!(job.await.unwrap(), 7);
+        assert!(LoopHandle::try_current().is_some());
+    });
+}
+
+#[test]
+fn files_and_lookups_work_under_seeds() {
+    phaseloop::shuffle::explore(50, || async {
+        let text = phaseloop::fs::read("Cargo.toml").await.unwrap();
+        assert!(text.starts_with(b"[package]"));
+        let (first, second) = futures::join!(
+            phaseloop::fs::metadata("Cargo.toml"),
+            phaseloop::fs::read_dir("src"),
+        );
+        assert_eq!(first.unwrap().len(), text.len() as u64);
+        drop(second);
+    });
+}
