@@ -5,6 +5,7 @@
 //! | [`call`] | a closure that is called once, without an allocation if it is small |
 //! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
 //! | [`future_set`] | futures that one task polls, each only after it was woken |
+//! | [`handover`] | work on its way to another thread, and its output on the way back |
 //! | [`held_slots`] | a table whose values stay in memory while it is held |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | [`ring`] | a queue for one thread, used through shared references |
@@ -20,6 +21,7 @@
 pub(crate) mod call;
 pub(crate) mod current;
 pub(crate) mod future_set;
+pub(crate) mod handover;
 pub(crate) mod held_slots;
 pub(crate) mod nesting;
 pub(crate) mod ring;

@@ -5,9 +5,8 @@
 //!      └── cancel ──────┴───────────── cancel ─────────────┴── cancel ──────────────^
 //! ```
 //!
-//! `run` is called on a thread of the pool; everything else on the owner thread. The lock is held
-//! to read and move state, never while user code runs: neither a closure nor a waker is called,
-//! cloned or dropped under it.
+//! `run` is called on a thread of the pool; everything else on the owner thread. No lock is held
+//! while user code runs: neither a closure nor a waker is called, cloned or dropped under it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -18,7 +17,8 @@ use super::home::Home;
 use crate::event_loop::current;
 use crate::executor::join::Awaited;
 use crate::pool;
-use crate::raw::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
+use crate::raw::handover::Handover;
+use crate::raw::sync::{AtomicU8, Mutex, Ordering};
 use crate::raw::unwind::quietly;
 use crate::site::Site;
 use crate::task_info::Id;
@@ -31,7 +31,10 @@ pub(super) struct Job<F, T> {
     /// What the owner thread knows of the job. Only the owner thread reads and writes the flags;
     /// they are atomic to be `Sync`.
     flags: AtomicU8,
-    state: Mutex<State<F, T>>,
+    work: Handover<F, thread::Result<T>>,
+    /// The waker that awaits the output. A thread of the pool takes it only if the loop was
+    /// dropped.
+    waiter: Mutex<Option<Waker>>,
 }
 
 /// The completion has arrived at the loop.
@@ -43,34 +46,20 @@ const DETACHED: u8 = 1 << 2;
 /// The job was cancelled, or its output was taken.
 const OVER: u8 = 1 << 3;
 
-/// What the owner thread shares with the thread of the pool.
-struct State<F, T> {
-    stage: Stage<F, T>,
-    waiter: Option<Waker>,
-}
-
-enum Stage<F, T> {
-    Queued(F),
-    Running,
-    Ended(thread::Result<T>),
-    /// The job was cancelled, or its output was taken.
-    Over,
-}
-
 impl<F, T> Job<F, T> {
     pub(super) fn new(home: Home, closure: F) -> Arc<Self> {
         Arc::new(Self {
             home,
             flags: AtomicU8::new(0),
-            state: Mutex::new(State {
-                stage: Stage::Queued(closure),
-                waiter: None,
-            }),
+            work: Handover::new(closure),
+            waiter: Mutex::new(None),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<F, T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Sets the waker that awaits the output, and returns the one before.
+    fn set_waiter(&self, waiter: Option<Waker>) -> Option<Waker> {
+        let mut place = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *place, waiter)
     }
 
     /// Returns whether one of the flags is set.
@@ -84,24 +73,20 @@ impl<F, T> Job<F, T> {
     }
 
     /// Returns whether the output can be taken, or never will be.
-    fn is_ready(&self, state: &State<F, T>) -> bool {
-        if self.is(ABORTED) {
-            return self.is(OVER);
+    fn is_ready(&self) -> bool {
+        let flags = self.flags.load(Ordering::Relaxed);
+        if flags & ABORTED != 0 {
+            return flags & OVER != 0;
         }
         // A loop that was dropped delivers no completion.
-        self.is(ARRIVED | OVER) || matches!(state.stage, Stage::Ended(_)) && self.home.is_gone()
+        flags & (ARRIVED | OVER) != 0 || self.work.is_done() && self.home.is_gone()
     }
 
     /// Takes the output of a job that is ready. `None` if it was taken before, or the job was
     /// cancelled.
-    fn take_output(&self, mut state: MutexGuard<'_, State<F, T>>) -> Option<thread::Result<T>> {
+    fn take_output(&self) -> Option<thread::Result<T>> {
         self.set(OVER);
-        let stage = std::mem::replace(&mut state.stage, Stage::Over);
-        drop(state);
-        match stage {
-            Stage::Ended(output) => Some(output),
-            _ => None,
-        }
+        self.work.take_output()
     }
 
     /// Drops the closure or the output. A running closure continues, and its output is dropped.
@@ -109,12 +94,9 @@ impl<F, T> Job<F, T> {
     fn end(&self) -> (bool, Option<Waker>) {
         let is_counted = !self.is(ARRIVED | OVER);
         self.set(OVER);
-        let (stage, waiter) = {
-            let mut state = self.lock();
-            let stage = std::mem::replace(&mut state.stage, Stage::Over);
-            (stage, state.waiter.take())
-        };
-        quietly(|| drop(stage));
+        let ended = self.work.end();
+        let waiter = self.set_waiter(None);
+        quietly(|| drop(ended));
         (is_counted, waiter)
     }
 
@@ -131,7 +113,7 @@ impl<F, T> Job<F, T> {
 
     /// Drops an output that no handle will return.
     fn discard(&self) {
-        if let Some(output) = self.take_output(self.lock()) {
+        if let Some(output) = self.take_output() {
             let dropped = output.and_then(|value| catch_unwind(AssertUnwindSafe(|| drop(value))));
             if let Err(panic) = dropped {
                 // The drop of the payload may panic in turn.
@@ -141,32 +123,9 @@ impl<F, T> Job<F, T> {
     }
 
     fn wake_waiter(&self) {
-        let waiter = self.lock().waiter.take();
-        if let Some(waiter) = waiter {
+        if let Some(waiter) = self.set_waiter(None) {
             quietly(|| waiter.wake());
         }
-    }
-}
-
-impl<F, T> State<F, T> {
-    /// Takes the closure if the job still waits for a thread. The caller runs or drops it.
-    fn begin(&mut self) -> Option<F> {
-        match std::mem::replace(&mut self.stage, Stage::Running) {
-            Stage::Queued(closure) => Some(closure),
-            later => {
-                self.stage = later;
-                None
-            }
-        }
-    }
-
-    /// Stores the output of a running job. If the job is over, the output is returned.
-    fn complete(&mut self, output: thread::Result<T>) -> Option<thread::Result<T>> {
-        if matches!(self.stage, Stage::Over) {
-            return Some(output);
-        }
-        self.stage = Stage::Ended(output);
-        None
     }
 }
 
@@ -176,13 +135,11 @@ where
     T: Send + 'static,
 {
     fn run(self: Arc<Self>) {
-        let taken = self.lock().begin();
-        let Some(closure) = taken else {
+        let Some((closure, taken)) = self.work.take() else {
             return;
         };
         let output = catch_unwind(AssertUnwindSafe(closure));
-        let unwanted = self.lock().complete(output);
-        if unwanted.is_some() {
+        if let Err(unwanted) = taken.put(output) {
             quietly(|| drop(unwanted));
         } else if !self.home.send(self.clone()) {
             self.wake_waiter();
@@ -199,8 +156,7 @@ where
         if self.is(ABORTED) {
             return;
         }
-        let waiter = self.lock().waiter.take();
-        if let Some(waiter) = waiter {
+        if let Some(waiter) = self.set_waiter(None) {
             waiter.wake();
         } else if self.is(DETACHED) {
             // In a microtask, where a task would drop its output.
@@ -229,24 +185,19 @@ where
     }
 
     fn take_back(self: Arc<Self>) -> bool {
-        let taken = {
-            let mut state = self.lock();
-            let taken = state.begin();
-            if taken.is_some() {
-                state.stage = Stage::Ended(Err(Box::new(Cancelled)));
-            }
-            taken
+        let Some((closure, taken)) = self.work.take() else {
+            return false;
         };
-        let was_queued = taken.is_some();
-        quietly(|| drop(taken));
-        if was_queued {
-            self.home.send(self.clone());
-        }
-        was_queued
+        let unwanted = taken.put(Err(Box::new(Cancelled)));
+        debug_assert!(unwanted.is_ok(), "the job ends on this thread only");
+        quietly(|| drop(closure));
+        self.home.send(self.clone());
+        true
     }
 
     fn awaiter(&self) -> Option<*const ()> {
-        self.lock().waiter.as_ref().map(Waker::data)
+        let waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
+        waiter.as_ref().map(Waker::data)
     }
 }
 
@@ -256,34 +207,29 @@ where
     T: Send + 'static,
 {
     fn poll(&self, cx: &Context<'_>) -> Poll<Option<thread::Result<T>>> {
-        if self.is(ARRIVED | OVER) {
-            let state = self.lock();
-            if self.is_ready(&state) {
-                return Poll::Ready(self.take_output(state));
-            }
+        if self.is_ready() {
+            return Poll::Ready(self.take_output());
         }
         // The waker is cloned and dropped outside the lock: both may run user code.
         let waker = cx.waker().clone();
         current::note_waker(&waker);
-        let mut state = self.lock();
-        if self.is_ready(&state) {
-            let output = self.take_output(state);
-            drop(waker);
-            return Poll::Ready(output);
+        drop(self.set_waiter(Some(waker)));
+        // Asked again: if the loop is gone, the thread of the pool may have looked for a waker
+        // before this one was set.
+        if self.is_ready() {
+            drop(self.set_waiter(None));
+            return Poll::Ready(self.take_output());
         }
-        let before = state.waiter.replace(waker);
-        drop(state);
-        drop(before);
         Poll::Pending
     }
 
     fn is_finished(&self) -> bool {
-        self.is_ready(&self.lock())
+        self.is_ready()
     }
 
     fn detach(&self) {
         self.set(DETACHED);
-        let waiter = self.lock().waiter.take();
+        let waiter = self.set_waiter(None);
         if self.is_finished() {
             self.discard();
         }

@@ -70,7 +70,12 @@ impl<T, N: Notify> Inbox<T, N> {
             }
             queue.items.push(item);
         }
-        self.signal();
+        // If the state is pending, the loop has not looked since, and will find the item: a look
+        // that came before this push has left the state idle, and the lock makes that visible here.
+        // A load does not take the cache line from the other senders.
+        if !self.is_pending() {
+            self.signal();
+        }
         Ok(())
     }
 
@@ -88,12 +93,13 @@ impl<T, N: Notify> Inbox<T, N> {
         queue.closed
     }
 
-    // Only the owner thread calls the following functions.
-
     /// Returns whether something was sent since the last `unpark`.
+    #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.state.load(Ordering::Acquire) == PENDING
     }
+
+    // Only the owner thread calls the following functions.
 
     /// Returns whether there are items to [`take`](Self::take).
     pub(crate) fn has_items(&self) -> bool {
