@@ -128,7 +128,7 @@ impl Phases {
     pub(super) fn stop_hooks(&self) {
         for phase in [&self.idle, &self.prepare, &self.check] {
             if !phase.hooks.is_empty() {
-                drop(phase.hooks.drain());
+                phase.hooks.clear();
             }
         }
     }
@@ -146,7 +146,9 @@ impl Phases {
         ] {
             // Most are empty: a short-lived loop pays for what it has used.
             if !queue.is_empty() {
-                waiting.extend(queue.drain().into_iter().filter_map(Entry::into_waker));
+                for entry in queue.drain() {
+                    waiting.extend(entry.into_waker());
+                }
             }
         }
     }
@@ -160,7 +162,8 @@ impl Core {
     }
 
     /// Queues an entry. `site` is the line that queues it, if known.
-    #[inline]
+    // Inlined, so that the entry is written to its place and not copied on the way.
+    #[inline(always)]
     pub(crate) fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
         self.ledger.add(Keeper::Queued);
         let queue = self.phases.queue(phase);

@@ -39,13 +39,21 @@ impl Node {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub(super) fn current() -> Rc<Self> {
         let known = current::with(|core| Self::known(core?).cloned());
         match known {
             Some(node) => node,
-            None => Self::of(LoopHandle::current().core()),
+            None => Self::made(),
         }
+    }
+
+    /// Creates the state of the loop that runs on this thread.
+    #[track_caller]
+    #[cold]
+    #[inline(never)]
+    fn made() -> Rc<Self> {
+        Self::of(LoopHandle::current().core())
     }
 
     /// Returns the state of a loop; the first call creates it.
@@ -67,6 +75,7 @@ impl Node {
     }
 
     /// Returns the state of a loop, if it was created.
+    #[inline]
     pub(super) fn known(core: &Core) -> Option<&Rc<Self>> {
         let shared: &Shared = core.extension()?;
         Some(&shared.0)

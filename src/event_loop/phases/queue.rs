@@ -111,7 +111,7 @@ impl PhaseQueue {
         entries.filter_map(waker).collect()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&self, entry: Entry) -> QueueKey {
         let queue = &mut *self.queue.borrow_mut();
         let key = QueueKey(queue.next());
@@ -210,10 +210,12 @@ impl PhaseQueue {
 
     /// Removes all entries.
     pub(crate) fn drain(&self) -> Vec<Entry> {
-        let queue = &mut *self.queue.borrow_mut();
-        self.len.set(0);
-        queue.first = queue.next();
-        queue.entries.drain(..).flatten().collect()
+        self.begin_pass();
+        let mut entries = Vec::new();
+        while let Some(entry) = self.next() {
+            entries.push(entry);
+        }
+        entries
     }
 }
 

@@ -164,7 +164,7 @@ impl<T> Lists<T> {
 
     /// Appends an item, which is in no list and was started at `start`, to the list of its
     /// duration. Returns the expiry of the list if the list is new.
-    #[inline]
+    #[inline(always)]
     pub(super) fn link(&mut self, key: ItemKey, duration: u32, start: u64) -> Option<u64> {
         let slot = match self.slot_of(duration) {
             Some(slot) => slot,

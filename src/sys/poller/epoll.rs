@@ -203,12 +203,23 @@ impl Poller {
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         self.maker.check()?;
-        let timeout = timeout.map(timespec);
         let buffer = rustix::buffer::spare_capacity(&mut events.list);
-        epoll::wait(&self.poller, buffer, timeout.as_ref())?;
+        // A busy loop does not wait. That case is apart, since it needs no division.
+        if timeout == Some(0) {
+            epoll::wait(&self.poller, buffer, Some(&AT_ONCE))?;
+        } else {
+            let timeout = timeout.map(timespec);
+            epoll::wait(&self.poller, buffer, timeout.as_ref())?;
+        }
         Ok(())
     }
 }
+
+/// The timeout of a wait that returns at once.
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 #[inline(always)]
 fn timespec(nanoseconds: u64) -> Timespec {

@@ -115,6 +115,7 @@ impl<P: Default> TimerHeap<P> {
     }
 
     /// Adds an entry with a mark, behind the entries of equal deadline.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
         let key = self.occupy(Slot {
             position: READY,
@@ -278,15 +279,18 @@ impl<P: Default> TimerHeap<P> {
 
     /// Takes all payloads out. The entries have fired then; their keys stay valid.
     pub(crate) fn drain(&mut self) -> Vec<P> {
-        let waiting: Vec<_> = self.waiting().collect();
+        // The heap becomes the end of the ready list, and a pass takes everything.
+        for position in 0..self.heap.len() {
+            let entry = self.heap[position];
+            self.slots[entry.slot()].position = READY;
+            self.ready.push(entry);
+        }
         self.heap.clear();
-        self.end_pass();
-        let taken = waiting.into_iter().map(|entry| {
-            let slot = &mut self.slots[entry.slot()];
-            slot.position = FIRED;
-            mem::take(&mut slot.payload)
-        });
-        taken.collect()
+        let mut payloads = Vec::new();
+        while let Some(payload) = self.pop_ready() {
+            payloads.push(payload);
+        }
+        payloads
     }
 
     /// Puts a new entry into a free slot.
@@ -302,6 +306,7 @@ impl<P: Default> TimerHeap<P> {
         TimerKey(free)
     }
 
+    #[inline(never)]
     fn add(&mut self, slot: Slot<P>) -> TimerKey {
         if self.slots.is_empty() {
             self.slots.push(Slot {
@@ -320,21 +325,37 @@ impl<P: Default> TimerHeap<P> {
     /// Numbers all entries anew, in their order, when the numbers are used up.
     #[cold]
     fn renumber(&mut self) {
-        let ready = self.ready[self.taken..].iter_mut();
-        let mut entries: Vec<_> = self.heap.iter_mut().chain(ready).collect();
-        entries.sort_unstable_by_key(|entry| entry.0 as u64);
+        let ready = &mut self.ready[self.taken..];
+        let in_heap = self.heap.len();
+        // Each with its position in the lower bits. It sorts what `collect_due` sorts, so the
+        // program has one sort.
+        let mut order: Vec<_> = self
+            .heap
+            .iter()
+            .chain(&*ready)
+            .zip(0_u128..)
+            .map(|(entry, position)| Entry(entry.0 << 64 | position))
+            .collect();
+        order.sort_unstable();
         self.next_sequence = 0;
-        for entry in entries {
+        for Entry(place) in order {
+            let position = place as u64 as usize;
+            let entry = match self.heap.get_mut(position) {
+                Some(entry) => entry,
+                None => &mut ready[position - in_heap],
+            };
             *entry = entry.renumbered(self.next_sequence);
             self.next_sequence += 1;
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, entry: Entry) {
         self.heap.push(entry);
         self.sift_up(self.heap.len() - 1, entry);
     }
 
+    #[inline(always)]
     fn remove_at(&mut self, position: usize) {
         let last = self.heap.pop().expect("the position is in the heap");
         if position == self.heap.len() {
@@ -346,15 +367,32 @@ impl<P: Default> TimerHeap<P> {
         if is_leaf {
             self.sift_up(position, last);
         } else {
-            // Otherwise the gap sinks to a leaf first: the last entry usually belongs near the
-            // bottom, so a comparison with it on every level would be wasted.
-            let leaf = self.sink(position);
-            self.sift_up(leaf, last);
+            self.fill_inner(position, last);
+        }
+    }
+
+    /// Fills the gap at a position above the leaves. The gap sinks to a leaf first: `last` usually
+    /// belongs near the bottom, so a comparison with it on every level would be wasted.
+    #[inline(never)]
+    fn fill_inner(&mut self, position: usize, last: Entry) {
+        let leaf = self.sink(position);
+        self.sift_up(leaf, last);
+    }
+
+    /// Puts `entry` into the gap at `position`, or above it. Most entries stay where they are,
+    /// which takes no call.
+    #[inline(always)]
+    fn sift_up(&mut self, position: usize, entry: Entry) {
+        if position > 0 && entry < self.heap[(position - 1) / ARITY] {
+            self.rise(position, entry);
+        } else {
+            self.place(position, entry);
         }
     }
 
     /// Moves `entry` from the gap at `position` towards the root.
-    fn sift_up(&mut self, mut position: usize, entry: Entry) {
+    #[inline(never)]
+    fn rise(&mut self, mut position: usize, entry: Entry) {
         while position > 0 {
             let parent = (position - 1) / ARITY;
             let above = self.heap[parent];
@@ -396,6 +434,7 @@ impl<P: Default> TimerHeap<P> {
         }
     }
 
+    #[inline(always)]
     fn place(&mut self, position: usize, entry: Entry) {
         self.heap[position] = entry;
         self.slots[entry.slot()].position = position as u32;
