@@ -55,6 +55,19 @@ impl Core {
         });
     }
 
+    /// Does what [`dispatch_wake`](Self::dispatch_wake) does, for callers that are rare: no copy of
+    /// the poll is inlined into them.
+    #[inline(never)]
+    pub(super) fn dispatch_wake_rarely(
+        &self,
+        phase: Phase,
+        origin: &dyn Fn() -> Origin,
+        waker: Waker,
+        put_back: &dyn Fn(Waker),
+    ) {
+        self.dispatch_wake(phase, origin, waker, put_back);
+    }
+
     /// Wakes a waiter as a callback of a phase and consumes the waker, then drains the lanes.
     #[inline(always)]
     pub(super) fn dispatch_waker(

@@ -137,7 +137,7 @@ impl<T: AsSource> Source<T> {
     /// - datagrams, messages and records.
     #[cfg(feature = "net")]
     pub(crate) fn with_short_as_drained(self, is_drained: bool) -> Self {
-        self.state.short_is_drained.set(is_drained);
+        self.state.set_short_as_drained(is_drained);
         self
     }
 
@@ -154,9 +154,34 @@ impl<T: AsSource> Source<T> {
         direction: Direction,
         cx: &mut Context<'_>,
         asked: usize,
-        operation: impl FnMut(&T) -> io::Result<usize>,
+        mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let result = ready!(self.poll_with(direction, cx, operation));
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        match self.call(&mut operation) {
+            Ok(count) => {
+                self.note_count(direction, asked, count);
+                Poll::Ready(Ok(count))
+            }
+            Err(error) => self.poll_transfer_after(error, direction, cx, asked, &mut operation),
+        }
+    }
+
+    /// Handles the error of a first attempt. It is a function of its own so that the path of a
+    /// successful transfer stays small enough to be inlined.
+    #[cold]
+    #[inline(never)]
+    fn poll_transfer_after(
+        &self,
+        error: io::Error,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        asked: usize,
+        operation: &mut impl FnMut(&T) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let poll_ready = || self.poll_ready(direction, cx);
+        let result = ready!(self.poll_after(error, direction, operation, poll_ready));
         self.note_transfer(direction, asked, &result);
         Poll::Ready(result)
     }
@@ -192,16 +217,23 @@ impl<T: AsSource> Source<T> {
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
-    #[inline]
     fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
         match result {
-            // The most frequent case comes first: a write that is not short.
-            Ok(count) if *count >= asked && *count > 0 => {}
-            Ok(0) | Err(_) => self.count_waits(),
-            Ok(count) if *count < MOST_PER_CALL && self.state.short_is_drained.get() => {
-                self.state.clear_after_partial(direction);
-            }
-            Ok(_) => {}
+            Ok(count) => self.note_count(direction, asked, *count),
+            Err(_) => self.count_waits(),
+        }
+    }
+
+    /// Updates the readiness after an attempt that has moved `count` bytes.
+    #[inline(always)]
+    fn note_count(&self, direction: Direction, asked: usize, count: usize) {
+        if count >= asked {
+            return;
+        }
+        if count == 0 {
+            self.count_waits();
+        } else if count < MOST_PER_CALL {
+            self.state.clear_after_partial(direction);
         }
     }
 }

@@ -294,8 +294,12 @@ impl<T: AsSource> Source<T> {
         cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        ready!(self.poll_ready(direction, cx))?;
-        self.poll_attempts(direction, &mut operation, || self.poll_ready(direction, cx))
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        self.poll_attempts(direction, &mut operation, move || {
+            self.poll_ready(direction, cx)
+        })
     }
 
     /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
@@ -318,7 +322,7 @@ impl<T: AsSource> Source<T> {
     /// inlined.
     #[cold]
     #[inline(never)]
-    fn poll_after<R>(
+    pub(super) fn poll_after<R>(
         &self,
         mut error: io::Error,
         direction: Direction,
@@ -369,13 +373,23 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    #[inline(always)]
-    fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    #[inline]
+    pub(super) fn poll_ready(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.may_try(direction) {
             return Poll::Ready(Ok(()));
         }
+        self.wait_in_slot(direction, cx).map(Err)
+    }
+
+    /// Waits with the waker in the slot of the direction.
+    #[inline(always)]
+    pub(super) fn wait_in_slot(&self, direction: Direction, cx: &Context<'_>) -> Poll<io::Error> {
         self.state.waiters(direction).wait_in_slot(cx.waker());
-        Poll::Ready(Err(ready!(self.begin_wait(direction))))
+        self.begin_wait(direction)
     }
 
     /// Returns whether an event has reported that both directions are closed. It returns `false` on
@@ -407,10 +421,11 @@ impl<T: AsSource> Source<T> {
     /// Starts a wait: the source becomes active, and one-shot interests are registered again.
     #[inline(always)]
     pub(super) fn begin_wait(&self, direction: Direction) -> Poll<io::Error> {
-        if self.state.is_gone() {
+        if !self.state.is_wait_counted(direction)
+            && !self.state.count_first_wait(self.loop_core(), direction)
+        {
             return Poll::Ready(cancelled());
         }
-        self.state.count_wait(self.core.handle.core(), direction);
         if !NEEDS_REARM {
             let is_new =
                 direction == Direction::Write && self.state.interest.get() != Interest::Both;
@@ -448,7 +463,7 @@ impl<T: AsSource> Source<T> {
 
     /// Calls the operation once.
     #[inline(always)]
-    fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+    pub(super) fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         match &self.registration {
             Some(registration) => operation(registration.get()),
             None => Err(io::Error::new(

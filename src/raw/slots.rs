@@ -56,26 +56,27 @@ pub(crate) struct Slots<T: Pointer> {
 /// A pointer from [`Pointer::into_raw`], which the table owns, or the number of the next free
 /// place.
 #[derive(Clone, Copy)]
-struct Place(*mut ());
+struct Place(NonNull<()>);
 
 /// Stands for the place after the last free one. No table is as long.
 const NONE: usize = usize::MAX >> 1;
 
 impl Place {
     fn free(next: usize) -> Self {
-        Self(ptr::without_provenance_mut(next << 1 | 1))
+        let tagged = ptr::without_provenance_mut(next << 1 | 1);
+        Self(NonNull::new(tagged).expect("an odd number is not zero"))
     }
 
     fn is_free(self) -> bool {
-        self.0.addr() & 1 != 0
+        self.0.addr().get() & 1 != 0
     }
 
     fn next_free(self) -> usize {
-        self.0.addr() >> 1
+        self.0.addr().get() >> 1
     }
 
     fn value(self) -> Option<NonNull<()>> {
-        NonNull::new(self.0).filter(|_| !self.is_free())
+        (!self.is_free()).then_some(self.0)
     }
 }
 
@@ -108,7 +109,7 @@ impl<T: Pointer> Slots<T> {
     /// Adds a value under the [next](Self::next) number.
     #[inline]
     pub(crate) fn insert(&self, value: T) {
-        let pointer = Place(value.into_raw().as_ptr());
+        let pointer = Place(value.into_raw());
         debug_assert!(!pointer.is_free(), "the pointer is aligned");
         self.with(|places| match places.get_mut(self.free.get()) {
             Some(place) => {

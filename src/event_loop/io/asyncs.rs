@@ -116,13 +116,14 @@ impl Asyncs {
         None
     }
 
-    pub(crate) fn drain(&self) -> Vec<Rc<AsyncState>> {
-        let list = std::mem::take(&mut *self.list.borrow_mut());
-        let states: Vec<_> = list.into_values().collect();
-        for state in &states {
+    /// Closes all handles when the loop is dropped.
+    pub(crate) fn clear(&self) {
+        let list = self.list.take();
+        for state in list.values() {
             state.sent.closed.store(true, Ordering::Release);
         }
-        states
+        // Dropping a callback may run user code; nothing is borrowed here.
+        drop(list);
     }
 }
 

@@ -24,17 +24,13 @@ impl Core {
                 continue;
             };
             source.add_ready(ready);
-            if ready.intersects(Ready::READ) && source.is_awaited(Direction::Read) {
-                dispatched += self.wake_waiters(source, Direction::Read);
-            }
             let mut has_changed = false;
-            if ready.intersects(Ready::WRITE) && source.is_awaited(Direction::Write) {
-                dispatched += self.wake_waiters(source, Direction::Write);
-                has_changed = true;
-            }
-            if ready.intersects(Ready::PRIORITY.with(Ready::HANG_UP)) {
-                dispatched += self.wake_rare(source, ready);
-                has_changed = true;
+            if !is_for_readers(source, ready) {
+                let woken = self.wake_directions(source, ready);
+                dispatched += woken;
+                has_changed = woken > 0;
+            } else if source.is_awaited(Direction::Read) {
+                dispatched += self.wake_readers(source);
             }
             // Only now: after a panic above, the event is dispatched again. The kernel reports an
             // edge once, so the remaining waiters would otherwise never be woken.
@@ -46,6 +42,20 @@ impl Core {
             }
         }
         dispatched
+    }
+
+    /// Wakes the waiters of all directions that an event reports: readers first, then writers, then
+    /// the rare ones.
+    #[inline(never)]
+    fn wake_directions(&self, source: &SourceState, ready: Ready) -> usize {
+        Direction::ALL
+            .into_iter()
+            .filter(|direction| ready.intersects(direction.ready()))
+            .map(|direction| match source.is_awaited(direction) {
+                true => self.wake_slot_and_futures(source, source.waiters(direction)),
+                false => 0,
+            })
+            .sum()
     }
 
     /// Dispatches the next event, which belongs to the poller itself, a subscriber, a poll handle,
@@ -61,21 +71,14 @@ impl Core {
         self.run_poll_handle(key, events)
     }
 
-    #[cold]
-    fn wake_rare(&self, source: &SourceState, ready: Ready) -> usize {
-        [Direction::Priority, Direction::HangUp]
-            .into_iter()
-            .filter(|direction| ready.intersects(direction.ready()))
-            .map(|direction| self.wake_waiters(source, direction))
-            .sum()
-    }
-
-    /// Wakes the waiters of a direction that has become ready, one callback for each.
+    /// Wakes the readers of a source, one callback for each.
     #[inline(always)]
-    fn wake_waiters(&self, source: &SourceState, direction: Direction) -> usize {
-        let waiters = source.waiters(direction);
-        if !waiters.have_futures() {
-            self.wake_slot(source, waiters)
+    fn wake_readers(&self, source: &SourceState) -> usize {
+        let waiters = source.waiters(Direction::Read);
+        if let Some(waker) = waiters.take_only_slot() {
+            let put_back = |waker| waiters.put_back(waker);
+            self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
+            1
         } else if let Some(waker) = waiters.take_only_future() {
             let put_back = |waker| waiters.put_back_alone(waker);
             self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
@@ -85,27 +88,23 @@ impl Core {
         }
     }
 
-    /// Wakes the waker in the slot, if it is waiting.
-    #[inline(always)]
-    fn wake_slot(&self, source: &SourceState, waiters: &Waiters) -> usize {
-        let Some(waker) = waiters.take_slot() else {
-            return 0;
-        };
-        let put_back = |waker| waiters.put_back(waker);
-        self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
-        1
-    }
-
     /// Wakes the waker in the slot, then the futures that waited when the event was taken.
     #[inline(never)]
     fn wake_slot_and_futures(&self, source: &SourceState, waiters: &Waiters) -> usize {
         let limit = waiters.limit();
         let origin = || source.header.origin();
-        let mut dispatched = self.wake_slot(source, waiters);
+        let mut dispatched = 0;
+        if let Some(waker) = waiters.take_slot() {
+            self.dispatch_wake_rarely(Phase::Poll, &origin, waker, &|waker| {
+                waiters.put_back(waker);
+            });
+            dispatched += 1;
+        }
         // A future that began to wait meanwhile has no lower number than the limit.
         if let Some(waker) = waiters.take_alone_before(limit) {
-            let put_back = |waker| waiters.put_back_alone(waker);
-            self.dispatch_wake(Phase::Poll, origin, waker, put_back);
+            self.dispatch_wake_rarely(Phase::Poll, &origin, waker, &|waker| {
+                waiters.put_back_alone(waker);
+            });
             dispatched += 1;
         }
         while let Some(waker) = waiters.next_before(limit) {
@@ -124,4 +123,13 @@ impl Core {
             source.count_waits(self);
         }
     }
+}
+
+/// Returns whether an event concerns readers only, as most do: it reports data to read, and nothing
+/// else that a task waits for. A stream that was registered for both directions is usually writable
+/// as well.
+#[inline(always)]
+fn is_for_readers(source: &SourceState, ready: Ready) -> bool {
+    ready == Ready::READ
+        || ready == Ready::READ.with(Ready::WRITE) && !source.is_awaited(Direction::Write)
 }

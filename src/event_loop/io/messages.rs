@@ -120,6 +120,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn dispatch_message(&self, message: Message) {
         match message {
             Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),

@@ -40,6 +40,9 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
+    /// All directions, in the order in which an event wakes their waiters.
+    pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Priority, Self::HangUp];
+
     /// Returns the readiness that ends a wait for this direction.
     #[inline]
     pub(crate) const fn ready(self) -> Ready {
@@ -83,9 +86,6 @@ pub(crate) struct SourceState {
     request_counted: Cell<bool>,
     /// Waits no longer count, though a waker may be left in a slot.
     is_gone: Cell<bool>,
-    /// Whether a read or write that moves fewer bytes than requested has drained or filled the
-    /// stream. Otherwise a short call proves nothing.
-    pub(crate) short_is_drained: Cell<bool>,
     /// What reports say of the descriptor besides what the kernel tells.
     pub(crate) role: Cell<Role>,
 }
@@ -144,14 +144,27 @@ impl SourceState {
         self.ready.set(self.ready.get().without(gone));
     }
 
-    /// Clears the readiness of a direction after a partial transfer: the buffer is exhausted until
-    /// the next event. It does so only where EOF is an event of its own, since otherwise the next
-    /// attempt must find EOF.
+    /// Declares whether a read or write that moves fewer bytes than requested has drained or filled
+    /// the stream. Without the declaration, a short call proves nothing.
+    #[cfg(feature = "net")]
+    pub(crate) fn set_short_as_drained(&self, is_drained: bool) {
+        let ready = self.ready.get();
+        self.ready.set(if is_drained {
+            ready.without(Ready::SHORT_PROVES_NOTHING)
+        } else {
+            ready.with(Ready::SHORT_PROVES_NOTHING)
+        });
+    }
+
+    /// Clears the readiness of a direction after a partial transfer, if that proves that the buffer
+    /// is exhausted until the next event. It does so only where EOF is an event of its own, since
+    /// otherwise the next attempt must find EOF.
     #[cfg(any(unix, feature = "net"))]
     #[inline]
     pub(crate) fn clear_after_partial(&self, direction: Direction) {
         let ready = self.ready.get();
-        if crate::sys::poller::REPORTS_END && !ready.intersects(direction.ready_for_good()) {
+        let doubts = direction.ready_for_good().with(Ready::SHORT_PROVES_NOTHING);
+        if crate::sys::poller::REPORTS_END && !ready.intersects(doubts) {
             self.ready.set(ready.without(direction.ready()));
         }
     }
@@ -181,17 +194,30 @@ impl SourceState {
         }
     }
 
-    /// Updates liveness for a new wait, unless the source is already counted.
+    /// Returns whether a wait for this direction counts already. No wait for a source that was
+    /// deregistered counts.
     #[inline(always)]
-    pub(crate) fn count_wait(&self, core: &Core, direction: Direction) {
+    pub(crate) fn is_wait_counted(&self, direction: Direction) -> bool {
         let is_request = direction == Direction::Write && self.writes_are_requests.get();
-        if !is_request {
-            if !self.header.active.get() {
-                core.set_active(&self.header, true);
-            }
-        } else if !self.request_counted.get() {
-            self.count_waits(core);
+        if is_request {
+            self.request_counted.get()
+        } else {
+            self.header.active.get()
         }
+    }
+
+    /// Updates liveness for a new wait. Returns `false` if the source was deregistered.
+    #[inline(never)]
+    pub(crate) fn count_first_wait(&self, core: &Core, direction: Direction) -> bool {
+        if self.is_gone() {
+            return false;
+        }
+        if direction == Direction::Write && self.writes_are_requests.get() {
+            self.count_waits(core);
+        } else {
+            core.set_active(&self.header, true);
+        }
+        true
     }
 
     /// Updates liveness for a wait that has ended.
@@ -231,8 +257,7 @@ impl SourceState {
 
     /// Returns the directions with waiters, and the data pointers of their wakers.
     pub(in crate::event_loop) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
-        use Direction::{HangUp, Priority, Read, Write};
-        [Read, Write, Priority, HangUp]
+        Direction::ALL
             .into_iter()
             .filter(|direction| self.is_awaited(*direction))
             .map(|direction| (direction, self.waiters(direction).wakers()))
@@ -265,10 +290,13 @@ impl Owner for SourceState {
     }
 
     fn take_waiters(&self) -> Vec<Waker> {
-        let waits = self.waits().into_iter();
-        waits
-            .flat_map(|(direction, _)| self.waiters(direction).take_all())
-            .collect()
+        let mut wakers = Vec::new();
+        for direction in Direction::ALL {
+            if self.is_awaited(direction) {
+                wakers.append(&mut self.waiters(direction).take_all());
+            }
+        }
+        wakers
     }
 }
 
@@ -298,14 +326,13 @@ impl Sources {
             key,
             registered: Cell::new(None),
             interest: Cell::new(Interest::Both),
-            ready: Cell::default(),
+            ready: Cell::new(Ready::SHORT_PROVES_NOTHING),
             read: Waiters::default(),
             write: Waiters::default(),
             rare: OnceCell::new(),
             writes_are_requests: Cell::new(false),
             request_counted: Cell::new(false),
             is_gone: Cell::new(false),
-            short_is_drained: Cell::new(false),
             role: Cell::default(),
         });
         self.slots.insert(state.clone());

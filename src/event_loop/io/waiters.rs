@@ -79,7 +79,7 @@ impl Waiters {
     }
 
     #[inline]
-    pub(crate) fn have_futures(&self) -> bool {
+    fn have_futures(&self) -> bool {
         self.is(ALONE | LISTED)
     }
 
@@ -123,6 +123,17 @@ impl Waiters {
             return None;
         }
         self.set_waiting(SLOT, false);
+        self.slot.0.take()
+    }
+
+    /// Takes the waker of the `poll_*` functions if it is the only waiter;
+    /// [`put_back`](Self::put_back) puts it back.
+    #[inline(always)]
+    pub(crate) fn take_only_slot(&self) -> Option<Waker> {
+        if self.waiting.get() != SLOT {
+            return None;
+        }
+        self.waiting.set(0);
         self.slot.0.take()
     }
 
@@ -232,12 +243,13 @@ impl Waiters {
 
     /// Takes all wakers.
     pub(super) fn take_all(&self) -> Vec<Waker> {
-        let listed = std::iter::from_fn(|| self.next_before(u64::MAX));
-        let firsts = self
-            .take_slot()
-            .into_iter()
-            .chain(self.take_alone_before(u64::MAX));
-        firsts.chain(listed).collect()
+        let mut wakers = Vec::new();
+        wakers.extend(self.take_slot());
+        wakers.extend(self.take_alone_before(u64::MAX));
+        while let Some(waker) = self.next_before(u64::MAX) {
+            wakers.push(waker);
+        }
+        wakers
     }
 
     /// Wakes all waiters.

@@ -325,6 +325,9 @@ impl Ready {
     pub(crate) const PRIORITY: Self = Self(1 << 4);
     /// The peer has closed its end, at least for writing.
     pub(crate) const HANG_UP: Self = Self(1 << 5);
+    /// A short read or write proves nothing. No event reports this bit: it is a property of the
+    /// stream, and is kept here so that one test finds all reasons to attempt again.
+    pub(crate) const SHORT_PROVES_NOTHING: Self = Self(1 << 6);
 
     /// Returns whether the sets have a bit in common.
     #[inline]
