@@ -135,7 +135,7 @@ impl Io {
 
     /// Stops async handles, watches, signal listeners and children when the loop is dropped.
     pub(super) fn stop_subscribers(&self) {
-        drop(self.asyncs.drain());
+        self.asyncs.clear();
         self.after_io.shut_down();
     }
 

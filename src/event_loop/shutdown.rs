@@ -45,12 +45,13 @@ impl Core {
     /// Drops everything that is left on the loop, on its owner thread.
     fn shut_down(&self) {
         self.executor.close();
-        let messages = self.drop_tasks();
+        let mut messages = self.drop_tasks();
+        messages.append(&mut self.shared().inbox.close());
         // After the tasks, which may own handles of jobs.
         for job in self.ledger.spawned_jobs() {
             job.abandon();
         }
-        for message in messages.into_iter().chain(self.shared().inbox.close()) {
+        for message in messages {
             // The job may be awaited on another loop.
             if let Message::JobEnded(job) = message {
                 job.abandon();
@@ -96,8 +97,10 @@ impl Core {
             self.executor.wake_all();
             let mut sent = Vec::new();
             self.shared().inbox.take(&mut sent);
+            let mut messages = self.io.take_messages();
+            messages.append(&mut sent);
             let mut woken = self.executor.take_tasks();
-            for message in self.io.take_messages().into_iter().chain(sent) {
+            for message in messages {
                 match message {
                     Message::Wake(runnable) => woken.push(runnable),
                     other => others.push(other),
@@ -106,13 +109,10 @@ impl Core {
             if woken.is_empty() {
                 std::thread::yield_now();
             }
-            woken.sort_by_key(Runnable::slot);
-            for runnable in woken {
-                drop(runnable);
-            }
+            drop_by_slot(woken);
         }
         self.shared().forget_registry();
-        others.extend(self.io.take_messages());
+        others.append(&mut self.io.take_messages());
         others
     }
 
@@ -123,6 +123,21 @@ impl Core {
         let calls = self.executor.take_calls();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
         std::mem::forget(dropped);
+    }
+}
+
+/// Drops tasks in the order of their slots. Each has a slot of its own, so no sort is needed.
+fn drop_by_slot(tasks: Vec<Runnable>) {
+    let mut by_slot: Vec<Option<Runnable>> = Vec::new();
+    for task in tasks {
+        let slot = task.slot() as usize;
+        if slot >= by_slot.len() {
+            by_slot.resize_with(slot + 1, || None);
+        }
+        by_slot[slot] = Some(task);
+    }
+    for task in by_slot {
+        drop(task);
     }
 }
 

@@ -104,12 +104,13 @@ impl Jobs {
 
     /// Returns the jobs that count as tasks.
     pub(in crate::event_loop) fn spawned(&self) -> Vec<Arc<dyn Job>> {
-        let asked_by = self.list().into_iter().map(|info| info.asked_by);
-        let jobs = asked_by.filter_map(|asker| match asker {
-            Asker::Handle { job, .. } => Some(job),
-            _ => None,
-        });
-        jobs.collect()
+        let mut jobs = Vec::new();
+        for (_, entry) in &*self.list.borrow() {
+            if let Asker::Handle { job, .. } = &entry.info.asked_by {
+                jobs.push(job.clone());
+            }
+        }
+        jobs
     }
 
     /// Describes the jobs that count as tasks.

@@ -147,16 +147,18 @@ impl Hooks {
     }
 
     /// Removes all hooks.
-    pub(crate) fn drain(&self) -> Vec<Rc<HookState>> {
-        let lists = &mut *self.lists.borrow_mut();
+    pub(crate) fn clear(&self) {
+        self.len.set(0);
+        let mut lists = self.lists.borrow_mut();
         lists.main = Ends::default();
         lists.pass = Ends::default();
-        self.len.set(0);
-        let hooks: Vec<_> = lists.nodes.drain().map(|node| node.hook).collect();
-        for hook in &hooks {
-            hook.node.set(None);
+        let nodes = std::mem::take(&mut lists.nodes);
+        drop(lists);
+        for (_, node) in &nodes {
+            node.hook.node.set(None);
         }
-        hooks
+        // Dropping a callback may run user code; nothing is borrowed here.
+        drop(nodes);
     }
 }
 

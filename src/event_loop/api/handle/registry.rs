@@ -114,9 +114,13 @@ impl Handles {
 
     /// Takes the wakers that wait on any handle.
     pub(crate) fn take_wakers(&self) -> Vec<Waker> {
-        let headers = self.headers();
-        let owners = headers.iter().filter_map(|header| header.owner());
-        owners.flat_map(|owner| owner.take_waiters()).collect()
+        let mut wakers = Vec::new();
+        for header in self.headers() {
+            if let Some(owner) = header.owner() {
+                wakers.append(&mut owner.take_waiters());
+            }
+        }
+        wakers
     }
 
     /// Stops all handles for good and drops their callbacks, also those of handles that are not

@@ -287,7 +287,7 @@ impl<P: Default> TimerHeap<P> {
         }
         self.heap.clear();
         let mut payloads = Vec::new();
-        while let Some(payload) = self.pop_ready() {
+        while let Some((_, payload)) = self.pop_ready() {
             payloads.push(payload);
         }
         payloads
