@@ -1,7 +1,6 @@
 //! One workload on one runtime: what `costs` and `allocs` do.
 
 use std::io;
-use std::num::NonZeroU64;
 use std::process::ExitCode;
 
 use crate::affinity::{self, Side};
@@ -21,9 +20,6 @@ use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
     bursts, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks, timers,
 };
-
-/// After so many entries the lanes of `phaseloop-budget` let the phases go on.
-const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
 
 /// Runs what the arguments name and prints what it took.
 #[must_use]
@@ -102,9 +98,7 @@ impl Cell {
         match self.runtime.as_str() {
             "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
             "phaseloop-node" => self.node_http(),
-            "phaseloop-budget" => self.all(|| Phaseloop {
-                lane_budget: Some(BUDGET),
-            }),
+            "phaseloop-budget" => self.all(|| Phaseloop { has_budget: true }),
             "tokio" => self.all(|| Tokio::LocalSet),
             "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
             "tokio-threads" => tokio_threads::run(self.kind, self.n, self.slowdown),

@@ -13,20 +13,23 @@ use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 use super::{Http, Pool, Runtime, Sockets};
 use crate::workload::sockets::DATAGRAM;
 
-/// `phaseloop::block_on`; with a budget, a loop whose lanes let the phases go on after so many
-/// entries.
+/// After so many entries the lanes of a loop with a budget let the phases go on.
+const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
+
+/// `phaseloop::block_on`, or a loop whose lanes have a budget. Every task of a workload carries this
+/// value, so it is small.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Phaseloop {
-    pub(crate) lane_budget: Option<NonZeroU64>,
+    pub(crate) has_budget: bool,
 }
 
 impl Runtime for Phaseloop {
     fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
         let main = async { phaseloop::spawn(main).await.expect("it does not panic") };
-        let Some(entries) = self.lane_budget else {
+        if !self.has_budget {
             return phaseloop::block_on(main);
-        };
-        let event_loop = phaseloop::Builder::new().lane_budget(entries).build();
+        }
+        let event_loop = phaseloop::Builder::new().lane_budget(BUDGET).build();
         event_loop.expect("the loop starts").block_on(main)
     }
 
