@@ -67,6 +67,8 @@ pub(crate) mod io;
 pub(crate) mod ledger;
 mod metrics;
 pub(crate) mod phases;
+#[cfg(all(unix, feature = "signal"))]
+pub(crate) mod report_on;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
 mod watched;

@@ -158,7 +158,9 @@ pub mod observe {
     pub use crate::event_loop::api::metrics::{Delay, Metrics, Utilization};
     pub use crate::histogram::Histogram;
     #[cfg(feature = "probe")]
-    pub use crate::probe::{Blame, Culprit, Record, Recorder, SlowPeriod, Subject, Suspect, What};
+    pub use crate::probe::{
+        Blame, Culprit, Record, Recorder, SlowPeriod, Stall, Subject, Suspect, Watchdog, What,
+    };
 }
 
 #[cfg(feature = "fs")]

@@ -22,6 +22,19 @@ pub enum Phase {
     Timers,
 }
 
+impl Phase {
+    /// The phases, in the order of one turn.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Idle,
+        Self::Prepare,
+        Self::Poll,
+        Self::Check,
+        Self::Closing,
+        Self::Timers,
+    ];
+}
+
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -31,6 +31,8 @@ mod ring;
 mod switch;
 #[cfg(feature = "probe")]
 mod trace;
+#[cfg(feature = "probe")]
+mod watchdog;
 
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
@@ -45,6 +47,8 @@ pub use record::{Record, Subject, What};
 #[cfg(feature = "probe")]
 pub use recorder::Recorder;
 pub(crate) use switch::{Activity, Mode, Modes, Origin};
+#[cfg(feature = "probe")]
+pub use watchdog::{Stall, Watchdog};
 
 /// Uses each item of the two variants, `on.rs` and `off.rs`, so that a difference between their
 /// signatures does not compile.
@@ -63,5 +67,9 @@ const _: () = {
         probe.end_busy(0, 1);
         probe.begin_wait();
         probe.end_wait(0, 1, 0);
+        probe.end_period(&String::new);
+        probe.begin_period();
+        probe.rest();
+        probe.answers(Box::new(|| false));
     }
 };

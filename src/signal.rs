@@ -61,6 +61,7 @@
 
 mod kind;
 mod listener;
+mod report_on;
 mod stream;
 
 pub use kind::SignalKind;

@@ -80,8 +80,27 @@ impl Core {
         let now = self.clock().read();
         let busy_since = self.counters.end_run(now);
         if !self.modes().is_plain() {
-            self.probe().end_busy(busy_since, now);
+            self.end_busy_watched(busy_since, now);
+            self.probe().rest();
         }
+    }
+
+    /// Tells the sinks that a busy period has ended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_busy_watched(&self, start: u64, end: u64) {
+        self.probe().end_busy(start, end);
+        self.probe().end_period(&|| self.report_with_blame());
+    }
+
+    /// Returns the report, and the blame if there is a recorder.
+    pub(super) fn report_with_blame(&self) -> String {
+        let mut text = self.report().to_string();
+        #[cfg(feature = "probe")]
+        if let Some(recorder) = self.probe().recorder() {
+            text += &recorder.blame().to_string();
+        }
+        text
     }
 }
 

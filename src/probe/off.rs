@@ -59,4 +59,13 @@ impl Probe {
     pub(crate) fn begin_wait(&self) {}
 
     pub(crate) fn end_wait(&self, _: u64, _: u64, _: usize) {}
+
+    pub(crate) fn end_period(&self, _: &dyn Fn() -> String) {}
+
+    pub(crate) fn begin_period(&self) {}
+
+    pub(crate) fn rest(&self) {}
+
+    #[allow(dead_code, reason = "called with the feature `signal`")]
+    pub(crate) fn answers(&self, _: Box<dyn Fn() -> bool + Send + Sync>) {}
 }

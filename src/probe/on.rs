@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::recorder::{Begun, Recorder};
 use super::switch::{Activity, Mode, Modes, Origin};
+use super::watchdog::{Before, Marker, Watchdog};
 use crate::clock::Clock;
 use crate::phase_order::Phase;
 use crate::site::Site;
@@ -108,6 +109,7 @@ impl<F: Fn(&Fact)> Observer for F {
 pub(crate) struct Sinks {
     pub(crate) observer: Option<Rc<dyn Observer>>,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) watchdog: Option<Watchdog>,
 }
 
 /// The sinks of a loop; see `switch.rs`.
@@ -116,6 +118,7 @@ pub(crate) struct Probe {
     /// Whether the observer wants all facts.
     tells_details: bool,
     recorder: RefCell<Option<Recorder>>,
+    marker: Option<Marker>,
 }
 
 /// A phase, or a callback with its drain; the drop tells the observer of the end.
@@ -127,6 +130,8 @@ pub(crate) struct Running<'a> {
     clock: &'a Clock,
     /// `None` if there was no recorder at the beginning.
     begun: Option<Begun>,
+    /// What ran before, if a watchdog reads what runs.
+    before: Option<Before>,
     /// The fact of the end, if an observer heard of the start.
     _span: Option<Span<'a>>,
 }
@@ -135,11 +140,13 @@ pub(crate) struct Running<'a> {
 impl Probe {
     pub(crate) fn new(sinks: Sinks, modes: &Modes, clock: &Clock) -> Self {
         modes.set(Mode::OBSERVED, sinks.observer.is_some());
+        modes.set(Mode::MARKED, sinks.watchdog.is_some());
         let observer = sinks.observer;
         let probe = Self {
             tells_details: observer.as_ref().is_some_and(|it| it.wants_details()),
             observer,
             recorder: RefCell::default(),
+            marker: sinks.watchdog.map(Marker::new),
         };
         probe.record(sinks.recorder, modes, clock);
         probe
@@ -191,10 +198,12 @@ impl Probe {
             }
             Some(recorder.begin(activity, origin, clock, info))
         });
+        let marker = self.marker.as_ref();
         Running {
             probe: self,
             clock,
             begun: begun.flatten(),
+            before: marker.map(|marker| marker.enter(activity, origin)),
             _span: span,
         }
     }
@@ -241,6 +250,35 @@ impl Probe {
     pub(crate) fn begin_wait(&self) {
         if self.tells_details {
             self.tell(&Fact::WaitStart);
+        }
+    }
+
+    /// Notes that the busy period ends, and tells the end of a stall with the report of the loop.
+    pub(crate) fn end_period(&self, report: &dyn Fn() -> String) {
+        if let Some(marker) = &self.marker {
+            marker.end_period(report);
+        }
+    }
+
+    /// Notes that another busy period begins.
+    pub(crate) fn begin_period(&self) {
+        if let Some(marker) = &self.marker {
+            marker.begin_period();
+        }
+    }
+
+    /// Notes that the loop waits, or that its run has ended.
+    pub(crate) fn rest(&self) {
+        if let Some(marker) = &self.marker {
+            marker.rest();
+        }
+    }
+
+    /// Lets the watchdog know whether a signal waits for an answer of the loop.
+    #[allow(dead_code, reason = "called with the feature `signal`")]
+    pub(crate) fn answers(&self, is_asked: Box<dyn Fn() -> bool + Send + Sync>) {
+        if let Some(marker) = &self.marker {
+            marker.answers(is_asked);
         }
     }
 
@@ -308,6 +346,9 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         if let Some(begun) = self.begun {
             self.probe.end(begun, self.clock);
+        }
+        if let (Some(marker), Some(before)) = (&self.probe.marker, &self.before) {
+            marker.leave(before);
         }
     }
 }

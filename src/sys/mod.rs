@@ -20,6 +20,7 @@
 //! | `process` | child processes: the steps before `exec`, pidfds, reaping |
 //! | `signal` | the signal handler, caught signals, signal dispositions |
 //! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
+//! | `stall` | the stack of another thread |
 //! | `stdio` | shared descriptors: their kind, non-blocking access without a change of mode |
 //! | `terminal` | terminal settings, restored however the process ends |
 //! | `unfilled` | receiving into memory that hyper or tokio lends uninitialised |
@@ -49,6 +50,8 @@ pub(crate) mod process;
 pub(crate) mod signal;
 #[cfg(feature = "net")]
 pub(crate) mod socket;
+#[cfg(feature = "probe")]
+pub(crate) mod stall;
 #[cfg(unix)]
 pub(crate) mod stdio;
 #[cfg(all(unix, feature = "tty"))]

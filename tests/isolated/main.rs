@@ -12,5 +12,6 @@ mod fork;
 mod http_idle;
 mod http_memory;
 mod memory;
+mod report_on;
 mod signal_owners;
 mod signals;

@@ -46,3 +46,4 @@ mod tree;
 mod two_loops;
 mod wake_storm;
 mod walk;
+mod watchdog;

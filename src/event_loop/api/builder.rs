@@ -8,6 +8,8 @@ use crate::choices::{Chooser, Limits};
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::MakeHook;
+#[cfg(all(unix, feature = "signal"))]
+use crate::event_loop::report_on::ReportOn;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;
@@ -20,6 +22,8 @@ pub(crate) struct Options {
     pub(in crate::event_loop) pool: Option<Pool>,
     #[cfg(feature = "test-util")]
     pub(in crate::event_loop) shuffle: Option<(Box<dyn Chooser>, Limits)>,
+    #[cfg(all(unix, feature = "signal"))]
+    report_on: Option<ReportOn>,
 }
 
 /// Creates an [`EventLoop`] with options.
@@ -53,6 +57,8 @@ impl Builder {
                 pool: None,
                 #[cfg(feature = "test-util")]
                 shuffle: None,
+                #[cfg(all(unix, feature = "signal"))]
+                report_on: None,
             },
             sinks: Sinks::default(),
             paused: false,
@@ -96,6 +102,19 @@ impl Builder {
     #[cfg(feature = "probe")]
     pub fn record(mut self, recorder: crate::probe::Recorder) -> Self {
         self.sinks.recorder = Some(recorder);
+        self
+    }
+
+    /// Tells when the loop is stuck; see [`Watchdog`](crate::observe::Watchdog).
+    #[cfg(feature = "probe")]
+    pub fn watchdog(mut self, watchdog: crate::probe::Watchdog) -> Self {
+        self.sinks.watchdog = Some(watchdog);
+        self
+    }
+
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn set_report_on(mut self, how: ReportOn) -> Self {
+        self.options.report_on = Some(how);
         self
     }
 
@@ -144,12 +163,17 @@ impl Builder {
     /// # Errors
     ///
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
-    /// descriptors left.
+    /// descriptors left. [`InvalidInput`](io::ErrorKind::InvalidInput) if a report is requested on
+    /// a signal that cannot be caught.
     pub fn build(self) -> io::Result<EventLoop> {
+        #[cfg(all(unix, feature = "signal"))]
+        let report_on = self.options.report_on.clone();
         let core = Core::new(self.options, self.sinks, self.paused)?;
         if let Some(make) = self.wait_hook {
             core.set_wait_hook(make)?;
         }
+        #[cfg(all(unix, feature = "signal"))]
+        report_on.map_or(Ok(()), |how| core.report_on(how))?;
         Ok(EventLoop::from_core(core))
     }
 }

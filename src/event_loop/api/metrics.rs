@@ -6,17 +6,6 @@ use std::time::Duration;
 use crate::histogram::Histogram;
 use crate::phase_order::Phase;
 
-/// The phases, in the order of a turn and of [`Metrics::callbacks`].
-const PHASES: [Phase; 7] = [
-    Phase::Pending,
-    Phase::Idle,
-    Phase::Prepare,
-    Phase::Poll,
-    Phase::Check,
-    Phase::Closing,
-    Phase::Timers,
-];
-
 /// The upper bounds of the histograms in [`Metrics::to_prometheus`], in microseconds.
 // Twelve: every bound is one more time series that the user pays for.
 const BOUNDS: [u64; 12] = [
@@ -111,6 +100,22 @@ impl Metrics {
         }
     }
 
+    /// Returns the figures that a report has, in one line.
+    #[allow(dead_code, reason = "reports on a signal need it")]
+    pub(in crate::event_loop) fn summary(&self) -> String {
+        let delay = self.delay();
+        format!(
+            "What it does: utilization {:.1} % of {:.1?}, {} turns, {} polls of tasks, delay {:.1?} at most, below \
+             {:.1?} for 99 % of the time.\n",
+            self.utilization() * 100.0,
+            self.active + self.idle,
+            self.turns,
+            self.polls,
+            delay.max(),
+            delay.quantile(0.99),
+        )
+    }
+
     /// Returns the share of the time that the loop was active, between 0 and 1; 0 before the first
     /// run.
     #[must_use]
@@ -186,7 +191,7 @@ impl Metrics {
             self.budget_hits,
         );
         page.head("callbacks_total", "counter", "Callbacks by phase.");
-        for (phase, count) in PHASES.iter().zip(self.callbacks) {
+        for (phase, count) in Phase::ALL.iter().zip(self.callbacks) {
             page.line("callbacks_total", &[("phase", &phase.to_string())], count);
         }
         page.seconds_counter("idle", "Time inside waits for events.", self.idle);

@@ -76,7 +76,7 @@ impl LoopHandle {
 }
 
 impl Core {
-    fn report(&self) -> Report {
+    pub(in crate::event_loop) fn report(&self) -> Report {
         let waits = self.waits();
         let mut lines = Lines::default();
 

@@ -168,7 +168,8 @@ impl Core {
         self.counters
             .count_events(self.io.events.borrow().len(), false);
         if !self.modes().is_plain() {
-            self.probe().end_busy(busy_since, now);
+            self.end_busy_watched(busy_since, now);
+            self.probe().begin_period();
         }
         asked
     }
@@ -179,7 +180,8 @@ impl Core {
         let busy_since = self.counters.end_busy(start);
         let is_plain = self.modes().is_plain();
         if !is_plain {
-            self.probe().end_busy(busy_since, start);
+            self.end_busy_watched(busy_since, start);
+            self.probe().rest();
             self.probe().begin_wait();
         }
         let waited = self.wait_by_clock(timeout);
@@ -188,6 +190,7 @@ impl Core {
         self.counters.end_wait(start, end);
         self.counters.count_events(events, true);
         if !is_plain {
+            self.probe().begin_period();
             self.probe().end_wait(start, end, events);
         }
         waited

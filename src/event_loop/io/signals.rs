@@ -326,6 +326,11 @@ impl Core {
             .start(&self.io.poller, listener, number, once)
     }
 
+    /// Returns where the signals are recorded that are caught for this loop, if it has listeners.
+    pub(in crate::event_loop) fn caught_signals(&self) -> Option<Arc<Caught>> {
+        self.signals().caught.get().cloned()
+    }
+
     pub(crate) fn stop_signal(&self, listener: &Listener) {
         self.signals().stop(listener);
     }

@@ -1,0 +1,67 @@
+//! A report on a signal: what a program that hangs prints when it is asked.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::panic::Location;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::api::handle::Header;
+use super::core::Core;
+use super::current;
+use super::io::signals::Listener;
+use crate::keeper::Keeper;
+use crate::sys;
+
+/// The signal that asks for a report, and where the report goes.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportOn {
+    pub(crate) signal: i32,
+    /// `None` for standard error. The file is appended to.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Core {
+    /// Prints a report whenever the signal arrives. It neither keeps the loop alive nor is it a
+    /// handle of the loop.
+    pub(super) fn report_on(&self, how: ReportOn) -> io::Result<()> {
+        let header = Header::new(Keeper::Signal, Location::caller(), u64::MAX);
+        let listener = Listener::new(Rc::new(header));
+        let signal = how.signal;
+        let none = listener.callback.set(Box::new(move || {
+            current::with(|core| {
+                if let Some(core) = core {
+                    core.answer(&how);
+                }
+            });
+        }));
+        debug_assert!(none.is_none(), "the listener is new");
+        self.start_signal(&listener, signal, false)?;
+        if let Some(caught) = self.caught_signals() {
+            let is_asked = move || caught.has_pending();
+            self.probe().answers(Box::new(is_asked));
+        }
+        Ok(())
+    }
+
+    fn answer(&self, how: &ReportOn) {
+        let signal = sys::signal::name(how.signal)
+            .map_or_else(|| format!("signal {}", how.signal), ToOwned::to_owned);
+        let text = format!(
+            "phaseloop: report of process {} on {signal}:\n{}{}",
+            std::process::id(),
+            self.report_with_blame(),
+            self.metrics().summary(),
+        );
+        let written = match &how.file {
+            None => io::stderr().write_all(text.as_bytes()),
+            Some(path) => {
+                let file = OpenOptions::new().create(true).append(true).open(path);
+                file.and_then(|mut file| file.write_all(text.as_bytes()))
+            }
+        };
+        if let (Err(error), Some(path)) = (written, &how.file) {
+            eprintln!("phaseloop: no report in {}: {error}", path.display());
+        }
+    }
+}

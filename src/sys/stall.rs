@@ -1,0 +1,363 @@
+//! The stack of a thread that is stuck, read from another thread.
+//!
+//! ```text
+//!   watchdog: ask ── SIGURG by `tgkill` ──> handler on the stuck thread: stores the addresses
+//!      └──────────────── waits for the answer, then names them <────────────────┘
+//! ```
+//!
+//! The handler allocates nothing and takes no lock: since version 2.35, the unwinder of glibc finds
+//! the tables of the program without one.
+#![allow(
+    unsafe_code,
+    reason = "a signal handler, and a pointer to a static that is stored in an atomic"
+)]
+
+use std::panic::Location;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::site::Site;
+
+#[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
+pub(crate) use linux::{Thread, stack_of};
+#[cfg(not(all(feature = "stacks", target_os = "linux", target_env = "gnu")))]
+pub(crate) use portable::{Thread, stack_of};
+
+/// A line of the program, or none, that threads share.
+pub(crate) struct AtomicSite(AtomicPtr<Location<'static>>);
+
+impl AtomicSite {
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    pub(crate) fn get(&self) -> Option<Site> {
+        as_site(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Stores a line and returns the one before.
+    pub(crate) fn swap(&self, site: Option<Site>) -> Option<Site> {
+        let new = site.map_or(ptr::null_mut(), |site| ptr::from_ref(site).cast_mut());
+        // One thread writes, so that this need not be one operation.
+        let before = self.0.load(Ordering::Relaxed);
+        self.0.store(new, Ordering::Relaxed);
+        as_site(before)
+    }
+}
+
+fn as_site(pointer: *mut Location<'static>) -> Option<Site> {
+    // SAFETY: the pointer is null, or was made from a reference to a static in `swap`, which never
+    // changes.
+    unsafe { pointer.as_ref() }
+}
+
+#[cfg(not(all(feature = "stacks", target_os = "linux", target_env = "gnu")))]
+mod portable {
+    /// A thread.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Thread;
+
+    impl Thread {
+        /// Returns the calling thread.
+        pub(crate) fn this() -> Self {
+            Self
+        }
+    }
+
+    /// Returns nothing: the stack of another thread cannot be read here.
+    pub(crate) fn stack_of(_: Thread) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
+mod linux {
+    use std::ffi::{c_int, c_void};
+    use std::ptr;
+    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::time::Duration;
+
+    use backtrace::SymbolName;
+
+    /// The deepest stack that is read.
+    const DEEPEST: usize = 64;
+
+    /// How long the thread may take to answer, in steps of a tenth of a millisecond. A thread that
+    /// waits inside the kernel without a signal does not answer.
+    const STEPS: u32 = 2_000;
+
+    // The states of a request.
+    const NONE: u32 = 0;
+    const ASKED: u32 = 1;
+    const RUNNING: u32 = 2;
+    const DONE: u32 = 3;
+
+    static STATE: AtomicU32 = AtomicU32::new(NONE);
+    /// The thread that is asked.
+    static ASKED_THREAD: AtomicI32 = AtomicI32::new(0);
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static FRAMES: [AtomicUsize; DEEPEST] = [const { AtomicUsize::new(0) }; DEEPEST];
+
+    /// The handler that ours has replaced.
+    static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+    static BEFORE_TAKES_INFO: AtomicBool = AtomicBool::new(false);
+
+    /// A thread.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Thread(libc::pid_t);
+
+    impl Thread {
+        /// Returns the calling thread.
+        pub(crate) fn this() -> Self {
+            // SAFETY: the call has no conditions.
+            Self(unsafe { libc::gettid() })
+        }
+    }
+
+    /// Returns the functions on the stack of a thread, innermost first, up to the code of this
+    /// crate that has called them. The result is empty if the thread does not answer.
+    pub(crate) fn stack_of(thread: Thread) -> Vec<String> {
+        let mut names = all_functions(thread);
+        let part = part_of_program(&names);
+        names.truncate(part.end);
+        names.split_off(part.start)
+    }
+
+    /// Returns all functions on the stack of a thread, innermost first.
+    pub(super) fn all_functions(thread: Thread) -> Vec<String> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        // A walk that has not ended in time may end later; until then there is no other.
+        if STATE.load(Ordering::Acquire) == RUNNING || !install() {
+            return Vec::new();
+        }
+        // The first walk of a process may load the unwinder, which the handler must not.
+        backtrace::trace(|_| false);
+        functions(&ask(thread))
+    }
+
+    /// Installs the handler, once in a process. A handler that is installed above it later may call
+    /// it, so it is not installed above that one again: the two would call each other for ever.
+    fn install() -> bool {
+        static IS_INSTALLED: OnceLock<bool> = OnceLock::new();
+        *IS_INSTALLED.get_or_init(|| {
+            // SAFETY: all zeros are a valid `sigaction`: no flags, an empty mask.
+            let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+            ours.sa_sigaction = on_signal as *const () as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            let mut before = ours;
+            // SAFETY: the pointer is valid during the call, which only writes to it.
+            let known = unsafe { libc::sigaction(libc::SIGURG, ptr::null(), &raw mut before) };
+            BEFORE.store(before.sa_sigaction, Ordering::Release);
+            let takes_info = before.sa_flags & libc::SA_SIGINFO != 0;
+            BEFORE_TAKES_INFO.store(takes_info, Ordering::Release);
+            // SAFETY: the handler is async-signal-safe, and has the signature that the flags
+            // promise.
+            let set = || unsafe { libc::sigaction(libc::SIGURG, &raw const ours, ptr::null_mut()) };
+            known == 0 && set() == 0
+        })
+    }
+
+    /// Asks a thread for the addresses on its stack.
+    fn ask(thread: Thread) -> Vec<usize> {
+        ASKED_THREAD.store(thread.0, Ordering::Relaxed);
+        STATE.store(ASKED, Ordering::Release);
+        // SAFETY: the call sends a signal, which has a handler, to a thread of this process.
+        let sent = unsafe {
+            let process = libc::getpid();
+            libc::syscall(libc::SYS_tgkill, process, thread.0, libc::SIGURG)
+        };
+        let mut steps = if sent == 0 { STEPS } else { 0 };
+        while steps > 0 && STATE.load(Ordering::Acquire) != DONE {
+            std::thread::sleep(Duration::from_micros(100));
+            steps -= 1;
+        }
+        let given_up = STATE.compare_exchange(ASKED, NONE, Ordering::AcqRel, Ordering::Acquire);
+        if given_up.is_ok() || STATE.load(Ordering::Acquire) != DONE {
+            return Vec::new();
+        }
+        let count = COUNT.load(Ordering::Acquire).min(DEEPEST);
+        let frames = FRAMES[..count].iter();
+        let addresses = frames.map(|frame| frame.load(Ordering::Acquire)).collect();
+        STATE.store(NONE, Ordering::Release);
+        addresses
+    }
+
+    extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: both calls have no conditions, and the pointer that one returns is valid on this
+        // thread.
+        let (errno, thread) = unsafe { (*libc::__errno_location(), libc::gettid()) };
+        let is_asked = ASKED_THREAD.load(Ordering::Relaxed) == thread
+            && STATE
+                .compare_exchange(ASKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+        if is_asked {
+            store_stack();
+            STATE.store(DONE, Ordering::Release);
+        } else {
+            call_before(number, info, context);
+        }
+        // SAFETY: the pointer is valid on this thread.
+        unsafe { *libc::__errno_location() = errno };
+    }
+
+    fn store_stack() {
+        let mut count = 0;
+        let store = |frame: &backtrace::Frame| {
+            if let Some(place) = FRAMES.get(count) {
+                place.store(frame.ip().addr(), Ordering::Relaxed);
+                count += 1;
+            }
+            count < DEEPEST
+        };
+        // SAFETY: the walk shares nothing with walks of other threads: it takes neither the lock of
+        // the crate, which protects the naming of addresses, nor memory.
+        unsafe { backtrace::trace_unsynchronized(store) };
+        COUNT.store(count, Ordering::Release);
+    }
+
+    fn call_before(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        let before = BEFORE.load(Ordering::Acquire);
+        if matches!(before, libc::SIG_DFL | libc::SIG_IGN) {
+            // The default action of SIGURG is to ignore it.
+            return;
+        }
+        let function = before as *const ();
+        if BEFORE_TAKES_INFO.load(Ordering::Acquire) {
+            type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+            // SAFETY: the function was the handler of this signal, with `SA_SIGINFO`.
+            let function = unsafe { std::mem::transmute::<*const (), WithInfo>(function) };
+            function(number, info, context);
+        } else {
+            // SAFETY: the function was the handler of this signal, without `SA_SIGINFO`.
+            let function =
+                unsafe { std::mem::transmute::<*const (), extern "C" fn(c_int)>(function) };
+            function(number);
+        }
+    }
+
+    /// Names the functions at the addresses.
+    fn functions(addresses: &[usize]) -> Vec<String> {
+        let mut names = Vec::new();
+        for &address in addresses {
+            let pointer = ptr::with_exposed_provenance_mut(address);
+            let before = names.len();
+            backtrace::resolve(pointer, |symbol| {
+                let name = symbol
+                    .name()
+                    .map(|name: SymbolName<'_>| format!("{name:#}"));
+                let name = name.unwrap_or_else(|| format!("{address:#x}"));
+                let place = symbol.filename().map(|file| {
+                    let line = symbol.lineno().unwrap_or(0);
+                    format!(" ({}:{line})", file.display())
+                });
+                names.push(name + &place.unwrap_or_default());
+            });
+            if names.len() == before {
+                names.push(format!("{address:#x}"));
+            }
+        }
+        names
+    }
+
+    /// Returns the part of a stack that is the program's: behind the handler, before this crate.
+    pub(super) fn part_of_program(names: &[String]) -> std::ops::Range<usize> {
+        let is_handler =
+            |name: &String| name.contains("__restore_rt") || name.contains("sys::stall::");
+        let start = names
+            .iter()
+            .rposition(is_handler)
+            .map_or(0, |last| last + 1);
+        // The first word is the type or the function; others may be its parameters.
+        let is_ours = |name: &String| {
+            let name = name.trim_start_matches(['<', '&', '*']);
+            ["phaseloop::", "async_task::"]
+                .iter()
+                .any(|ours| name.starts_with(ours))
+        };
+        let end = names[start..].iter().position(is_ours);
+        let mut end = end.map_or(names.len(), |end| start + end);
+        let is_glue = |name: &String| {
+            let name = name.trim_start_matches(['<', '&', '*']);
+            ["core::", "std::", "alloc::", "__rust_try"]
+                .iter()
+                .any(|glue| name.starts_with(glue))
+        };
+        while end > start + 1 && is_glue(&names[end - 1]) {
+            end -= 1;
+        }
+        // Code of this crate that blocks: all of it is told.
+        if start == end {
+            return start..names.len();
+        }
+        start..end
+    }
+}
+
+#[cfg(all(test, feature = "stacks", target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::linux::part_of_program;
+    use super::{Thread, stack_of};
+
+    #[inline(never)]
+    fn blocks_here(until: &mpsc::Receiver<()>) {
+        // The loop keeps the call from being the last one, which would leave no frame.
+        while until.recv_timeout(Duration::from_secs(60)).is_err() {}
+    }
+
+    #[test]
+    fn the_stack_of_another_thread_has_the_function_that_blocks() {
+        let (end, until) = mpsc::channel();
+        let (send, thread) = mpsc::channel();
+        let blocked = std::thread::spawn(move || {
+            send.send(Thread::this()).unwrap();
+            blocks_here(&until);
+        });
+        let thread = thread.recv().unwrap();
+        // The test's own functions are in a module of this name, which the filter takes for the
+        // handler's; so the whole stack is looked for.
+        let mut stack = Vec::new();
+        for _ in 0..100 {
+            stack = super::linux::all_functions(thread);
+            if stack.iter().any(|name| name.contains("blocks_here")) {
+                break;
+            }
+        }
+        end.send(()).unwrap();
+        blocked.join().unwrap();
+        let found = stack.iter().any(|name| name.contains("blocks_here"));
+        assert!(found, "{stack:#?}");
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_no_stack() {
+        let thread = std::thread::spawn(Thread::this).join().unwrap();
+        assert_eq!(stack_of(thread), [""; 0]);
+    }
+
+    #[test]
+    fn the_handler_and_this_crate_are_left_out() {
+        let stack = [
+            "phaseloop::sys::stall::linux::on_signal",
+            "__restore_rt",
+            "clock_nanosleep",
+            "std::thread::sleep (thread.rs:1)",
+            "app::hash (main.rs:3)",
+            "app::main::{{closure}}",
+            "<core::panic::AssertUnwindSafe<F> as core::ops::FnOnce<()>>::call_once",
+            "__rust_try",
+            "<phaseloop::raw::task::Tracked<F,L> as core::future::Future>::poll",
+            "app::main",
+        ];
+        let names = stack.map(str::to_owned);
+        assert_eq!(part_of_program(&names), 2..6);
+        // Code of the crate that blocks.
+        let names = ["__restore_rt", "phaseloop::pool::run", "app::main"].map(str::to_owned);
+        assert_eq!(part_of_program(&names), 1..3);
+        assert_eq!(part_of_program(&[]), 0..0);
+    }
+}
