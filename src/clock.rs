@@ -25,6 +25,8 @@ pub(crate) struct Clock {
     is_behind: Cell<bool>,
     /// The time while the clock is paused.
     paused: Cell<Option<u64>>,
+    /// Whether the paused clock jumps to the next deadline when the loop has nothing to do.
+    auto_advance: Cell<bool>,
 }
 
 impl Clock {
@@ -35,6 +37,7 @@ impl Clock {
             cached: Cell::new(0),
             is_behind: Cell::new(false),
             paused: Cell::new(paused.then_some(0)),
+            auto_advance: Cell::new(true),
         }
     }
 
@@ -82,6 +85,15 @@ impl Clock {
 
     pub(crate) fn is_paused(&self) -> bool {
         self.paused.get().is_some()
+    }
+
+    pub(crate) fn auto_advance(&self) -> bool {
+        self.auto_advance.get()
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn set_auto_advance(&self, enabled: bool) {
+        self.auto_advance.set(enabled);
     }
 
     #[cfg(any(test, feature = "test-util"))]

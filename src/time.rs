@@ -15,6 +15,7 @@
 //! Both wait in one heap and fire in the timers phase, ordered by deadline; equal deadlines fire in
 //! the order of their start. A deadline beyond the range of the clock is never reached. The loop
 //! waits in whole milliseconds, rounded up.
+#![cfg_attr(feature = "test-util", doc = include_str!("time/testing.md"))]
 
 mod interval;
 mod sleep;
@@ -32,7 +33,7 @@ pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timer::Timer;
 #[cfg(feature = "test-util")]
-pub use virtual_clock::{advance, is_paused, pause, resume};
+pub use virtual_clock::{advance, auto_advance, is_paused, pause, resume};
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 

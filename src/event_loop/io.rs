@@ -9,6 +9,7 @@
 //!     wait_hook.rs    another runtime inside the wait
 //!     deferred.rs     sources whose task had used up its budget
 //!     after_io.rs     file changes, signals, exits
+//!     outside.rs      what a paused clock waits for in real time
 //!   shuffled.rs     the wait of a loop whose order is shuffled by a test
 //! ```
 
@@ -21,6 +22,8 @@ mod deferred;
 mod events;
 mod host;
 mod messages;
+#[cfg(any(test, feature = "test-util"))]
+mod outside;
 pub(crate) mod poll_handles;
 mod poll_phase;
 #[cfg(feature = "test-util")]
@@ -46,6 +49,8 @@ use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
 use self::host::Host;
+#[cfg(any(test, feature = "test-util"))]
+use self::outside::Outside;
 use self::poll_handles::PollHandles;
 #[cfg(feature = "test-util")]
 use self::shuffled::Shuffled;
@@ -75,6 +80,8 @@ pub(crate) struct Io {
     hook: HookSlot,
     #[cfg(feature = "test-util")]
     shuffled: Option<Box<Shuffled>>,
+    #[cfg(any(test, feature = "test-util"))]
+    outside: Outside,
 }
 
 impl Io {
@@ -94,6 +101,8 @@ impl Io {
             hook: HookSlot::default(),
             #[cfg(feature = "test-util")]
             shuffled: None,
+            #[cfg(any(test, feature = "test-util"))]
+            outside: Outside::default(),
         }
     }
 

@@ -81,6 +81,12 @@ pub struct Source<T: AsSource> {
 }
 
 impl<T: AsSource> Source<T> {
+    /// Notes that this source and another one are the ends of a pair.
+    #[cfg(all(unix, feature = "net"))]
+    pub(crate) fn pair_with(&self, other: &Self) {
+        self.state.pair_with(&other.state);
+    }
+
     /// Registers `source` with the loop.
     ///
     /// # Errors
@@ -464,6 +470,7 @@ impl<T: AsSource> Source<T> {
     /// Calls the operation once.
     #[inline(always)]
     pub(super) fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.state.count_attempt();
         match &self.registration {
             Some(registration) => operation(registration.get()),
             None => Err(io::Error::new(

@@ -33,6 +33,8 @@ pub(crate) mod datagrams;
 pub(crate) mod describe;
 #[cfg(unix)]
 pub(crate) mod descriptor;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod ends;
 pub(crate) mod errno;
 pub(crate) mod fork;
 #[cfg(feature = "fs")]

@@ -15,6 +15,27 @@ use crate::site::Site;
 /// nothing else to do. The clock then jumps to the next deadline in place of a wait. It does not
 /// jump while a pool job is in flight, or while a message from another thread is pending.
 ///
+/// # Peers outside of the loop
+///
+/// A thread or another process takes real time to answer. While a task waits for one, the loop
+/// waits in real time before the clock jumps: until the next deadline, and at most for the
+/// patience of 5 s, which [`Builder::outside_patience`](crate::Builder::outside_patience) changes.
+/// So a `timeout` of ten seconds around a real socket gets an answer that comes after 300 ms, and
+/// the clock stands still meanwhile. Without an answer it ends after 5 s. An answer renews the
+/// patience, and so does a read or a write that the program tries. Once the patience is used up,
+/// the clock jumps as if there were no peer.
+///
+/// - The loop waits for connected sockets, connects, ends of pipes, child processes, and for a
+///   [`Source`](crate::io::Source) or a started [`PollHandle`](crate::io::PollHandle) of any kind.
+/// - It does not wait if the other end of the socket or pipe is in this loop, too: that end acts
+///   only when the loop runs it. With such peers only, every run is the same.
+/// - It waits once for a listener or a datagram socket without a peer, unless a socket of this
+///   loop is connected to it.
+/// - It does not wait for signals and for changes of files, which come unasked, and not for unref'd
+///   handles.
+/// - It cannot see what another thread is going to wake, such as a channel: use
+///   [`spawn_blocking`](crate::spawn_blocking), whose jobs hold the clock, or [`auto_advance`].
+///
 /// # Panics
 ///
 /// When no loop runs on this thread, and on a loop with tokio (`Builder::tokio`), whose timers run
@@ -40,6 +61,39 @@ pub fn pause() {
     let handle = LoopHandle::current();
     handle.core().check_pause();
     handle.core().clock().pause();
+}
+
+/// Sets whether the paused clock of the running loop jumps to the next deadline when the loop has
+/// nothing else to do, as it does by default. If not, only [`advance`] and
+/// [`LoopHandle::advance_time`] move it.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::{thread, time::Duration};
+/// use phaseloop::time::{self, timeout};
+///
+/// phaseloop::block_on(async {
+///     time::pause();
+///     time::auto_advance(false);
+///     // The loop cannot know that a thread will send, and does not run ahead of it.
+///     let (sender, receiver) = futures::channel::oneshot::channel();
+///     let peer = thread::spawn(move || sender.send("done"));
+///     let received = timeout(Duration::from_secs(1), receiver).await;
+///     assert_eq!(received, Ok(Ok("done")));
+///     peer.join().unwrap().unwrap();
+/// });
+/// ```
+#[track_caller]
+pub fn auto_advance(enabled: bool) {
+    LoopHandle::current()
+        .core()
+        .clock()
+        .set_auto_advance(enabled);
 }
 
 /// Resumes the clock of the running loop, from the time it was paused at.

@@ -7,6 +7,7 @@ mod util {
     pub(crate) mod trace;
 }
 
+mod outside;
 mod sleep;
 mod time;
 mod timers;

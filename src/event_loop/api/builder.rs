@@ -45,6 +45,10 @@ pub struct Builder {
     sinks: Sinks,
     paused: bool,
     wait_hook: Option<MakeHook>,
+    #[cfg(feature = "test-util")]
+    auto_advance: bool,
+    #[cfg(feature = "test-util")]
+    outside_patience: Option<std::time::Duration>,
 }
 
 impl Builder {
@@ -63,6 +67,10 @@ impl Builder {
             sinks: Sinks::default(),
             paused: false,
             wait_hook: None,
+            #[cfg(feature = "test-util")]
+            auto_advance: true,
+            #[cfg(feature = "test-util")]
+            outside_patience: None,
         }
     }
 
@@ -118,7 +126,8 @@ impl Builder {
         self
     }
 
-    /// Starts with a [paused](crate::time::pause) clock.
+    /// Starts with a [paused](crate::time::pause) clock. It jumps to the next deadline when the
+    /// loop has nothing to do, and waits in real time for peers outside of the loop.
     #[cfg(feature = "test-util")]
     pub fn start_paused(mut self, paused: bool) -> Self {
         self.paused = paused;
@@ -158,6 +167,49 @@ impl Builder {
         self
     }
 
+    /// Sets whether a paused clock jumps to the next deadline by itself, as it does by default. If
+    /// not, only [`advance`](crate::time::advance) moves it; see
+    /// [`auto_advance`](crate::time::auto_advance).
+    #[cfg(feature = "test-util")]
+    pub fn auto_advance(mut self, enabled: bool) -> Self {
+        self.auto_advance = enabled;
+        self
+    }
+
+    /// Sets how long a paused clock waits in real time for peers outside of the loop before it
+    /// jumps, 5 s by default; see [`pause`](crate::time::pause).
+    ///
+    /// Zero lets the clock jump at once, whatever the loop waits for. With `Duration::MAX` the
+    /// clock is as slow as the real one while a peer outside is awaited: no answer comes too late
+    /// that would be in time on the real clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{net::TcpStream, time::timeout};
+    /// # use futures::AsyncReadExt;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let mut event_loop = phaseloop::Builder::new()
+    ///     .start_paused(true)
+    ///     .outside_patience(Duration::from_millis(20))
+    ///     .build()?;
+    /// event_loop.block_on(async {
+    ///     let mut stream = TcpStream::connect(silent.local_addr()?).await?;
+    ///     let read = timeout(Duration::from_secs(3600), stream.read(&mut [0; 8])).await;
+    ///     assert!(read.is_err(), "an hour has passed, in 20 ms");
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[cfg(feature = "test-util")]
+    pub fn outside_patience(mut self, patience: std::time::Duration) -> Self {
+        self.outside_patience = Some(patience);
+        self
+    }
+
     /// Creates the loop.
     ///
     /// # Errors
@@ -174,6 +226,13 @@ impl Builder {
         }
         #[cfg(all(unix, feature = "signal"))]
         report_on.map_or(Ok(()), |how| core.report_on(how))?;
+        #[cfg(feature = "test-util")]
+        {
+            core.clock().set_auto_advance(self.auto_advance);
+            if let Some(patience) = self.outside_patience {
+                core.set_patience(crate::clock::nanoseconds(patience));
+            }
+        }
         Ok(EventLoop::from_core(core))
     }
 }

@@ -27,6 +27,12 @@ pub(super) trait AfterIo: Any {
     /// Returns whether a panic left events that were not delivered.
     fn has_due(&self) -> bool;
 
+    /// Returns how many processes outside are awaited.
+    #[cfg(any(test, feature = "test-util"))]
+    fn awaited(&self) -> usize {
+        0
+    }
+
     /// Takes what has happened from the kernel and returns the number of events. All subscribers
     /// collect before the first delivers, so that user code cannot change what is collected.
     fn collect(&self, core: &Core) -> usize;
@@ -105,6 +111,12 @@ impl AfterIoList {
     /// Returns whether a panic left events that were not delivered.
     pub(super) fn was_interrupted(&self) -> bool {
         self.iter().any(AfterIo::has_due)
+    }
+
+    /// Returns how many processes outside are awaited.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn awaited(&self) -> usize {
+        self.iter().map(AfterIo::awaited).sum()
     }
 
     pub(super) fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {

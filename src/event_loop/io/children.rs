@@ -230,6 +230,16 @@ impl AfterIo for Children {
         self.list.has_due()
     }
 
+    #[cfg(any(test, feature = "test-util"))]
+    fn awaited(&self) -> usize {
+        let is_awaited = |child: &Rc<ChildState>| !child.waiters.borrow().is_empty();
+        self.list
+            .list()
+            .iter()
+            .filter(|child| is_awaited(child))
+            .count()
+    }
+
     /// Reaps all children that have exited, in the order of start, before a waiter is woken.
     // Rule R255.
     fn collect(&self, core: &Core) -> usize {

@@ -50,6 +50,17 @@ impl PollState {
         state
     }
 
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn descriptor(&self) -> RawSource {
+        self.source
+    }
+
+    /// Returns the key of the registration, while the handle is started.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn key(&self) -> Option<usize> {
+        self.key.get()
+    }
+
     /// Returns the events that the handle is started for.
     pub(crate) fn events(&self) -> PollEvents {
         self.events.get()
@@ -100,6 +111,11 @@ impl PollHandles {
         let key = poll.key.take();
         let removed = key.and_then(|key| self.started.borrow_mut().remove(&key));
         removed.is_some()
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn list(&self) -> Vec<Rc<PollState>> {
+        self.started.borrow().values().cloned().collect()
     }
 
     /// Empties the list when the loop is dropped.

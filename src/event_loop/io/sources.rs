@@ -88,6 +88,12 @@ pub(crate) struct SourceState {
     is_gone: Cell<bool>,
     /// What reports say of the descriptor besides what the kernel tells.
     pub(crate) role: Cell<Role>,
+    /// The key of the source that was made as its peer.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) twin: Cell<Option<usize>>,
+    /// How often the loop has tried to read or write.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) attempts: Cell<u32>,
 }
 
 impl SourceState {
@@ -220,6 +226,29 @@ impl SourceState {
         true
     }
 
+    /// Counts an attempt to read or write, for a paused clock.
+    #[inline(always)]
+    pub(crate) fn count_attempt(&self) {
+        #[cfg(any(test, feature = "test-util"))]
+        self.attempts.set(self.attempts.get().wrapping_add(1));
+    }
+
+    /// Notes that this source and another one are the ends of a pair.
+    #[cfg(all(unix, feature = "net"))]
+    pub(crate) fn pair_with(&self, other: &Self) {
+        #[cfg(any(test, feature = "test-util"))]
+        for (one, other) in [(self, other), (other, self)] {
+            one.twin.set(Some(other.key));
+        }
+        #[cfg(not(any(test, feature = "test-util")))]
+        let _ = other;
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn descriptor(&self) -> Option<RawSource> {
+        self.registered.get()
+    }
+
     /// Updates liveness for a wait that has ended.
     #[inline]
     pub(crate) fn count_end_of_wait(&self, core: &Core) {
@@ -334,6 +363,10 @@ impl Sources {
             request_counted: Cell::new(false),
             is_gone: Cell::new(false),
             role: Cell::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            twin: Cell::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            attempts: Cell::default(),
         });
         self.slots.insert(state.clone());
         state

@@ -101,7 +101,9 @@ impl UnixDatagram {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixDatagram::pair()?;
-        Ok((Self::from_std(one)?, Self::from_std(other)?))
+        let (one, other) = (Self::from_std(one)?, Self::from_std(other)?);
+        one.source.pair_with(&other.source);
+        Ok((one, other))
     }
 
     /// Registers a socket of the standard library with the running loop, in non-blocking mode. Its

@@ -132,7 +132,9 @@ impl UnixStream {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixStream::pair()?;
-        Ok((Self::from_std(one)?, Self::from_std(other)?))
+        let (one, other) = (Self::from_std(one)?, Self::from_std(other)?);
+        one.source.pair_with(&other.source);
+        Ok((one, other))
     }
 
     pub(super) fn register(

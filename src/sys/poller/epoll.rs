@@ -305,6 +305,12 @@ impl Events {
         self.list.len()
     }
 
+    /// Returns the keys of the events.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().map(|event| event.data.u64() as usize)
+    }
+
     /// Returns the next event, without consuming it; see [`advance`](Self::advance). The event of
     /// the notifier has the key [`NOTIFY_KEY`].
     #[inline]

@@ -178,14 +178,17 @@ impl RawSource {
 
     /// Calls `f` with the source.
     #[cfg(unix)]
-    fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
+    pub(in crate::sys) fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
         // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
     }
 
     /// Calls `f` with the source.
     #[cfg(windows)]
-    fn with<R>(self, f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R) -> R {
+    pub(in crate::sys) fn with<R>(
+        self,
+        f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R,
+    ) -> R {
         // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
     }

@@ -213,6 +213,12 @@ impl Events {
         self.list.len()
     }
 
+    /// Returns the keys of the events.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().map(|event| event.key)
+    }
+
     /// Returns the next event of a source, without consuming it; see [`advance`](Self::advance).
     pub(crate) fn next(&self) -> Option<Event> {
         let event = self.list.get(self.next.get())?;

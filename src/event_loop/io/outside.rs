@@ -1,0 +1,212 @@
+//! Peers outside of the loop, for which a paused clock waits in real time.
+//!
+//! A paused clock jumps to the next deadline when the loop has nothing to do. While a thread or
+//! another process may still answer a read, an accept or a connect, the jump would let a time-out
+//! fire before an answer that is on its way. A peer inside the loop acts only when the loop runs
+//! it, so there is nothing to wait for.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+use super::sources::Direction;
+use crate::event_loop::core::Core;
+use crate::sys::clock::Stopwatch;
+use crate::sys::ends::Ends;
+
+/// How long the loop waits for the outside in real time, unless told otherwise.
+const PATIENCE: u64 = 5_000_000_000;
+
+/// The patience of a loop with its peers outside.
+pub(super) struct Outside {
+    /// How long the loop waits in real time for what it awaits, in nanoseconds.
+    patience: Cell<u64>,
+    /// How much of that it has waited, since what it awaits has changed or has answered.
+    spent: Cell<u64>,
+    /// What it awaits, as a hash.
+    awaited: Cell<u64>,
+    /// The keys of the sources that it awaits.
+    keys: RefCell<Vec<usize>>,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self {
+            patience: Cell::new(PATIENCE),
+            spent: Cell::new(0),
+            awaited: Cell::new(0),
+            keys: RefCell::default(),
+        }
+    }
+}
+
+/// A registered descriptor.
+struct Known {
+    key: usize,
+    ends: Ends,
+    /// The key of the source that was made as its peer.
+    twin: Option<usize>,
+    is_awaited: bool,
+    /// It waits to write and not to read, as a socket does that is being connected.
+    only_writes: bool,
+    /// How often the loop has tried to read or write.
+    attempts: u32,
+}
+
+impl Core {
+    /// Sets how long a paused clock waits in real time for what is outside of the loop.
+    pub(crate) fn set_patience(&self, nanoseconds: u64) {
+        self.io.outside.patience.set(nanoseconds);
+    }
+
+    /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
+    /// longer than the patience lasts. Returns whether something has arrived.
+    pub(super) fn hears_from_outside(&self, timeout: u64) -> io::Result<bool> {
+        let outside = &self.io.outside;
+        if outside.patience.get() == 0 || !self.awaits_outside() {
+            return Ok(false);
+        }
+        let left = outside.patience.get().saturating_sub(outside.spent.get());
+        let limit = left.min(timeout);
+        if limit == 0 {
+            return Ok(false);
+        }
+        let watch = Stopwatch::new();
+        let is_parked = self.io.shared.inbox.park();
+        let has_arrived = loop {
+            let waited = watch.elapsed();
+            if waited >= limit {
+                break false;
+            }
+            // Without a mark in the inbox there is a message already.
+            self.ask_kernel(Some(if is_parked { limit - waited } else { 0 }))?;
+            if self.has_arrived() {
+                break true;
+            }
+        };
+        let keys = outside.keys.borrow();
+        let has_answered = self
+            .io
+            .events
+            .borrow()
+            .keys()
+            .any(|key| keys.contains(&key));
+        outside.spent.set(if has_answered {
+            0
+        } else {
+            outside.spent.get().saturating_add(watch.elapsed())
+        });
+        Ok(has_arrived)
+    }
+
+    /// Returns whether something outside of the loop is awaited. Patience is renewed if that is not
+    /// what was awaited before.
+    fn awaits_outside(&self) -> bool {
+        let known = self.known_descriptors();
+        let mut keys = Vec::new();
+        let mut hasher = DefaultHasher::new();
+        if known.iter().any(|one| one.is_awaited) {
+            let inside = Inside::new(&known);
+            for one in &known {
+                if one.is_awaited && !inside.has_peer_of(one) {
+                    keys.push(one.key);
+                    // What hears from any peer may serve peers inside: an attempt tells nothing.
+                    let is_open = matches!(one.ends, Ends::Open { .. }) && !one.only_writes;
+                    (one.key, (!is_open).then_some(one.attempts)).hash(&mut hasher);
+                }
+            }
+        }
+        // Children, and the tasks of another runtime, which wait for its own sources.
+        let others =
+            self.io.after_io.awaited() + self.wait_hook().map_or(0, |hook| hook.task_count());
+        others.hash(&mut hasher);
+        let is_awaited = others > 0 || !keys.is_empty();
+        let outside = &self.io.outside;
+        if is_awaited && outside.awaited.replace(hasher.finish()) != hasher.finish() {
+            outside.spent.set(0);
+        }
+        outside.keys.replace(keys);
+        is_awaited
+    }
+
+    fn known_descriptors(&self) -> Vec<Known> {
+        let sources = self.io.sources.list();
+        let sources = sources.iter().filter_map(|source| {
+            let reads = [Direction::Read, Direction::Priority, Direction::HangUp];
+            let is_read = reads
+                .into_iter()
+                .any(|direction| source.is_awaited(direction));
+            let is_written = source.is_awaited(Direction::Write);
+            Some(Known {
+                key: source.key,
+                ends: Ends::of(source.descriptor()?),
+                twin: source.twin.get(),
+                is_awaited: (is_read || is_written) && source.header.referenced.get(),
+                only_writes: is_written && !is_read,
+                attempts: source.attempts.get(),
+            })
+        });
+        let polled = self.io.poll_handles.list();
+        let polled = polled.iter().filter_map(|poll| {
+            Some(Known {
+                key: poll.key()?,
+                ends: Ends::of(poll.descriptor()),
+                twin: None,
+                is_awaited: poll.header.referenced.get(),
+                only_writes: false,
+                attempts: 0,
+            })
+        });
+        sources.chain(polled).collect()
+    }
+}
+
+/// The descriptors of the loop, as peers of each other.
+struct Inside<'a> {
+    known: &'a [Known],
+    /// How many descriptors have these ends.
+    counts: HashMap<&'a Ends, usize>,
+}
+
+impl<'a> Inside<'a> {
+    fn new(known: &'a [Known]) -> Self {
+        let mut counts = HashMap::new();
+        for one in known {
+            *counts.entry(&one.ends).or_default() += 1;
+        }
+        Self { known, counts }
+    }
+
+    fn count(&self, ends: &Ends) -> usize {
+        self.counts.get(ends).copied().unwrap_or(0)
+    }
+
+    /// Returns whether the peers of a descriptor are descriptors of the loop.
+    fn has_peer_of(&self, one: &Known) -> bool {
+        if let Some(twin) = one.twin {
+            return self.known.iter().any(|other| other.key == twin);
+        }
+        match &one.ends {
+            // Several Unix connections to one name have the same ends: all of them have to have a
+            // counterpart.
+            Ends::Connected { there, .. } => {
+                let peers = one.ends.mirrored().map_or(0, |ends| self.count(&ends));
+                peers >= self.count(&one.ends) || self.listens_at(there)
+            }
+            Ends::Open { .. } if one.only_writes => false,
+            Ends::Open { here } => self.known.iter().any(
+                |other| matches!(&other.ends, Ends::Connected { there, .. } if here.covers(there)),
+            ),
+            Ends::Pipe { .. } => self.count(&one.ends) > 1,
+            Ends::Unknown => false,
+        }
+    }
+
+    /// Returns whether a socket of the loop waits for peers at the address.
+    fn listens_at(&self, address: &crate::sys::ends::Address) -> bool {
+        self.known
+            .iter()
+            .any(|other| matches!(&other.ends, Ends::Open { here } if here.covers(address)))
+    }
+}
