@@ -214,6 +214,9 @@ impl Executor {
             let (runnable, entry, output) = task::spawn_local(local, slot, future);
             (entry, (runnable, output))
         });
+        if !self.modes.is_plain() {
+            self.note_spawn(runnable.slot());
+        }
         begin(runnable);
         JoinHandle::new(output)
     }

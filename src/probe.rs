@@ -15,6 +15,8 @@ mod blame;
 #[cfg(feature = "probe")]
 mod chrome;
 #[cfg(feature = "probe")]
+mod debug_log;
+#[cfg(feature = "probe")]
 mod html;
 #[cfg(feature = "probe")]
 mod json;
@@ -31,6 +33,8 @@ mod ring;
 mod switch;
 #[cfg(feature = "probe")]
 mod trace;
+#[cfg(feature = "tracing")]
+mod traced;
 #[cfg(feature = "probe")]
 mod watchdog;
 
@@ -61,6 +65,9 @@ const _: () = {
         let _: Span<'_> = probe.callback(Phase::Poll);
         let origin = Origin::default();
         let _: Running<'_> = probe.begin(modes, clock, Activity::Main, origin, &|| None);
+        probe.spawned(&|| None);
+        probe.ended(1);
+        probe.armed(origin, clock);
         probe.wake(1, &|| None);
         probe.begin_turn(clock);
         probe.end_turn(clock, 1);

@@ -9,6 +9,7 @@ use super::shared::Runnable;
 use crate::probe::{Activity, Origin, Running};
 use crate::raw::call::Call;
 use crate::site::Site;
+use crate::task_info::Id;
 
 /// The closures that were queued while the loop was watched, with the lines that queued them. The
 /// lane holds a stand-in for each, which takes the oldest one from here and runs it. So an entry of
@@ -68,6 +69,13 @@ impl Executor {
         }
     }
 
+    /// Notes that a task was spawned.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_spawn(&self, slot: u32) {
+        self.probe.spawned(&|| self.tasks.info(slot));
+    }
+
     /// Notes the wake of a task.
     #[cold]
     pub(crate) fn note_wake(&self, runnable: &Runnable) {
@@ -79,13 +87,21 @@ impl Executor {
     #[cold]
     #[inline(never)]
     pub(super) fn run_task_watched(&self, runnable: Runnable) {
+        let (slot, id) = (runnable.slot(), runnable.local().id);
         if runnable.is_aborted() {
-            return drop(runnable);
+            drop(runnable);
+        } else {
+            self.poll_watched(runnable, slot, id);
         }
-        let (slot, local) = (runnable.slot(), runnable.local());
-        let (id, origin) = (local.id.0, Origin::at(Some(local.site)));
+        if self.tasks.id(slot) != Some(id) {
+            self.probe.ended(id.0);
+        }
+    }
+
+    fn poll_watched(&self, runnable: Runnable, slot: u32, id: Id) {
+        let origin = Origin::at(Some(runnable.local().site));
         let info = || self.tasks.info(slot);
-        let activity = Activity::Poll(id);
+        let activity = Activity::Poll(id.0);
         let _running = self
             .probe
             .begin(&self.modes, &self.clock, activity, origin, &info);

@@ -50,6 +50,12 @@ impl Probe {
 
     pub(crate) fn wake(&self, _: u64, _: &dyn Fn() -> Option<(Info, Option<Info>)>) {}
 
+    pub(crate) fn spawned(&self, _: &dyn Fn() -> Option<Info>) {}
+
+    pub(crate) fn ended(&self, _: u64) {}
+
+    pub(crate) fn armed(&self, _: Origin, _: &Clock) {}
+
     pub(crate) fn begin_turn(&self, _: &Clock) {}
 
     pub(crate) fn end_turn(&self, _: &Clock, _: usize) {}

@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::debug_log::{Area, Areas, DebugLog};
 use super::recorder::{Begun, Recorder};
 use super::switch::{Activity, Mode, Modes, Origin};
+#[cfg(feature = "tracing")]
+use super::traced::Traced;
 use super::watchdog::{Before, Marker, Watchdog};
 use crate::clock::Clock;
 use crate::phase_order::Phase;
@@ -110,6 +113,10 @@ pub(crate) struct Sinks {
     pub(crate) observer: Option<Rc<dyn Observer>>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) watchdog: Option<Watchdog>,
+    /// The areas of the debug log.
+    pub(crate) areas: Areas,
+    #[cfg(feature = "tracing")]
+    pub(crate) is_traced: bool,
 }
 
 /// The sinks of a loop; see `switch.rs`.
@@ -119,6 +126,9 @@ pub(crate) struct Probe {
     tells_details: bool,
     recorder: RefCell<Option<Recorder>>,
     marker: Option<Marker>,
+    log: Option<DebugLog>,
+    #[cfg(feature = "tracing")]
+    traced: Option<Traced>,
 }
 
 /// A phase, or a callback with its drain; the drop tells the observer of the end.
@@ -132,6 +142,8 @@ pub(crate) struct Running<'a> {
     begun: Option<Begun>,
     /// What ran before, if a watchdog reads what runs.
     before: Option<Before>,
+    #[cfg(feature = "tracing")]
+    _entered: Option<tracing::span::EnteredSpan>,
     /// The fact of the end, if an observer heard of the start.
     _span: Option<Span<'a>>,
 }
@@ -147,7 +159,13 @@ impl Probe {
             observer,
             recorder: RefCell::default(),
             marker: sinks.watchdog.map(Marker::new),
+            log: (!sinks.areas.is_empty()).then(|| DebugLog::new(sinks.areas)),
+            #[cfg(feature = "tracing")]
+            traced: sinks.is_traced.then(Traced::default),
         };
+        modes.set(Mode::LOGGED, probe.log.is_some());
+        #[cfg(feature = "tracing")]
+        modes.set(Mode::TRACED, probe.traced.is_some());
         probe.record(sinks.recorder, modes, clock);
         probe
     }
@@ -186,6 +204,9 @@ impl Probe {
         origin: Origin,
         info: &dyn Fn() -> Option<Info>,
     ) -> Running<'a> {
+        if let Some(log) = &self.log {
+            log.begin(activity, origin, clock.read(), info);
+        }
         // The observer first: its own time belongs to the loop.
         let span = modes
             .has(Mode::OBSERVED)
@@ -204,6 +225,11 @@ impl Probe {
             clock,
             begun: begun.flatten(),
             before: marker.map(|marker| marker.enter(activity, origin)),
+            #[cfg(feature = "tracing")]
+            _entered: self
+                .traced
+                .as_ref()
+                .and_then(|traced| traced.begin(activity, origin, clock.read(), info)),
             _span: span,
         }
     }
@@ -214,11 +240,50 @@ impl Probe {
         }
     }
 
+    /// Notes that a task was spawned.
+    pub(crate) fn spawned(&self, info: &dyn Fn() -> Option<Info>) {
+        let Some(info) = info() else {
+            return;
+        };
+        if let Some(log) = &self.log {
+            log.line(Area::Tasks, format_args!("{info} is spawned"));
+        }
+        #[cfg(feature = "tracing")]
+        if let Some(traced) = &self.traced {
+            traced.spawned(&info);
+        }
+    }
+
+    /// Notes that the task with this number has ended, or was dropped.
+    pub(crate) fn ended(&self, id: u64) {
+        if let Some(log) = &self.log {
+            log.line(Area::Tasks, format_args!("task {id} has ended"));
+        }
+        #[cfg(feature = "tracing")]
+        if let Some(traced) = &self.traced {
+            traced.ended(id);
+        }
+    }
+
+    /// Notes that a timer or sleep is armed.
+    pub(crate) fn armed(&self, origin: Origin, clock: &Clock) {
+        if let Some(log) = &self.log {
+            log.armed(origin, clock.read());
+        }
+    }
+
     /// Notes that the task with this number was woken on the owner thread. `infos` describes it and
     /// the task that is being polled.
     pub(crate) fn wake(&self, id: u64, infos: &dyn Fn() -> Option<(Info, Option<Info>)>) {
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.wake(id);
+        }
+        if let Some(log) = &self.log {
+            log.line(Area::Tasks, format_args!("task {id} is woken"));
+        }
+        #[cfg(feature = "tracing")]
+        if let Some(traced) = &self.traced {
+            traced.woken(id);
         }
         if self.tells_details {
             if let Some((task, by)) = infos() {
@@ -228,12 +293,18 @@ impl Probe {
     }
 
     pub(crate) fn begin_turn(&self, clock: &Clock) {
+        if let Some(log) = &self.log {
+            log.line(Area::Loop, format_args!("a turn begins"));
+        }
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.begin_turn(clock.read());
         }
     }
 
     pub(crate) fn end_turn(&self, clock: &Clock, tasks: usize) {
+        if let Some(log) = &self.log {
+            log.line(Area::Loop, format_args!("the turn ends, {tasks} tasks"));
+        }
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.end_turn(clock.read(), tasks);
         }
@@ -241,6 +312,10 @@ impl Probe {
 
     /// Notes that the busy period from `start` has ended at `end`, with a kernel poll.
     pub(crate) fn end_busy(&self, start: u64, end: u64) {
+        #[cfg(feature = "tracing")]
+        if let Some(traced) = &self.traced {
+            traced.end_busy(start, end);
+        }
         // Cloned: the listener of slow periods is user code, which may stop the recorder.
         if let Some(recorder) = self.recorder() {
             recorder.end_busy(start, end);
@@ -248,6 +323,9 @@ impl Probe {
     }
 
     pub(crate) fn begin_wait(&self) {
+        if let Some(log) = &self.log {
+            log.line(Area::Poll, format_args!("the loop waits"));
+        }
         if self.tells_details {
             self.tell(&Fact::WaitStart);
         }
@@ -283,6 +361,13 @@ impl Probe {
     }
 
     pub(crate) fn end_wait(&self, start: u64, end: u64, events: usize) {
+        if let Some(log) = &self.log {
+            let waited = std::time::Duration::from_nanos(end.saturating_sub(start));
+            log.line(
+                Area::Poll,
+                format_args!("{events} events after a wait of {waited:.1?}"),
+            );
+        }
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.wait(start, end, events);
         }

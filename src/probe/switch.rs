@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `dispatch`, `dispatch_wake` and their kin | `Core::dispatch_watched` |
 //! | `Executor::run_task` | `Executor::run_task_watched` |
+//! | `Executor::start` (a spawn) | `Executor::note_spawn` |
+//! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |
 //! | `Executor::try_push_task` (a wake) | `Executor::note_wake` |
 //! | `Core::push_tick`, `Core::push_microtask` | `Core::push_watched` |
 //! | `Core::enqueue` (immediates, awaited phases) | `PhaseQueue::note_site` |
@@ -52,6 +54,12 @@ impl Mode {
     /// A watchdog reads what runs now.
     #[allow(dead_code, reason = "set with the feature `probe`")]
     pub(crate) const MARKED: Self = Self(1 << 3);
+    /// A log has lines about some areas.
+    #[allow(dead_code, reason = "set with the feature `probe`")]
+    pub(crate) const LOGGED: Self = Self(1 << 5);
+    /// The crate `tracing` is told.
+    #[allow(dead_code, reason = "set with the feature `tracing`")]
+    pub(crate) const TRACED: Self = Self(1 << 6);
     /// A task or a callback has a context.
     #[allow(dead_code, reason = "set once a context is used")]
     pub(crate) const CONTEXTS: Self = Self(1 << 4);

@@ -113,6 +113,33 @@ impl Builder {
         self
     }
 
+    /// Tells the crate `tracing` of the loop's tasks, for subscribers such as that of
+    /// tokio-console.
+    ///
+    /// Each task has a span, `runtime.spawn`, from its spawn to its end. The span is entered while
+    /// the task is polled, and its parent is the span that was current at the spawn. Each wake is
+    /// an event with the target `runtime::waker`. Timers that fire more than a millisecond late and
+    /// busy periods of more than 10 ms are warnings with the targets `phaseloop::late` and
+    /// `phaseloop::slow`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// // A program sets a subscriber first, such as that of the crate `console-subscriber`.
+    /// let mut event_loop = phaseloop::Builder::new().tracing().build()?;
+    /// event_loop.block_on(async {
+    ///     phaseloop::spawn(async { 1 }).await.unwrap();
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn tracing(mut self) -> Self {
+        self.sinks.is_traced = true;
+        self
+    }
+
     /// Tells when the loop is stuck; see [`Watchdog`](crate::observe::Watchdog).
     #[cfg(feature = "probe")]
     pub fn watchdog(mut self, watchdog: crate::probe::Watchdog) -> Self {

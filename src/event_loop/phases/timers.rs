@@ -14,7 +14,7 @@ use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -102,6 +102,9 @@ impl Core {
         if referenced {
             self.ledger.add(Keeper::Sleep);
         }
+        if self.modes().has(Mode::LOGGED) {
+            self.log_armed(&sleep, deadline);
+        }
         let mut timers = self.phases.timers.borrow_mut();
         timers.insert(deadline, sleep, referenced)
     }
@@ -178,9 +181,23 @@ impl Core {
     pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
         timer.due.set(due);
         let payload = Payload::Timer(timer.clone());
+        if self.modes().has(Mode::LOGGED) {
+            self.log_armed(&payload, due);
+        }
         let key = self.phases.timers.borrow_mut().insert(due, payload, true);
         timer.armed.set(Some(key));
         self.set_active(&timer.header, true);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn log_armed(&self, payload: &Payload, due: u64) {
+        let (kind, site) = match payload {
+            Payload::Sleep { site, .. } => (Keeper::Sleep, *site),
+            Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
+        };
+        let origin = Origin::new(kind, Some(site)).due(due);
+        self.probe().armed(origin, self.clock());
     }
 
     /// Removes a timer handle from the heap or the ready list.

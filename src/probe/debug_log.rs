@@ -1,0 +1,222 @@
+//! The debug log: lines on standard error about the areas that `PHASELOOP_DEBUG` names.
+//!
+//! ```text
+//! PHASELOOP TIMERS 4711: sleep (src/main.rs:3:5) armed, due in 10.0ms
+//! PHASELOOP TIMERS 4711: sleep (src/main.rs:3:5) fires, 52.1µs late
+//! ```
+
+use std::fmt;
+use std::io::Write as _;
+use std::time::Duration;
+
+use super::switch::{Activity, Origin};
+use crate::clock::NEVER;
+use crate::keeper::Keeper;
+use crate::task_info::Info;
+
+/// A part of the loop that has lines of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    Loop,
+    Timers,
+    Poll,
+    Io,
+    Tasks,
+    Lanes,
+    Pool,
+    Signal,
+    Process,
+    Fs,
+    Node,
+    Context,
+}
+
+impl Area {
+    /// The areas with their names, in the order of declaration.
+    const NAMED: [(Self, &str); 12] = [
+        (Self::Loop, "loop"),
+        (Self::Timers, "timers"),
+        (Self::Poll, "poll"),
+        (Self::Io, "io"),
+        (Self::Tasks, "tasks"),
+        (Self::Lanes, "lanes"),
+        (Self::Pool, "pool"),
+        (Self::Signal, "signal"),
+        (Self::Process, "process"),
+        (Self::Fs, "fs"),
+        (Self::Node, "node"),
+        (Self::Context, "context"),
+    ];
+
+    fn of(activity: Activity, origin: Origin) -> Self {
+        match (activity, origin.kind) {
+            (Activity::Poll(_) | Activity::Main, _) => Self::Tasks,
+            (Activity::Tick | Activity::Microtask, _) => Self::Lanes,
+            (_, Some(Keeper::Timer | Keeper::Sleep)) => Self::Timers,
+            (_, Some(Keeper::Io | Keeper::Poll)) => Self::Io,
+            (_, Some(Keeper::Work)) => Self::Pool,
+            (_, Some(Keeper::Signal)) => Self::Signal,
+            (_, Some(Keeper::Child)) => Self::Process,
+            (_, Some(Keeper::Watch)) => Self::Fs,
+            (Activity::Callback(_), _) => Self::Loop,
+        }
+    }
+}
+
+/// A set of areas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Areas(u16);
+
+impl Areas {
+    /// Parses names with commas between them; `*` stands for all. The second result are the names
+    /// that no area has.
+    #[allow(dead_code, reason = "the variable is read elsewhere")]
+    pub(crate) fn parse(text: &str) -> (Self, Vec<&str>) {
+        let (mut areas, mut unknown) = (Self::default(), Vec::new());
+        let names = text.split(',').map(str::trim);
+        for name in names.filter(|name| !name.is_empty()) {
+            let found = Area::NAMED
+                .iter()
+                .find(|(_, known)| known.eq_ignore_ascii_case(name));
+            match found {
+                Some((area, _)) => areas.0 |= 1 << *area as u16,
+                None if name == "*" => areas.0 = u16::MAX,
+                None => unknown.push(name),
+            }
+        }
+        (areas, unknown)
+    }
+
+    /// Returns the names of all areas.
+    #[allow(dead_code, reason = "the variable is read elsewhere")]
+    pub(crate) fn names() -> String {
+        Area::NAMED.map(|(_, name)| name).join(" ")
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn has(self, area: Area) -> bool {
+        self.0 & 1 << area as u16 != 0
+    }
+}
+
+/// Writes the lines of some areas.
+pub(crate) struct DebugLog {
+    areas: Areas,
+}
+
+impl DebugLog {
+    pub(crate) fn new(areas: Areas) -> Self {
+        Self { areas }
+    }
+
+    /// Writes a line. `text` is formatted only if the area is chosen.
+    pub(crate) fn line(&self, area: Area, text: fmt::Arguments<'_>) {
+        if !self.areas.has(area) {
+            return;
+        }
+        let name = Area::NAMED[area as usize].1.to_uppercase();
+        let line = format!("PHASELOOP {name} {}: {text}\n", std::process::id());
+        // One write, so that lines of several threads and processes do not mix. A log that cannot
+        // be written is no reason to end the program.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+
+    /// Tells that an activity begins at the time `now`.
+    pub(crate) fn begin(
+        &self,
+        activity: Activity,
+        origin: Origin,
+        now: u64,
+        info: &dyn Fn() -> Option<Info>,
+    ) {
+        let area = Area::of(activity, origin);
+        if !self.areas.has(area) {
+            return;
+        }
+        let at = At(origin);
+        match activity {
+            Activity::Poll(id) => match info() {
+                Some(info) => self.line(area, format_args!("{info} is polled")),
+                None => self.line(area, format_args!("task {id}{at} is polled")),
+            },
+            Activity::Main => self.line(area, format_args!("the main future{at} is polled")),
+            Activity::Tick => self.line(area, format_args!("a tick{at} runs")),
+            Activity::Microtask => self.line(area, format_args!("a microtask{at} runs")),
+            Activity::Callback(phase) => {
+                let kind = origin.kind.map_or("a callback", Keeper::text);
+                match origin.due.filter(|due| *due != NEVER) {
+                    Some(due) => {
+                        let late = Duration::from_nanos(now.saturating_sub(due));
+                        self.line(area, format_args!("{kind}{at} fires, {late:.1?} late"));
+                    }
+                    None => self.line(area, format_args!("{kind}{at} runs in the {phase} phase")),
+                }
+            }
+        }
+    }
+
+    /// Tells that a timer or sleep is armed at the time `now`.
+    pub(crate) fn armed(&self, origin: Origin, now: u64) {
+        let (kind, at) = (origin.kind.map_or("timer", Keeper::text), At(origin));
+        match origin.due {
+            None | Some(NEVER) => {
+                self.line(Area::Timers, format_args!("{kind}{at} armed, is never due"));
+            }
+            Some(due) => {
+                let left = Duration::from_nanos(due.saturating_sub(now));
+                self.line(
+                    Area::Timers,
+                    format_args!("{kind}{at} armed, due in {left:.1?}"),
+                );
+            }
+        }
+    }
+}
+
+/// The line of an origin in parentheses, with a space before them.
+struct At(Origin);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.site {
+            Some(site) => write!(f, " ({site})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Area, Areas};
+
+    #[test]
+    fn areas_are_named_with_commas_between_them() {
+        let (areas, unknown) = Areas::parse("timers, POLL,,");
+        assert!(unknown.is_empty() && !areas.is_empty());
+        for (area, name) in Area::NAMED {
+            let is_chosen = matches!(area, Area::Timers | Area::Poll);
+            assert_eq!(areas.has(area), is_chosen, "{name}");
+        }
+        let (all, unknown) = Areas::parse("*");
+        assert!(unknown.is_empty());
+        assert!(Area::NAMED.iter().all(|(area, _)| all.has(*area)));
+        assert!(Areas::parse("").0.is_empty());
+    }
+
+    #[test]
+    fn unknown_areas_are_returned_and_the_others_hold() {
+        let (areas, unknown) = Areas::parse("timer,tasks,*x");
+        assert_eq!(unknown, ["timer", "*x"]);
+        assert!(areas.has(Area::Tasks) && !areas.has(Area::Timers));
+    }
+
+    #[test]
+    fn each_area_stands_at_its_place() {
+        for (place, (area, _)) in Area::NAMED.into_iter().enumerate() {
+            assert_eq!(area as usize, place);
+        }
+    }
+}
