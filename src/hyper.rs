@@ -3,6 +3,8 @@
 //! | item | is |
 //! |---|---|
 //! | [`serve`] | a server for HTTP/1 and HTTP/2: `serve(listener, router).await` |
+//! | [`Connector`] | connections for hyper-util's client; feature `hyper-client` |
+//! | [`TlsStream`] | TLS for servers and clients; feature `tls` |
 //! | [`HyperIo`], [`HyperExecutor`], [`HyperTimer`] | hyper's own traits, to build on by hand |
 //!
 //! Services need not be `Send`: tasks of the loop serve the connections, so shared state may be an
@@ -40,6 +42,8 @@
 //! ```
 
 mod connection;
+#[cfg(feature = "hyper-client")]
+mod connector;
 mod io;
 mod link;
 mod listener;
@@ -47,12 +51,18 @@ mod runtime;
 mod serve;
 mod serve_error;
 mod service;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(unix)]
 mod unix;
 
+#[cfg(feature = "hyper-client")]
+pub use connector::{ClientConnection, Connector};
 pub use io::HyperIo;
 pub use listener::{Listener, WithHandshake};
 pub use runtime::{HyperExecutor, HyperTimer};
 pub use serve::{Serve, serve, serve_with};
 pub use serve_error::ServeError;
 pub use service::{Call, Hyper, IntoService, Tower, TowerService};
+#[cfg(feature = "tls")]
+pub use tls::TlsStream;

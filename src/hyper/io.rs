@@ -23,7 +23,7 @@ use crate::sys::unfilled::fill_hyper;
 ///
 /// Set [`set_nodelay`](net::TcpStream::set_nodelay) on a TCP stream first: otherwise small answers
 /// wait for the acknowledgement of the previous one, up to 40 milliseconds. [`serve`](super::serve)
-/// sets it.
+/// and [`Connector`](super::Connector) set it.
 ///
 /// # Panics
 ///

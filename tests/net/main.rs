@@ -16,6 +16,7 @@ mod util {
 
 mod axum_load;
 mod bridges;
+mod connector;
 mod faults;
 mod io_budget;
 mod lookup;
