@@ -42,7 +42,7 @@
 //! A turn that does not wait (an immediate is queued, say) visits tokio once in 61 turns, or after
 //! a millisecond. [`RunMode::NoWait`](crate::RunMode::NoWait) and
 //! [`turn`](crate::EventLoop::turn) with a zero wait visit it each time. A task of tokio that is
-//! always ready does not starve the loop: the wait ends within some milliseconds.
+//! always ready does not starve the loop: the wait ends after ten milliseconds at the latest.
 //!
 //! # What keeps the loop alive
 //!
@@ -101,7 +101,7 @@ use crate::sys::poller::{Backend, HAS_TIMER};
 ///
 /// I/O of the loop ends the wait anyway. What these tasks start on the loop meanwhile, such as a
 /// timer, is noticed only when they sleep, or after this time.
-const GUARD: u64 = 2_000_000;
+const GUARD: u64 = 10_000_000;
 
 impl Builder {
     /// Runs a tokio runtime inside the loop's wait, so that tokio's crates work in its tasks; see
@@ -281,7 +281,8 @@ impl Island {
     fn set_guard(&self, core: &Core) {
         self.is_calm.set(false);
         if HAS_TIMER {
-            core.wake_by(core.clock().read().saturating_add(GUARD));
+            let now = core.clock().read();
+            core.wake_by(now.saturating_add(GUARD), now);
         }
     }
 }
@@ -355,7 +356,7 @@ impl WaitHook for Island {
         if end <= now || (!HAS_TIMER && end < self.end.get()) {
             self.end_wait();
         } else if HAS_TIMER {
-            core.wake_by(end);
+            core.wake_by(end, now);
         }
     }
 

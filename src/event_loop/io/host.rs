@@ -130,9 +130,9 @@ impl Core {
     /// earlier time is left as it is: one early end of a wait costs less than a system call each
     /// time.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
-    pub(crate) fn wake_by(&self, due: u64) {
+    pub(crate) fn wake_by(&self, due: u64, now: u64) {
         let timer = self.io.host.timer.get();
-        let is_set = timer <= due && timer > self.clock().read();
+        let is_set = timer <= due && timer > now;
         if !is_set && self.set_timer(due).is_err() {
             self.io.shared.inbox.signal();
         }

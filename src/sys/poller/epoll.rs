@@ -40,12 +40,18 @@ const READ: epoll::EventFlags = epoll::EventFlags::IN
 const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 
 /// The epoll instance and the eventfd that interrupts its wait.
+///
+/// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers are
+/// left: they hold weak references. If a thread is just writing to the eventfd, that thread closes
+/// both.
+pub(super) struct Kernel {
+    pub(super) poller: polling::Poller,
+    event_fd: OwnedFd,
+}
+
+/// The kernel objects of a loop.
 pub(crate) struct Poller {
-    /// Shared with the `Backend`s.
-    pub(super) poller: Arc<polling::Poller>,
-    /// Closed with the poller, even if notifiers are left: they hold weak references. If a thread
-    /// is just writing to it, that thread closes it.
-    event_fd: Arc<OwnedFd>,
+    pub(super) kernel: Arc<Kernel>,
     /// The timerfd, created when the timer is first set.
     timer: OnceCell<OwnedFd>,
     pub(super) maker: Maker,
@@ -62,8 +68,7 @@ impl Poller {
             poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
         }
         Ok(Self {
-            poller: Arc::new(poller),
-            event_fd: Arc::new(event_fd),
+            kernel: Arc::new(Kernel { poller, event_fd }),
             timer: OnceCell::new(),
             maker: Maker::this_process(),
         })
@@ -77,25 +82,25 @@ impl Poller {
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let data = epoll::EventData::new_u64(NOTIFY_KEY as u64);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        replace(self.event_fd.as_fd(), &event_fd)?;
-        epoll::add(&queue, &self.event_fd, data, flags)?;
+        replace(self.kernel.event_fd.as_fd(), &event_fd)?;
+        epoll::add(&queue, &self.kernel.event_fd, data, flags)?;
         if let Some(timer) = self.timer.get() {
             replace(timer.as_fd(), &new_timer()?)?;
             add_timer(&queue, timer)?;
         }
-        replace(self.poller.as_fd(), &queue)?;
+        replace(self.kernel.poller.as_fd(), &queue)?;
         self.maker.take_over();
         Ok(())
     }
 
     pub(crate) fn notifier(&self) -> Notifier {
         Notifier {
-            event_fd: Arc::downgrade(&self.event_fd),
+            kernel: Arc::downgrade(&self.kernel),
         }
     }
 
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        self.poller.as_fd()
+        self.kernel.poller.as_fd()
     }
 
     /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
@@ -111,7 +116,7 @@ impl Poller {
             (None, None) => return Ok(()),
             (None, Some(_)) => {
                 let timer = new_timer()?;
-                add_timer(&self.poller, &timer)?;
+                add_timer(&self.kernel.poller, &timer)?;
                 self.timer.get_or_init(|| timer)
             }
         };
@@ -144,14 +149,24 @@ impl Poller {
             Interest::Read => READ,
             Interest::Both => BOTH,
         };
-        Ok(epoll::add(&self.poller, source.source(), data, flags)?)
+        Ok(epoll::add(
+            &self.kernel.poller,
+            source.source(),
+            data,
+            flags,
+        )?)
     }
 
     /// Registers a source for both directions that was registered for reading.
     pub(super) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         self.maker.check()?;
         let data = epoll::EventData::new_u64(key as u64);
-        Ok(epoll::modify(&self.poller, source.source(), data, BOTH)?)
+        Ok(epoll::modify(
+            &self.kernel.poller,
+            source.source(),
+            data,
+            BOTH,
+        )?)
     }
 
     /// Does nothing: an edge-triggered registration reports every change.
@@ -179,9 +194,9 @@ impl Poller {
             .filter(|(event, _)| events.contains(*event))
             .fold(epoll::EventFlags::empty(), |all, (_, flag)| all | flag);
         if is_new {
-            epoll::add(&self.poller, source.source(), data, flags)?;
+            epoll::add(&self.kernel.poller, source.source(), data, flags)?;
         } else {
-            epoll::modify(&self.poller, source.source(), data, flags)?;
+            epoll::modify(&self.kernel.poller, source.source(), data, flags)?;
         }
         Ok(())
     }
@@ -191,7 +206,7 @@ impl Poller {
             // The call would deregister it from the parent's poller.
             return Ok(());
         }
-        self.poller.delete(source.source())
+        self.kernel.poller.delete(source.source())
     }
 
     /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds, rounded up
@@ -206,10 +221,10 @@ impl Poller {
         let buffer = rustix::buffer::spare_capacity(&mut events.list);
         // A busy loop does not wait. That case is apart, since it needs no division.
         if timeout == Some(0) {
-            epoll::wait(&self.poller, buffer, Some(&AT_ONCE))?;
+            epoll::wait(&self.kernel.poller, buffer, Some(&AT_ONCE))?;
         } else {
             let timeout = timeout.map(timespec);
-            epoll::wait(&self.poller, buffer, timeout.as_ref())?;
+            epoll::wait(&self.kernel.poller, buffer, timeout.as_ref())?;
         }
         Ok(())
     }
@@ -254,23 +269,24 @@ fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
 /// poller is dropped.
 #[derive(Clone)]
 pub(crate) struct Notifier {
-    event_fd: Weak<OwnedFd>,
+    kernel: Weak<Kernel>,
 }
 
 impl Notifier {
     pub(crate) fn notify(&self) {
-        let Some(event_fd) = self.event_fd.upgrade() else {
+        let Some(kernel) = self.kernel.upgrade() else {
             return;
         };
+        let event_fd = &kernel.event_fd;
         // The eventfd is edge-triggered: every write is an event, so the counter is never read. The
         // write must be repeated after `EINTR`: the wake would be lost, and no other write follows
         // it.
         let one = 1_u64.to_ne_bytes();
         loop {
-            match rustix::io::write(&event_fd, &one) {
+            match rustix::io::write(event_fd, &one) {
                 Err(Errno::INTR) => {}
                 // The counter is full after 2^64 - 2 writes: reset it.
-                Err(Errno::AGAIN) => drop(rustix::io::read(&event_fd, &mut [0; 8])),
+                Err(Errno::AGAIN) => drop(rustix::io::read(event_fd, &mut [0; 8])),
                 written => {
                     debug_assert!(written.is_ok(), "writing to an eventfd: {written:?}");
                     return;

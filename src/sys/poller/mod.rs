@@ -93,34 +93,34 @@ pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 /// ```
 #[derive(Clone)]
 pub struct Backend {
-    poller: Arc<polling::Poller>,
+    kernel: Arc<backend::Kernel>,
 }
 
 #[cfg(unix)]
 impl std::os::fd::AsFd for Backend {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.poller.as_fd()
+        self.kernel.poller.as_fd()
     }
 }
 
 #[cfg(unix)]
 impl std::os::fd::AsRawFd for Backend {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.poller.as_raw_fd()
+        self.kernel.poller.as_raw_fd()
     }
 }
 
 #[cfg(windows)]
 impl std::os::windows::io::AsHandle for Backend {
     fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
-        self.poller.as_handle()
+        self.kernel.poller.as_handle()
     }
 }
 
 #[cfg(windows)]
 impl std::os::windows::io::AsRawHandle for Backend {
     fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
-        self.poller.as_raw_handle()
+        self.kernel.poller.as_raw_handle()
     }
 }
 
@@ -246,7 +246,7 @@ impl Poller {
     /// Returns the descriptor, owned.
     pub(crate) fn backend(&self) -> Backend {
         Backend {
-            poller: self.poller.clone(),
+            kernel: self.kernel.clone(),
         }
     }
 

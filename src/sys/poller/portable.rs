@@ -21,9 +21,14 @@ pub(crate) const REPORTS_PRIORITY: bool = false;
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = false;
 
-/// A `polling` poller. Its notifiers hold weak references to it.
+/// A `polling` poller, which the `Backend`s share.
+pub(super) struct Kernel {
+    pub(super) poller: polling::Poller,
+}
+
+/// The kernel objects of a loop. The notifiers hold weak references to them.
 pub(crate) struct Poller {
-    pub(super) poller: Arc<polling::Poller>,
+    pub(super) kernel: Arc<Kernel>,
     /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
     pub(super) maker: Maker,
@@ -31,14 +36,14 @@ pub(crate) struct Poller {
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
-        let poller = Arc::new(polling::Poller::new()?);
+        let poller = polling::Poller::new()?;
         let mode = if poller.supports_edge() {
             PollMode::Edge
         } else {
             PollMode::Oneshot
         };
         Ok(Self {
-            poller,
+            kernel: Arc::new(Kernel { poller }),
             mode,
             maker: Maker::this_process(),
         })
@@ -52,18 +57,18 @@ impl Poller {
 
     pub(crate) fn notifier(&self) -> Notifier {
         Notifier {
-            poller: Arc::downgrade(&self.poller),
+            kernel: Arc::downgrade(&self.kernel),
         }
     }
 
     #[cfg(unix)]
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::fd::AsFd::as_fd(&*self.poller)
+        std::os::fd::AsFd::as_fd(&self.kernel.poller)
     }
 
     #[cfg(windows)]
     pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::windows::io::AsHandle::as_handle(&*self.poller)
+        std::os::windows::io::AsHandle::as_handle(&self.kernel.poller)
     }
 
     /// Returns an error if a timer is to be set: only the Linux backend has one.
@@ -95,7 +100,11 @@ impl Poller {
         };
         let source = source.source();
         // SAFETY: the contract of this function.
-        unsafe { self.poller.add_with_mode(&source, interest, self.mode) }
+        unsafe {
+            self.kernel
+                .poller
+                .add_with_mode(&source, interest, self.mode)
+        }
     }
 
     /// Does nothing: a source is registered for both directions, or by each wait.
@@ -119,7 +128,8 @@ impl Poller {
             return Ok(());
         }
         let interest = polling::Event::new(key, readable, writable);
-        self.poller
+        self.kernel
+            .poller
             .modify_with_mode(source.source(), interest, self.mode)
     }
 
@@ -142,11 +152,13 @@ impl Poller {
         if is_new {
             // SAFETY: the caller deletes the source before it is closed.
             unsafe {
-                self.poller
+                self.kernel
+                    .poller
                     .add_with_mode(&source, interest, PollMode::Oneshot)
             }
         } else {
-            self.poller
+            self.kernel
+                .poller
                 .modify_with_mode(source, interest, PollMode::Oneshot)
         }
     }
@@ -156,13 +168,14 @@ impl Poller {
             // The call would deregister it from the parent's poller.
             return Ok(());
         }
-        self.poller.delete(source.source())
+        self.kernel.poller.delete(source.source())
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         self.maker.check()?;
-        self.poller
+        self.kernel
+            .poller
             .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
         events.list.extend(events.buffer.iter());
         events.buffer.clear();
@@ -173,13 +186,13 @@ impl Poller {
 /// Ends the poller's wait, from any thread. It has no effect once the poller is dropped.
 #[derive(Clone)]
 pub(crate) struct Notifier {
-    poller: Weak<polling::Poller>,
+    kernel: Weak<Kernel>,
 }
 
 impl Notifier {
     pub(crate) fn notify(&self) {
-        if let Some(poller) = self.poller.upgrade() {
-            let notified = poller.notify();
+        if let Some(kernel) = self.kernel.upgrade() {
+            let notified = kernel.poller.notify();
             debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
         }
     }
