@@ -15,6 +15,7 @@
 //! loop drains the lanes after each callback (`event_loop/dispatch.rs`).
 
 pub(crate) mod budget;
+mod contexts;
 pub(crate) mod inbox;
 pub(crate) mod join;
 mod lane;
@@ -30,6 +31,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use self::contexts::Contexts;
 use self::join::JoinHandle;
 use self::lane::{Lane, Microtask};
 use self::main_future::MainInfo;
@@ -38,6 +40,7 @@ use self::shared::{Local, Runnable, Shared};
 use self::wait_notes::WaitNotes;
 use self::watched::WatchedCalls;
 use crate::clock::Clock;
+use crate::frame;
 use crate::probe::{Modes, Probe, Sinks};
 use crate::raw::call::Call;
 use crate::raw::scoped::ScopedCall;
@@ -83,6 +86,7 @@ pub(crate) struct Executor {
     clock: Clock,
     /// What reports have to know of waits.
     wait_notes: WaitNotes,
+    contexts: Contexts,
     probe: Probe,
     watched: WatchedCalls,
 }
@@ -143,6 +147,7 @@ impl Executor {
             is_draining: Cell::new(false),
             is_closed: Cell::new(false),
             wait_notes: WaitNotes::default(),
+            contexts: Contexts::default(),
         }
     }
 
@@ -175,7 +180,12 @@ impl Executor {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.start(future, site, name, |runnable| self.lane.push_task(runnable))
+        self.start(future, site, name, |runnable| {
+            if !frame::is_plain() {
+                self.set_context(runnable.slot());
+            }
+            self.lane.push_task(runnable);
+        })
     }
 
     /// Spawns a task and polls it at once, inside this call.
@@ -225,7 +235,7 @@ impl Executor {
     fn run_nested(&self, runnable: Runnable) {
         let (spawner, left) = (self.polled.get(), budget::left());
         self.spawners.borrow_mut().push(spawner);
-        self.run_task(runnable);
+        self.run_in_spawner(runnable);
         self.spawners.borrow_mut().pop();
         self.polled.set(spawner);
         budget::restore(left);

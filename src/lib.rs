@@ -60,6 +60,7 @@
 //! - [`task`]: join handles, [`JoinSet`](task::JoinSet), yielding, names.
 //! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and
 //!   advance.
+//! - [`context`]: values that follow a request through the tasks and callbacks it starts.
 //! - [`phase`]: hooks that run in every turn, futures that wait for a phase.
 //! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop. [`io`] and
 //!   [`stream`] also hold the traits of the `futures` crate that read, write and iterate.
@@ -122,6 +123,7 @@
 #[cfg(feature = "test-util")]
 mod choices;
 mod error;
+mod frame;
 mod histogram;
 mod keeper;
 mod label;
@@ -148,6 +150,7 @@ mod async_handle;
 #[doc(hidden)]
 pub mod attributes;
 mod blocking;
+pub mod context;
 pub mod io;
 mod local;
 pub mod phase;

@@ -5,7 +5,7 @@
 //! the events at the end of a program. It works on any loop of this crate; [`run`] adds the start
 //! and the end of a Node program.
 //!
-//! [`guide`] shows eighteen pieces of Node programs beside their ports, and the order of all
+//! [`guide`] shows nineteen pieces of Node programs beside their ports, and the order of all
 //! callbacks on one page.
 //!
 //! A new Rust program does not need this module: tasks, [`time::sleep`] and the rest of the crate
@@ -44,6 +44,7 @@
 //! [`spawn`]: crate::spawn
 //! [`time::sleep`]: crate::time::sleep
 
+pub mod async_hooks;
 #[cfg(unix)]
 pub mod child_process;
 pub mod dgram;
@@ -58,6 +59,7 @@ pub mod http;
 #[cfg(feature = "tls")]
 pub mod https;
 pub mod net;
+pub mod perf_hooks;
 pub mod readline;
 pub mod stream;
 pub mod string_decoder;

@@ -11,6 +11,7 @@ use std::task::Waker;
 use super::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::{Local, Runnable, Shared};
+use crate::frame;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
@@ -59,7 +60,46 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 
 /// Makes `core` the current loop of the thread while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
-    current::enter(&CURRENT, core, tag(core.shared()), body)
+    if frame::is_used() {
+        core.executor.use_contexts(wrapped);
+    }
+    let value = current::enter(&CURRENT, core, tag(core.shared()), body);
+    if frame::is_used() {
+        // The body may have used the first context, inside of another loop.
+        tell_of_contexts();
+    }
+    value
+}
+
+/// Begins to use contexts on this thread. It is called before the first frame is made.
+#[inline]
+pub(crate) fn use_contexts() {
+    if !frame::is_used() {
+        frame::use_on_this_thread();
+        tell_of_contexts();
+    }
+}
+
+/// Tells the current loop that contexts are in use.
+#[cold]
+fn tell_of_contexts() {
+    with(|core| {
+        if let Some(core) = core {
+            core.executor.use_contexts(wrapped);
+        }
+    });
+}
+
+/// Makes a closure, which was queued before contexts were in use, one that begins without a frame.
+fn wrapped(call: Call) -> Call {
+    Call::new(move || {
+        with(|core| {
+            if let Some(core) = core {
+                core.executor.begin_activity();
+            }
+        });
+        call.call();
+    })
 }
 
 /// Calls `body` as another thread would: no loop is current, and none runs.

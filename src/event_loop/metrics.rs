@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use super::api::metrics::Metrics;
+use super::api::metrics::{Metrics, Utilization};
 use super::core::Core;
 use crate::histogram::Histogram;
 use crate::phase_order::Phase;
@@ -110,10 +110,19 @@ fn add(counter: &Cell<u64>, amount: u64) {
 }
 
 impl Core {
+    /// Returns how long the loop was active and idle in its runs.
+    pub(crate) fn utilization(&self) -> Utilization {
+        let idle = self.counters.idle.get();
+        let ran = self.counters.ran(self.clock().read());
+        Utilization {
+            active: Duration::from_nanos(ran.saturating_sub(idle)),
+            idle: Duration::from_nanos(idle),
+        }
+    }
+
     pub(super) fn metrics(&self) -> Metrics {
-        let counters = &self.counters;
-        let (executor, idle) = (&self.executor, counters.idle.get());
-        let active = counters.ran(self.clock().read()).saturating_sub(idle);
+        let (counters, executor) = (&self.counters, &self.executor);
+        let Utilization { active, idle } = self.utilization();
         Metrics {
             turns: self.turns.get(),
             kernel_polls: counters.kernel_polls.get(),
@@ -126,8 +135,8 @@ impl Core {
             spawned: executor.spawned(),
             tasks: executor.task_count(),
             budget_hits: executor.budget_hits(),
-            idle: Duration::from_nanos(idle),
-            active: Duration::from_nanos(active),
+            idle,
+            active,
             busy_periods: counters.busy_periods.borrow().clone(),
             lateness: counters.lateness.borrow().clone(),
         }

@@ -9,6 +9,7 @@ use super::core::Core;
 use super::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
+use crate::frame::{self, Restored};
 use crate::raw::unwind::quietly;
 
 impl Core {
@@ -23,6 +24,7 @@ impl Core {
             self.inside(|| {
                 self.shared().inbox.resume();
                 self.counters.begin_run(self.clock().read());
+                let _frame = Restored::current();
                 let _running = Running { core: self };
                 body()
             })
@@ -158,6 +160,9 @@ impl Drop for Running<'_> {
                 core.was_interrupted.set(true);
                 core.shared().inbox.signal();
             }
+        }
+        if frame::is_used() {
+            core.executor.end_contexts();
         }
         core.clock().catch_up();
         core.end_busy_run();

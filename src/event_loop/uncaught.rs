@@ -144,6 +144,7 @@ impl Core {
                     self.counters.count_callback(phase);
                     let _span = self.probe().callback(phase);
                     panic_goes_on.set(true);
+                    self.clear_frame();
                     self.run_body(phase, queue.origin(), &mut once(|| entry.run()));
                     if !self.executor.are_lanes_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic

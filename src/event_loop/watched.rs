@@ -25,8 +25,18 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
+        self.clear_frame();
         let _span = self.probe().callback(phase);
         self.dispatch_nested_watched(phase, origin, callback);
+        self.clear_frame();
+    }
+
+    /// Empties the frame: a callback begins without one, and leaves none behind.
+    // Rule O4.
+    pub(super) fn clear_frame(&self) {
+        if self.executor.uses_contexts() {
+            self.executor.begin_activity();
+        }
     }
 
     /// Runs one more callback inside a callback that is running, then drains the lanes.
@@ -52,6 +62,7 @@ impl Core {
     #[inline(never)]
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(super) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
+        self.clear_frame();
         let _span = self.probe().callback(phase);
         self.run_body(phase, origin, callback);
     }

@@ -49,6 +49,8 @@ pub(crate) struct Lane<R> {
     microtasks: Ring<Option<R>>,
     calls: Ring<Call>,
     content: Cell<Content>,
+    /// How many entries were replaced; they were not taken out.
+    wrapped: Cell<u64>,
 }
 
 impl<R> Lane<R> {
@@ -59,6 +61,7 @@ impl<R> Lane<R> {
             microtasks: Ring::new(),
             calls: Ring::new(),
             content: Cell::new(Content::Nothing),
+            wrapped: Cell::new(0),
         }
     }
 
@@ -207,7 +210,7 @@ impl<R> Lane<R> {
 
     /// Returns the number of ticks and closures that were taken out.
     pub(crate) fn calls_taken(&self) -> u64 {
-        self.ticks.popped() + self.calls.popped()
+        self.ticks.popped() + self.calls.popped() - self.wrapped.get()
     }
 
     /// Releases the memory of a burst once there are no ticks.
@@ -245,6 +248,17 @@ impl<R> Lane<R> {
                 f(task);
             }
             self.microtasks.push(entry);
+        }
+    }
+
+    /// Replaces each tick and closure by what `wrap` makes of it.
+    pub(crate) fn wrap_calls(&self, wrap: impl Fn(Call) -> Call) {
+        for ring in [&self.ticks, &self.calls] {
+            let calls = ring.take();
+            self.wrapped.set(self.wrapped.get() + calls.len() as u64);
+            for call in calls {
+                ring.push(wrap(call));
+            }
         }
     }
 

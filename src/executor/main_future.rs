@@ -26,6 +26,7 @@ impl Executor {
         body: impl FnOnce() -> R,
     ) -> R {
         let waker = waker.data();
+        let _context = self.begin_main_context();
         let _known = Known {
             executor: self,
             before: self.main_info.replace(Some(MainInfo { site, waker })),
@@ -33,9 +34,14 @@ impl Executor {
         self.main_future.with(poll, body)
     }
 
-    /// Polls the main future, if there is one.
+    /// Polls the main future, if there is one, as a microtask.
     pub(crate) fn poll_main_future(&self) {
         self.main_polls.set(self.main_polls.get() + 1);
+        self.poll_main_now();
+    }
+
+    /// Polls the main future, if there is one, outside of the lanes.
+    pub(crate) fn poll_main_now(&self) {
         self.main_future.call();
     }
 
@@ -47,7 +53,7 @@ impl Executor {
         };
         budget::begin_poll();
         let _running = (!self.modes.is_plain()).then(|| self.begin_main());
-        poll()
+        self.in_main_context(poll)
     }
 
     #[cold]

@@ -6,17 +6,20 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use super::shared::Entry;
+use crate::frame::Capture;
 use crate::raw::slots::Slots;
 use crate::task_info::{Id, Info};
 
-/// The live tasks. Names are stored here, since few tasks have one; the rest of [`Info`] is stored
-/// in the task itself.
+/// The live tasks. Names and contexts are stored here, since few tasks have one; the rest of
+/// [`Info`] is stored in the task itself.
 pub(crate) struct Registry {
     tasks: Slots<Entry>,
     /// The names, by slot.
     names: RefCell<HashMap<u32, Rc<str>, BuildHasherDefault<SlotHasher>>>,
-    /// Whether a task ever had a name.
-    has_names: Cell<bool>,
+    /// What the tasks run in that are not being polled, by slot.
+    contexts: RefCell<HashMap<u32, Capture, BuildHasherDefault<SlotHasher>>>,
+    /// Whether a task ever had a name or a context.
+    has_extras: Cell<bool>,
     next_id: Cell<u64>,
 }
 
@@ -58,7 +61,8 @@ impl Registry {
         Self {
             tasks: Slots::new(),
             names: RefCell::default(),
-            has_names: Cell::new(false),
+            contexts: RefCell::default(),
+            has_extras: Cell::new(false),
             next_id: Cell::new(1),
         }
     }
@@ -77,7 +81,7 @@ impl Registry {
         let (task, made) = make(id, slot);
         self.tasks.insert(task);
         if let Some(name) = name {
-            self.has_names.set(true);
+            self.has_extras.set(true);
             self.names.borrow_mut().insert(slot, name);
         }
         made
@@ -95,15 +99,29 @@ impl Registry {
     #[inline(always)]
     pub(crate) fn remove(&self, slot: u32) {
         self.tasks.remove(slot as usize);
-        if self.has_names.get() {
-            self.remove_name(slot);
+        if self.has_extras.get() {
+            self.remove_extras(slot);
         }
     }
 
-    // Not inlined: few programs name tasks, and every end of a task asks.
+    // Not inlined: few programs name tasks or use contexts, and every end of a task asks.
     #[inline(never)]
-    fn remove_name(&self, slot: u32) {
+    fn remove_extras(&self, slot: u32) {
         self.names.borrow_mut().remove(&slot);
+        // The drop of a value of the context may run user code.
+        drop(self.take_context(slot));
+    }
+
+    /// Sets what a task runs in from its next poll on.
+    pub(crate) fn set_context(&self, slot: u32, context: Capture) {
+        self.has_extras.set(true);
+        let before = self.contexts.borrow_mut().insert(slot, context);
+        drop(before);
+    }
+
+    /// Takes what a task runs in.
+    pub(crate) fn take_context(&self, slot: u32) -> Option<Capture> {
+        self.contexts.borrow_mut().remove(&slot)
     }
 
     /// Schedules every task that is not scheduled. It runs no user code.

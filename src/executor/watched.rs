@@ -64,6 +64,7 @@ impl Executor {
     pub(crate) fn run_watched(&self, activity: Activity) {
         let call = self.watched.of(activity).borrow_mut().pop_front();
         if let Some((call, site)) = call {
+            self.begin_activity();
             let _running = self.begin(activity, Origin::at(site));
             call.call();
         }
@@ -87,6 +88,15 @@ impl Executor {
     #[cold]
     #[inline(never)]
     pub(super) fn run_task_watched(&self, runnable: Runnable) {
+        if self.uses_contexts() {
+            self.run_task_in_context(runnable);
+        } else {
+            self.run_or_drop(runnable);
+        }
+    }
+
+    /// Polls a task in the current context, or drops it if it was aborted.
+    pub(super) fn run_or_drop(&self, runnable: Runnable) {
         let (slot, id) = (runnable.slot(), runnable.local().id);
         if runnable.is_aborted() {
             drop(runnable);

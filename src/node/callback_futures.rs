@@ -14,6 +14,7 @@ use super::context::Node;
 use crate::event_loop::extension::Message;
 use crate::event_loop::extension::Shared;
 use crate::event_loop::extension::current;
+use crate::frame::{self, Capture, Frame};
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
 
@@ -48,10 +49,18 @@ use crate::raw::task::Payload;
 /// ```
 #[track_caller]
 pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
+    in_callbacks_as(CALLBACKS, future);
+}
+
+/// Runs a future as [`in_callbacks`] does, as work of a kind of which hooks are told.
+#[track_caller]
+pub(super) fn in_callbacks_as(kind: &'static str, future: impl Future<Output = ()> + 'static) {
     let node = Node::current();
     let Some(core) = node.core() else { return };
-    let key = node.callbacks.insert(Box::pin(future), core.shared());
-    node.callbacks.poll(key);
+    let context = Capture::new(kind).map(Box::new);
+    let (future, shared) = (Box::pin(future), core.shared());
+    let key = node.callbacks.insert(future, context, shared);
+    node.callbacks.poll_now(key);
 }
 
 /// Runs `callback` as a callback of its own, with a drain after it, inside the running callback. It
@@ -66,10 +75,13 @@ pub(super) fn run_as_callback(callback: impl FnOnce()) {
 /// Calls user code inside a future of [`in_callbacks`] that must continue after a panic. `None`:
 /// the code panicked. The panic leaves the callback when the future waits again.
 pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
+    let frame = Frame::current();
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
         Err(payload) => {
-            let before = Node::current().callbacks.panic.replace(Some(payload));
+            // The handler of the panic runs in the frame of what has panicked.
+            let panic = Some((payload, frame.enter()));
+            let before = Node::current().callbacks.panic.replace(panic);
             debug_assert!(before.is_none(), "a future waits after a panic");
             None
         }
@@ -82,6 +94,9 @@ pub(super) fn is_ready<F: Future + Unpin>(mut future: F) -> bool {
     Pin::new(&mut future).poll(&mut cx).is_ready()
 }
 
+/// The kind of a future that runs in callbacks, for hooks.
+const CALLBACKS: &str = "CALLBACKS";
+
 type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The futures of one loop that run in callbacks.
@@ -90,7 +105,7 @@ pub(super) struct CallbackFutures {
     list: RefCell<Slab<Rc<CallbackFuture>>>,
     next_id: Cell<u64>,
     /// The panic that [`call_user`] caught, for the callback to resume.
-    panic: RefCell<Option<Payload>>,
+    panic: RefCell<Option<(Payload, Frame)>>,
 }
 
 struct CallbackFuture {
@@ -98,6 +113,8 @@ struct CallbackFuture {
     /// The future; `None` while it is polled.
     future: RefCell<Option<BoxedFuture>>,
     waker: Waker,
+    /// What the future runs in; `None` for an empty frame.
+    context: Option<Box<Capture>>,
 }
 
 /// Identifies a future. The id is unique, so that a key of a completed future does not match a
@@ -114,7 +131,12 @@ struct CallbackWaker {
 }
 
 impl CallbackFutures {
-    fn insert(&self, future: BoxedFuture, shared: &Arc<Shared>) -> Key {
+    fn insert(
+        &self,
+        future: BoxedFuture,
+        context: Option<Box<Capture>>,
+        shared: &Arc<Shared>,
+    ) -> Key {
         let mut list = self.list.borrow_mut();
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -130,6 +152,7 @@ impl CallbackFutures {
                 shared: shared.clone(),
                 key,
             })),
+            context,
         }));
         key
     }
@@ -139,8 +162,20 @@ impl CallbackFutures {
         entry.filter(|entry| entry.id == key.id)
     }
 
-    /// Polls a future. `false`: it is already being polled.
+    /// Polls a future in its context. `false`: it is already being polled.
     fn poll(&self, key: Key) -> bool {
+        let context = |entry: Rc<CallbackFuture>| match &entry.context {
+            Some(context) => context.run(|| self.poll_now(key)),
+            None => Capture::default().run(|| self.poll_now(key)),
+        };
+        match self.get(key) {
+            Some(entry) if frame::is_used() => context(entry),
+            _ => self.poll_now(key),
+        }
+    }
+
+    /// Polls a future in the current context. `false`: it is already being polled.
+    fn poll_now(&self, key: Key) -> bool {
         let Some(entry) = self.get(key) else {
             return true;
         };
@@ -159,7 +194,8 @@ impl CallbackFutures {
             std::mem::forget(over);
         }
         let panic = self.panic.replace(outer);
-        if let Some(panic) = panic {
+        if let Some((panic, frame)) = panic {
+            drop(frame.enter());
             resume_unwind(panic);
         }
         true

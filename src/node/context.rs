@@ -1,11 +1,14 @@
 //! The state that this module keeps for each loop.
 
+use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
+use super::async_hooks::Hooks;
 use super::callback_futures::CallbackFutures;
 use super::events::OpenEmitters;
 use super::http::HttpState;
 use super::net::ReadBuffer;
+use super::perf_hooks::{Observers, Timeline};
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::OpenPipes;
@@ -27,6 +30,9 @@ pub(super) struct Node {
     pub(super) emitters: OpenEmitters,
     pub(super) read_buffer: ReadBuffer,
     pub(super) http: HttpState,
+    pub(super) hooks: RefCell<Option<Rc<Hooks>>>,
+    pub(super) timeline: Timeline,
+    pub(super) observers: Observers,
 }
 
 /// The reference that the loop holds; see [`Extension`].
@@ -69,6 +75,9 @@ impl Node {
                 emitters: OpenEmitters::default(),
                 read_buffer: ReadBuffer::default(),
                 http: HttpState::default(),
+                hooks: RefCell::default(),
+                timeline: Timeline::default(),
+                observers: Observers::default(),
             }))
         };
         core.with_extension(make, |shared: &Shared| shared.0.clone())
@@ -103,5 +112,10 @@ impl Extension for Shared {
         self.0.pipes.shut_down();
         self.0.emitters.shut_down();
         self.0.http.shut_down();
+        self.0.observers.shut_down();
+        let hooks = self.0.hooks.take();
+        if let Some(hooks) = hooks {
+            hooks.shut_down();
+        }
     }
 }

@@ -23,6 +23,7 @@ use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
+use crate::frame::Frame;
 use crate::net::{UdpOptions, UdpSocket};
 use crate::phase;
 use crate::site::Site;
@@ -107,6 +108,8 @@ pub struct Socket {
 
 #[derive(Default)]
 struct Inner {
+    /// What the socket receives in: the frame of its making.
+    frame: RefCell<Frame>,
     emitter: EventEmitter,
     state: Cell<State>,
     bound: RefCell<Option<Bound>>,
@@ -143,6 +146,7 @@ impl Socket {
     pub fn new() -> Self {
         let inner = Rc::<Inner>::default();
         inner.emitter.set_class("Socket");
+        inner.frame.replace(Frame::captured());
         Self { inner }
     }
 
@@ -254,10 +258,12 @@ impl Socket {
             controller,
         }));
         Node::current().emitters.insert(&self.inner.emitter);
-        let this = self.clone();
-        in_callbacks(async move {
-            // The result is an abort: the socket was closed.
-            drop(signal.guard(this.receive(socket)).await);
+        let (this, frame) = (self.clone(), self.inner.frame.borrow().clone());
+        frame.run(|| {
+            in_callbacks(async move {
+                // The result is an abort: the socket was closed.
+                drop(signal.guard(this.receive(socket)).await);
+            });
         });
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::callback_futures::in_callbacks;
+use super::callback_futures::in_callbacks_as;
 use super::error::Error;
 use crate::net::lookup_host;
 use crate::task::next_tick;
@@ -59,7 +59,7 @@ pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) 
         return next_tick(move || callback(Ok(vec![address])));
     }
     let host = host.to_owned();
-    in_callbacks(async move {
+    in_callbacks_as("GETADDRINFOREQWRAP", async move {
         let found = lookup_host((host.as_str(), 0)).await;
         let addresses = found.map(|found| found.iter().map(|address| address.ip()).collect());
         callback(addresses.map_err(|error| Error::of_lookup(error, &host)));

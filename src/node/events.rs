@@ -43,6 +43,7 @@ mod event;
 mod iterate;
 mod listeners;
 mod open;
+mod resource;
 
 use std::borrow::Borrow;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -58,6 +59,7 @@ pub use self::iterate::{Events, on, on_with_signal};
 pub(super) use self::listeners::Observer;
 use self::listeners::{Calls, Entry, Listeners, Target};
 pub(super) use self::open::OpenEmitters;
+pub use self::resource::EventEmitterAsyncResource;
 use super::error::Error;
 use super::process;
 use super::reason::Reason;

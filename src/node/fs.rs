@@ -44,7 +44,7 @@ pub use self::streams::{
 };
 #[cfg(unix)]
 pub use self::unix::{Access, access, chmod, chown, fchmod, symlink};
-use super::callback_futures::in_callbacks;
+use super::callback_futures::in_callbacks_as;
 use super::error::Error;
 use super::promise::{Deferred, Promise};
 use super::string_decoder::Encoding;

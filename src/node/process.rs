@@ -31,6 +31,7 @@ use super::reason::Reason;
 use super::report;
 use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Entry;
+use crate::frame::carry;
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
@@ -270,7 +271,12 @@ impl Node {
         }
         // One more turn of the loop is certain: Node's `setImmediate(noop)` in its handler (N78).
         if let Some(core) = self.core() {
-            core.enqueue(Phase::Check, Entry::Call(Call::new(|| ())), None);
+            let call = carry("Immediate", Call::new(|| ()));
+            core.enqueue(Phase::Check, Entry::Call(call), None);
+        }
+        let hooks = self.hooks.borrow().clone();
+        if let Some(hooks) = hooks {
+            hooks.unwind();
         }
     }
 
@@ -282,6 +288,10 @@ impl Node {
     }
 
     pub(super) fn emit_before_exit(&self) {
+        let hooks = self.hooks.borrow().clone();
+        if let Some(hooks) = hooks {
+            hooks.tell_destroyed();
+        }
         let code = self.process.exit_code.get().unwrap_or(0);
         self.process.before_exit.emit(&code);
     }
@@ -308,6 +318,7 @@ impl Node {
     pub(super) fn begin(self: &Rc<Self>, core: &Core, has_parent: bool) {
         self.process.has_parent.set(has_parent);
         self.process.is_program.set(true);
+        self.timeline.begin_program();
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);

@@ -3,6 +3,7 @@
 mod awaited;
 mod deferred;
 mod function;
+mod origin;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
@@ -12,10 +13,12 @@ use std::task::Waker;
 pub use self::awaited::Awaited;
 pub use self::deferred::Deferred;
 pub use self::function::{call, call_returning, catch, try_call};
+use self::origin::{Origin, PROMISE};
 use super::context::Node;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::thenable::PromiseLike;
+use crate::frame::{self, Capture, Frame, Work};
 use crate::raw::call::Call;
 use crate::raw::nesting::drop_flat;
 
@@ -61,6 +64,8 @@ struct PromiseState<T> {
     /// [`drop_flat`] for the state. It is a field because `drop_flat` needs `T: 'static`, which
     /// `Drop` cannot require.
     drop_state: fn(State<T>),
+    /// What was around its making, if there was anything.
+    origin: Option<Box<Origin>>,
 }
 
 enum State<T> {
@@ -91,7 +96,8 @@ impl<T> Drop for PromiseState<T> {
 }
 
 impl<T: 'static> PromiseState<T> {
-    fn pending(node: Rc<Node>) -> Rc<Self> {
+    /// Makes a promise. The one with the id `parent` has caused it, if there is one.
+    fn pending(node: Rc<Node>, parent: Option<u64>) -> Rc<Self> {
         Rc::new(Self {
             node,
             state: RefCell::new(State::Pending(Vec::new())),
@@ -99,6 +105,7 @@ impl<T: 'static> PromiseState<T> {
             resolutions: Cell::new(0),
             rejection: OnceCell::new(),
             drop_state: drop_flat,
+            origin: Origin::of_now(parent),
         })
     }
 }
@@ -180,7 +187,7 @@ impl<T: Clone + 'static> Promise<T> {
     }
 
     fn pending() -> Self {
-        Self(PromiseState::pending(Node::current()))
+        Self(PromiseState::pending(Node::current(), None))
     }
 
     /// Returns whether the promise is fulfilled or rejected.
@@ -241,15 +248,34 @@ impl<T: Clone + 'static> Promise<T> {
         &self,
         f: impl FnOnce(Result<T, Reason>, &Deferred<U>) + 'static,
     ) -> Promise<U> {
-        let next = Deferred::new_on(self.0.node.clone());
+        let next = Deferred::new_on(self.0.node.clone(), self.id());
         let promise = next.promise();
-        self.react(move |result| f(result, &next));
+        let context = Origin::context(promise.0.origin.as_deref());
+        self.react_in(context, move |result| f(result, &next));
         promise
     }
 
     /// Queues a microtask with the result, as soon as the promise is settled.
     pub(super) fn react(&self, f: impl FnOnce(Result<T, Reason>) + 'static) {
+        let context = (!frame::is_plain()).then(|| {
+            let context = Capture::of(PROMISE, self.id());
+            Capture {
+                work: context.work.map(Work::of_hidden_promise),
+                ..context
+            }
+        });
+        self.react_in(context, f);
+    }
+
+    fn react_in(&self, context: Option<Capture>, f: impl FnOnce(Result<T, Reason>) + 'static) {
         self.set_handled();
+        let Some(context) = context else {
+            return match self.result() {
+                Some(settled) => self.queue(move || f(settled)),
+                None => self.0.add(Reaction::Call(Box::new(f))),
+            };
+        };
+        let f = move |result| context.run(|| f(result));
         match self.result() {
             Some(settled) => self.queue(move || f(settled)),
             None => self.0.add(Reaction::Call(Box::new(f))),
@@ -274,8 +300,13 @@ impl<T: Clone + 'static> Promise<T> {
             State::Pending(reactions) => reactions,
             State::Settled(_) => unreachable!("the clone of a value has settled its promise"),
         };
+        Origin::settled(self.0.origin.as_deref());
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
-            let rejection = self.0.node.rejections.add(&self.0.node, reason.clone());
+            let rejection = {
+                let frame = self.0.origin.as_ref().map(|origin| origin.frame.clone());
+                let rejections = &self.0.node.rejections;
+                rejections.add(&self.0.node, reason.clone(), frame.unwrap_or_default())
+            };
             let first = self.0.rejection.set(rejection);
             debug_assert!(first.is_ok(), "a promise is settled once");
         }
@@ -295,6 +326,18 @@ impl<T: Clone + 'static> Promise<T> {
         }
     }
 
+    /// Queues the job that asks a thenable or another promise how to settle this one.
+    fn queue_job(&self, job: impl FnOnce() + 'static) {
+        if frame::is_plain() {
+            return self.queue(job);
+        }
+        let context = Capture {
+            frame: Frame::captured(),
+            work: Origin::work(self.0.origin.as_deref()),
+        };
+        self.queue(move || context.run(job));
+    }
+
     fn queue(&self, microtask: impl FnOnce() + 'static) {
         if let Some(core) = self.0.node.core() {
             core.push_microtask(Call::new(microtask), None);
@@ -303,6 +346,11 @@ impl<T: Clone + 'static> Promise<T> {
 }
 
 impl<T> Promise<T> {
+    /// Returns the id of the promise, if hooks are in use.
+    fn id(&self) -> Option<u64> {
+        self.0.origin.as_ref().and_then(|origin| origin.id())
+    }
+
     fn set_handled(&self) {
         if !self.0.is_handled.replace(true) {
             if let Some(rejection) = self.0.rejection.get() {

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::context::Node;
 use super::process::Origin;
 use super::reason::Reason;
+use crate::frame::Frame;
 use crate::raw::call::Call;
 
 #[derive(Default)]
@@ -39,15 +40,18 @@ impl Lane {
 /// A rejection whose promise had no handler at that time.
 pub(super) struct Rejection {
     reason: Reason,
+    /// The frame in which the promise was made.
+    frame: Frame,
     is_handled: Cell<bool>,
     is_reported: Cell<bool>,
 }
 
 impl Rejections {
     /// Adds the rejection of a promise without a handler.
-    pub(super) fn add(&self, node: &Rc<Node>, reason: Reason) -> Rc<Rejection> {
+    pub(super) fn add(&self, node: &Rc<Node>, reason: Reason, frame: Frame) -> Rc<Rejection> {
         let rejection = Rc::new(Rejection {
             reason,
+            frame,
             is_handled: Cell::new(false),
             is_reported: Cell::new(false),
         });
@@ -107,6 +111,8 @@ impl Rejections {
         let mut unhandled = unhandled.into_iter();
         while let Some(rejection) = unhandled.next() {
             rejection.is_reported.set(true);
+            // It is not restored after a panic: the listener for that runs in it, too.
+            let before = rejection.frame.clone().enter();
             if !node.process.unhandled.emit(&rejection.reason) {
                 let _rest = Rest {
                     node,
@@ -114,6 +120,7 @@ impl Rejections {
                 };
                 node.uncaught(rejection.reason.clone(), Origin::UnhandledRejection);
             }
+            drop(before.enter());
         }
     }
 

@@ -158,6 +158,7 @@ fn live(core: &Rc<Core>, node: &Node) {
         // The drain also runs if the main program has panicked (N77).
         core.contain(|| core.drain_nested());
     });
+    node.timeline.begin_loop(core);
     while !core.program_has_exited() {
         if let Err(error) = core.run(RunMode::Default) {
             panic!("the event queue of the loop failed: {error}");

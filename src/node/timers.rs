@@ -14,10 +14,11 @@ mod timeout;
 use std::panic::Location;
 
 pub(super) use self::pass::TimerLists;
-use self::timeout::{Callback, Kind};
+use self::timeout::{Callback, Kind, TIMEOUT};
 pub use self::timeout::{Timeout, TimeoutId};
 use super::context::Node;
 use super::delay::Delay;
+use crate::frame::carry;
 use crate::raw::call::Call;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
@@ -50,7 +51,7 @@ use crate::raw::call::Call;
 #[track_caller]
 #[inline]
 pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -> Timeout {
-    let callback = Callback::Once(Call::new(callback));
+    let callback = Callback::Once(carry(TIMEOUT, Call::new(callback)));
     Timeout::start(callback, Kind::Once, delay.into(), Location::caller())
 }
 
@@ -84,7 +85,7 @@ pub fn set_timeout_mut(
     delay: impl Into<Delay>,
     callback: impl FnMut(&Timeout) + 'static,
 ) -> Timeout {
-    let callback = Callback::Again(Box::new(callback));
+    let callback = Callback::again(callback);
     Timeout::start(callback, Kind::Refreshed, delay.into(), Location::caller())
 }
 
@@ -117,7 +118,7 @@ pub fn set_timeout_mut(
 /// ```
 #[track_caller]
 pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 'static) -> Timeout {
-    let callback = Callback::Again(Box::new(callback));
+    let callback = Callback::again(callback);
     Timeout::start(callback, Kind::Interval, delay.into(), Location::caller())
 }
 

@@ -26,7 +26,8 @@
 //!    `Probe::end_wait` are told what their names say.
 //!
 //! The bits that no sink belongs to change how the loop runs user code: [`Mode::CONTAINED`] passes
-//! panics to a handler (`event_loop/uncaught.rs`).
+//! panics to a handler (`event_loop/uncaught.rs`), [`Mode::CONTEXTS`] gives each activity its frame
+//! (`executor/contexts.rs`).
 
 use std::cell::Cell;
 
@@ -61,7 +62,6 @@ impl Mode {
     #[allow(dead_code, reason = "set with the feature `tracing`")]
     pub(crate) const TRACED: Self = Self(1 << 6);
     /// A task or a callback has a context.
-    #[allow(dead_code, reason = "set once a context is used")]
     pub(crate) const CONTEXTS: Self = Self(1 << 4);
 }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::executor::join::JoinError;
+use crate::frame::{Frame, Framed};
 use crate::raw::scope as raw;
 pub use crate::raw::scope::Scope;
 
@@ -146,12 +147,13 @@ impl<'scope, E> Scope<'scope, '_, E> {
             waker: Cell::new(None),
         });
         let end = End { slot: slot.clone() };
-        self.push(async move {
+        let task = async move {
             // Captured as a whole, so that it is dropped with the task, also before its first poll.
             let end = end;
             let output = future.await;
             end.slot.output.set(output);
-        });
+        };
+        self.push(Framed::new(Frame::captured(), task));
         ScopedJoinHandle { slot }
     }
 }

@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "site",
         "task_info",
     ],
-    &["sys"],
+    &["frame", "sys"],
     &["clock"],
     &["probe"],
     &["pool"],
@@ -31,6 +31,7 @@ const LAYERS: &[&[&str]] = &[
         "async_handle",
         "attributes",
         "blocking",
+        "context",
         "local",
         "phase",
         "shuffle",
@@ -132,12 +133,13 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         &[
             "executor/budget.rs",
             "event_loop/current.rs",
+            "frame.rs",
             "node/report.rs",
             "raw/",
             "shuffle/quiet.rs",
             "sys/",
         ],
-        "one thread-local says which loop runs, one what its running poll may still do, one which thread this is, one how deep drops are nested, one which panics are caught, one which are kept from the terminal",
+        "one thread-local says which loop runs, one what its running poll may still do, one which thread this is, one how deep drops are nested, one which panics are caught, one which are kept from the terminal, one which context is current",
     ),
 ];
 

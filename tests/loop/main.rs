@@ -17,6 +17,7 @@ mod attributes;
 mod blocking;
 mod budget;
 mod closing;
+mod contexts;
 mod embed;
 mod hooks;
 mod island;

@@ -10,6 +10,7 @@ mod util {
     pub(crate) mod trace;
 }
 
+mod contexts;
 mod deep;
 mod events;
 mod faults;

@@ -18,9 +18,13 @@ use std::task::{Context, Poll};
 use super::any_handle::AnyHandle;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
+use crate::frame::carry_once;
 use crate::keeper::Keeper;
 
 pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
+
+/// The kind of a callback for a close, for a tracker.
+const CLOSE: &str = "CLOSE";
 
 /// One handle of a loop, as [`LoopHandle::handles`] lists it.
 ///
@@ -308,7 +312,7 @@ impl Close {
     /// If the close is already complete, the callback is dropped without a call.
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
-            let call = OnClose::Call(Box::new(callback));
+            let call = OnClose::Call(carry_once(CLOSE, Box::new(callback)));
             self.header.tell_of_close(call);
         }
     }

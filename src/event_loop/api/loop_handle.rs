@@ -11,12 +11,17 @@ use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::join::JoinHandle;
+use crate::frame::carry;
 use crate::keeper::Keeper;
 #[cfg(feature = "probe")]
 use crate::probe::Recorder;
 use crate::raw::call::Call;
 use crate::site::Site;
 use crate::task_info::Info;
+
+/// The kinds of queued closures, for a tracker.
+const TICK: &str = "TickObject";
+const MICROTASK: &str = "Microtask";
 
 /// A handle to a loop for its owner thread; cheap to clone.
 ///
@@ -133,7 +138,8 @@ impl LoopHandle {
     pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
         let site = Location::caller();
         if !self.core.is_closed() {
-            self.core.push_tick(Call::new(tick), Some(site));
+            let tick = carry(TICK, Call::new(tick));
+            self.core.push_tick(tick, Some(site));
             self.core.tell_host();
         }
     }
@@ -147,7 +153,7 @@ impl LoopHandle {
     #[inline]
     #[track_caller]
     pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
-        let tick = Call::new(tick);
+        let tick = carry(TICK, Call::new(tick));
         let site = Location::caller();
         let is_queued = current::with(|core| core.map(|core| core.push_tick(tick, Some(site))));
         if is_queued.is_none() {
@@ -160,7 +166,8 @@ impl LoopHandle {
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         let site = Location::caller();
         if !self.core.is_closed() {
-            self.core.push_microtask(Call::new(microtask), Some(site));
+            let call = carry(MICROTASK, Call::new(microtask));
+            self.core.push_microtask(call, Some(site));
             self.core.tell_host();
         }
     }
@@ -174,7 +181,7 @@ impl LoopHandle {
     #[inline]
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
-        let call = Call::new(microtask);
+        let call = carry(MICROTASK, Call::new(microtask));
         let site = Location::caller();
         let is_queued =
             current::with(|core| core.map(|core| core.push_microtask(call, Some(site))));

@@ -4,9 +4,13 @@ use std::panic::Location;
 
 use super::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::frame::carry;
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
 use crate::site::Site;
+
+/// The kind of a queued closure, for a tracker.
+const IMMEDIATE: &str = "Immediate";
 
 /// A closure queued for a phase, by [`LoopHandle::call_in`] or
 /// [`set_immediate`](crate::set_immediate). Dropping this value does not remove the closure.
@@ -89,7 +93,7 @@ impl LoopHandle {
         callback: impl FnOnce() + 'static,
         site: Site,
     ) -> PhaseCall {
-        let entry = Entry::Call(Call::new(callback));
+        let entry = Entry::Call(carry(IMMEDIATE, Call::new(callback)));
         let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry, Some(site)));
         self.core().tell_host();
         PhaseCall {

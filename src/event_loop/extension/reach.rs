@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::{Extension, ExtensionSlot, Kept};
 use crate::event_loop::dispatch::once;
+use crate::frame::{Restored, Work};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Mode, Origin};
@@ -86,7 +87,7 @@ impl Core {
 
     /// Polls the main future.
     pub(crate) fn poll_main_future(&self) {
-        self.executor.poll_main_future();
+        self.executor.poll_main_now();
     }
 
     /// Returns whether the last run was stopped.
@@ -153,15 +154,22 @@ impl Core {
         self.drain();
     }
 
-    /// Runs one more callback inside a callback that is running, then drains the lanes.
+    /// Runs one more callback inside a callback that is running, and in its frame, then drains the
+    /// lanes.
     pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
         if self.modes().is_plain() {
             callback();
             self.drain();
         } else {
+            let _frame = Restored::current();
             let origin = Origin::default();
             self.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
         }
+    }
+
+    /// Sets the work that the next poll of the running task continues.
+    pub(crate) fn set_next_work(&self, work: Work) {
+        self.executor.set_next_work(work);
     }
 
     /// Returns whether a task is being polled. The main future is not a task.

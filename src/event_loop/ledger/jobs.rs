@@ -8,10 +8,14 @@ use slab::Slab;
 
 use crate::event_loop::core::Core;
 use crate::executor::registry::TaskState;
+use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
 use crate::site::Site;
 use crate::task_info::{Id, Info};
+
+/// The kind of a callback for a job's end, for a tracker.
+const WORK: &str = "WORKER";
 
 /// The purpose of a job.
 #[derive(Clone, Copy)]
@@ -174,7 +178,7 @@ impl Core {
     /// Sets the callback that runs when the job has completed.
     pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
         if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {
-            job.after = Some(after);
+            job.after = Some(carry_once(WORK, after));
         }
     }
 

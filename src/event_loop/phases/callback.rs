@@ -2,9 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::frame::carry_all;
 use crate::raw::nesting::drop_flat;
 
-/// Holds a callback that is called many times.
+/// The kind of a callback, for a tracker.
+const CALLBACK: &str = "CALLBACK";
+
+/// Holds a callback that is called many times, each time in the context in which it was set.
 ///
 /// The callback is taken out during the call, so that it may set or clear its own slot. After the
 /// call, or its panic, the callback is put back, unless the slot was set or cleared meanwhile.
@@ -17,6 +21,7 @@ pub(crate) struct CallbackSlot {
 
 impl CallbackSlot {
     pub(crate) fn new(callback: Option<Box<dyn FnMut()>>) -> Self {
+        let callback = callback.map(|callback| carry_all(CALLBACK, callback));
         Self {
             is_set: Cell::new(callback.is_some()),
             callback: RefCell::new(callback),
@@ -28,7 +33,7 @@ impl CallbackSlot {
     /// drops it when its own state is consistent.
     #[must_use = "drop it when everything else is done"]
     pub(crate) fn set(&self, callback: Box<dyn FnMut()>) -> Option<Box<dyn FnMut()>> {
-        self.replace(Some(callback))
+        self.replace(Some(carry_all(CALLBACK, callback)))
     }
 
     /// Returns whether there is a callback, also while it is called.

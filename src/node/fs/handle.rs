@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::flags::{Flags, Opened};
 use super::{promise_of, steps};
-use crate::node::callback_futures::in_callbacks;
+use crate::node::callback_futures::{in_callbacks, in_callbacks_as};
 use crate::node::error::Error;
 use crate::node::promise::Promise;
 

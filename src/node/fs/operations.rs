@@ -12,7 +12,7 @@ macro_rules! operations {
             /// When no loop runs on this thread.
             pub fn $name($($argument: $kind,)* callback: impl FnOnce(Result<$output, Error>) + 'static) {
                 let future = $future;
-                in_callbacks(async move { callback(future.await.map_err(Into::into)) });
+                in_callbacks_as("FSREQCALLBACK", async move { callback(future.await.map_err(Into::into)) });
             }
         )*
 
@@ -61,7 +61,7 @@ macro_rules! handle_operations {
                 callback: impl FnOnce(Result<$output, Error>) + 'static,
             ) {
                 let opened = handle.opened();
-                in_callbacks(async move {
+                in_callbacks_as("FSREQCALLBACK", async move {
                     let result = match opened {
                         Ok($file) => $future.await.map_err(Error::from),
                         Err(error) => {

@@ -9,7 +9,7 @@ use super::handle::FileHandle;
 use super::{promise_of, steps};
 use crate::fs;
 pub use crate::fs::Access;
-use crate::node::callback_futures::in_callbacks;
+use crate::node::callback_futures::in_callbacks_as;
 use crate::node::error::Error;
 use crate::node::promise::Promise;
 

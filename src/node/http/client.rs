@@ -25,6 +25,7 @@ use super::headers::Headers;
 use super::incoming::IncomingMessage;
 use super::outgoing::{FirstLine, OutgoingMessage, Role, Sending};
 use super::validate::{validate_path, validate_token};
+use crate::frame::Frame;
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::context::Node;
 use crate::node::delay::Delay;
@@ -209,6 +210,8 @@ struct Request {
     pooled: RefCell<Weak<Pooled>>,
     /// The error that the program gave to `destroy`.
     error: RefCell<Option<Error>>,
+    /// The frame in which the request was made, for its socket.
+    frame: Frame,
     /// Whether timeouts of the socket are events of the request, and the listener for them.
     hears_timeouts: Cell<bool>,
     on_timeout: Cell<Option<ListenerId>>,
@@ -239,6 +242,7 @@ impl ClientRequest {
             is_reused: Cell::new(false),
             pooled: RefCell::default(),
             error: RefCell::default(),
+            frame: Frame::captured(),
             hears_timeouts: Cell::new(false),
             on_timeout: Cell::new(None),
             abort: RefCell::default(),
@@ -399,7 +403,10 @@ impl ClientRequest {
     /// Gives the request its socket, on a tick.
     pub(super) fn on_socket(&self, pooled: &Rc<Pooled>) {
         let (request, pooled) = (self.clone(), pooled.clone());
-        next_tick(move || request.begin(&pooled));
+        // A socket that another request has used, or has waited for, gets the frame of this one.
+        let frame = self.state.frame.clone();
+        pooled.socket().set_frame(frame.clone());
+        frame.run(|| next_tick(move || request.begin(&pooled)));
     }
 
     fn begin(&self, pooled: &Rc<Pooled>) {

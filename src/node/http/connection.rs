@@ -34,6 +34,7 @@ use super::server::{
 };
 use super::validate::has_word;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::frame::Frame;
 use crate::node::callback_futures::run_as_callback;
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, ListenerId, Observer};
@@ -54,6 +55,8 @@ pub(super) struct Connection {
     parser: RefCell<Option<Box<Parser>>>,
     /// The limits of a head, as they were when the connection began.
     limits: Limits,
+    /// What the parser's events run in: the frame of the event `connection`.
+    frame: Frame,
     /// The request that is being received.
     message: RefCell<Option<IncomingMessage>>,
     /// The response whose turn it is.
@@ -111,6 +114,7 @@ impl Connection {
             place: Cell::new(None),
             parser: RefCell::default(),
             limits,
+            frame: Frame::captured(),
             message: RefCell::default(),
             current: RefCell::default(),
             is_unseen: Cell::new(false),
@@ -561,15 +565,18 @@ impl Drop for Connection {
 
 impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
-        let outcome = self.parse(bytes);
-        let parser = self
-            .parser
-            .borrow_mut()
-            .take_if(|parser| parser.is_at_rest());
-        if let Some(parser) = parser {
-            self.server.spares.keep_parser(parser);
-        }
-        run_as_callback(|| self.executed(bytes, &outcome));
+        let frame = self.frame.clone();
+        frame.call(|| {
+            let outcome = self.parse(bytes);
+            let parser = self
+                .parser
+                .borrow_mut()
+                .take_if(|parser| parser.is_at_rest());
+            if let Some(parser) = parser {
+                self.server.spares.keep_parser(parser);
+            }
+            run_as_callback(|| self.executed(bytes, &outcome));
+        });
     }
 }
 

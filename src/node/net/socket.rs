@@ -25,6 +25,7 @@ use self::reading::Reading;
 pub(in crate::node) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
+use crate::frame::Frame;
 use crate::node::callback_futures::in_callbacks;
 use crate::node::context::Node;
 use crate::node::delay::Delay;
@@ -157,6 +158,9 @@ struct Inner {
     is_idle_muted: Cell<bool>,
     /// Called when the socket is destroyed; a server counts its connections with it.
     on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// What the events of the connection run in: the frame of `connect`, and none for an accepted
+    /// connection.
+    frame: RefCell<Frame>,
     /// The streams of this socket. Weak, because the streams hold this value.
     duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
 }
@@ -200,6 +204,12 @@ impl Socket {
         Self { duplex, inner }
     }
 
+    /// Sets what the events of the connection run in from now on.
+    pub(in crate::node) fn set_frame(&self, frame: Frame) {
+        let before = self.inner.frame.replace(frame);
+        drop(before);
+    }
+
     fn open(&self, connection: Box<dyn Connection>) {
         Node::current().emitters.insert(self.emitter());
         self.inner.open(connection);
@@ -238,6 +248,7 @@ impl Socket {
     ) {
         let socket = self.clone();
         self.inner.connecting.set(true);
+        *self.inner.frame.borrow_mut() = Frame::captured();
         self.duplex.closes_by_hand();
         let at_once = Rc::new(Cell::new(true));
         let still_inside = at_once.clone();
@@ -411,6 +422,13 @@ impl Inner {
         }
     }
 
+    /// Calls `f` in the connection's frame.
+    // Rule O9.
+    fn in_frame<R>(&self, f: impl FnOnce() -> R) -> R {
+        let frame = self.frame.borrow().clone();
+        frame.call(f)
+    }
+
     fn is_open(&self) -> bool {
         self.slot.borrow().is_some()
     }
@@ -531,12 +549,14 @@ impl Inner {
             idle.close();
         }
         match (duplex, connection) {
-            (Some(duplex), Some(connection)) => {
+            (Some(duplex), Some(connection)) => self.in_frame(|| {
                 connection.close().then(move || duplex.emit_close());
-            }
-            (Some(duplex), None) if was_connecting => in_callbacks(async move {
-                phase::closing().await;
-                duplex.emit_close();
+            }),
+            (Some(duplex), None) if was_connecting => self.in_frame(|| {
+                in_callbacks(async move {
+                    phase::closing().await;
+                    duplex.emit_close();
+                });
             }),
             _ => {}
         }

@@ -7,7 +7,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::origin::PROMISE;
 use super::{Promise, Reaction};
+use crate::frame::{self, Work};
 use crate::node::reason::Reason;
 
 impl<T: Clone + 'static> IntoFuture for Promise<T> {
@@ -78,18 +80,32 @@ impl<T: Clone + 'static> Future for Awaited<T> {
                 drop(before);
             }
             (Some(_), None) => {
-                self.promise.set_handled();
+                self.begin();
                 self.waker = Some(Rc::default());
                 cx.waker().wake_by_ref();
             }
             (None, None) => {
-                self.promise.set_handled();
+                self.begin();
                 let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
                 self.waker = Some(waker.clone());
                 self.promise.0.add(Reaction::Wake(waker));
             }
         }
         Poll::Pending
+    }
+}
+
+impl<T> Awaited<T> {
+    /// Begins the wait.
+    fn begin(&self) {
+        self.promise.set_handled();
+        if !frame::is_plain() {
+            // As in JavaScript, an await is a reaction with a promise of its own.
+            let work = Work::begin(PROMISE, self.promise.id()).map(Work::of_hidden_promise);
+            if let (Some(work), Some(core)) = (work, self.promise.0.node.core()) {
+                core.set_next_work(work);
+            }
+        }
     }
 }
 

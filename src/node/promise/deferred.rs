@@ -40,12 +40,12 @@ impl<T: Clone + 'static> Deferred<T> {
     /// When no loop runs on this thread.
     #[must_use]
     pub fn new() -> Self {
-        Self::new_on(Node::current())
+        Self::new_on(Node::current(), None)
     }
 
-    pub(super) fn new_on(node: Rc<Node>) -> Self {
+    pub(super) fn new_on(node: Rc<Node>, parent: Option<u64>) -> Self {
         Self {
-            promise: Promise(PromiseState::pending(node)),
+            promise: Promise(PromiseState::pending(node, parent)),
             resolution: 0,
         }
     }
@@ -87,12 +87,12 @@ impl<T: Clone + 'static> Deferred<T> {
         let promise = self.promise;
         promise
             .clone()
-            .queue(move || other.react(move |result| promise.settle(result)));
+            .queue_job(move || other.react(move |result| promise.settle(result)));
     }
 
     /// Queues a microtask that calls `then` to settle the promise. Its panic rejects the promise.
     pub(in crate::node) fn settle_by(self, then: impl FnOnce(Self) + 'static) {
-        self.promise().queue(move || {
+        self.promise().queue_job(move || {
             if let Err(reason) = catch(|| then(self.clone())) {
                 self.reject(reason);
             }

@@ -142,7 +142,7 @@ where
     U: 'static,
 {
     let node = Node::current();
-    let deferred = Deferred::new_on(node.clone());
+    let deferred = Deferred::new_on(node.clone(), None);
     let promise = deferred.promise();
     if let Some(core) = node.core() {
         let function = async move {

@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use super::lists::{ItemKey, ListKey, Lists};
 use super::timeout::{Callback, Kind, Life, Repeated, Timeout, TimeoutId, TimeoutState};
 use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
+use crate::frame::without_context;
 use crate::keeper::Keeper;
 use crate::node::context::Node;
 use crate::phase_order::Phase;
@@ -110,11 +111,13 @@ impl TimerLists {
             let state = TimerState::new(Header::unlisted(Keeper::Timer, site));
             state.drains.set(true);
             let node = Rc::downgrade(node);
-            let replaced = state.callback.set(Box::new(move || {
+            let fire = Box::new(move || {
                 if let Some(node) = node.upgrade() {
                     node.timers.fire(&node);
                 }
-            }));
+            });
+            // All timers share it, so it has no context of its own.
+            let replaced = without_context(|| state.callback.set(fire));
             debug_assert!(replaced.is_none(), "a new timer has no callback");
             state
         })

@@ -15,7 +15,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures_lite::Stream;
 
-use super::timeout::{Callback, Kind, Timeout};
+use super::timeout::{Callback, Kind, TIMEOUT, Timeout};
+use crate::frame::carry;
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::delay::Delay;
 use crate::node::error::Error;
@@ -118,7 +119,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
 ) -> Promise<T> {
     let (delay, site) = (delay.into(), Location::caller());
     promise(options, |deferred| {
-        let fire = Callback::Once(Call::new(move || deferred.resolve(value)));
+        let fire = Callback::Once(carry(TIMEOUT, Call::new(move || deferred.resolve(value))));
         let timer = Timeout::start(fire, Kind::Once, delay, site);
         if options.unref {
             timer.unref();
@@ -341,7 +342,7 @@ impl<T> Interval<T> {
             state.not_yielded.set(state.not_yielded.get() + 1);
             state.fire();
         };
-        let fire = Callback::Again(Box::new(fire));
+        let fire = Callback::again(fire);
         let timer = Timeout::start(fire, Kind::Interval, self.delay, self.site);
         if self.options.unref {
             timer.unref();

@@ -16,6 +16,7 @@ use std::str::FromStr;
 use super::lists::ItemKey;
 use super::pass::live_now;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::frame::Capture;
 use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::process;
@@ -139,6 +140,21 @@ pub(super) enum Callback {
 }
 
 pub(super) type Repeated = Box<dyn FnMut(&Timeout)>;
+
+/// The kind of a timer, for hooks.
+pub(super) const TIMEOUT: &str = "Timeout";
+
+impl Callback {
+    /// Returns a callback that is called again and again, each time in the context of now.
+    pub(super) fn again(mut callback: impl FnMut(&Timeout) + 'static) -> Self {
+        match Capture::new(TIMEOUT) {
+            None => Self::Again(Box::new(callback)),
+            Some(capture) => {
+                Self::Again(Box::new(move |timeout| capture.run(|| callback(timeout))))
+            }
+        }
+    }
+}
 
 impl TimeoutState {
     pub(super) fn new(node: &Rc<Node>, item: ItemKey, site: Site) -> Rc<Self> {

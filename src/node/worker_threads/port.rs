@@ -18,6 +18,7 @@ use self::line::{Ends, Item, Line};
 use crate::async_handle::AsyncHandle;
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::frame::Frame;
 use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::site::Site;
 
@@ -130,6 +131,8 @@ struct Port<S: 'static, R: 'static> {
     visit: Visit,
     /// Calls to make when all messages are delivered, one by one with a drain after each.
     when_empty: RefCell<VecDeque<Box<dyn FnOnce()>>>,
+    /// What its events run in: the frame of its making.
+    frame: Frame,
 }
 
 /// The progress of the current visit.
@@ -178,6 +181,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
             detached: Cell::new(false),
             visit: Visit::default(),
             when_empty: RefCell::default(),
+            frame: Frame::captured(),
         });
         if let Some(anchor) = port.anchor.upgrade() {
             *anchor.weak.borrow_mut() = Rc::downgrade(&port);
@@ -354,10 +358,13 @@ impl<S: 'static, R: 'static> Port<S, R> {
         let port = self.anchor.upgrade();
         let port = port.and_then(|anchor| anchor.weak.borrow().upgrade());
         let Some(port) = port else { return };
-        handle.close().then(move || {
-            port.ends.close();
-            port.emitter.emit(CLOSE, ());
-            port.emitter.remove_all_events();
+        let frame = self.frame.clone();
+        frame.run(|| {
+            handle.close().then(move || {
+                port.ends.close();
+                port.emitter.emit(CLOSE, ());
+                port.emitter.remove_all_events();
+            });
         });
     }
 

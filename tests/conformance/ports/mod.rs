@@ -16,6 +16,9 @@
 //! one on the real clock.
 
 mod combined;
+mod context_flow;
+mod context_handles;
+mod contexts;
 mod dialogues;
 mod errors;
 mod events;
@@ -23,6 +26,7 @@ mod exit;
 mod fetch;
 mod files;
 mod generators;
+mod hooks;
 mod http_bytes;
 mod http_client;
 mod http_ends;
@@ -88,6 +92,10 @@ pub(crate) const ALL: &[&[Port]] = &[
     http_ends::PORTS,
     http_client::PORTS,
     fetch::PORTS,
+    contexts::PORTS,
+    context_flow::PORTS,
+    context_handles::PORTS,
+    hooks::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

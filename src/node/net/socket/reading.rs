@@ -90,9 +90,11 @@ impl Inner {
             return;
         }
         let (inner, readable) = (self.clone(), readable.clone());
-        in_callbacks(async move {
-            inner.read_while_wanted(&readable).await;
-            inner.reading.is_running.set(false);
+        self.in_frame(|| {
+            in_callbacks(async move {
+                inner.read_while_wanted(&readable).await;
+                inner.reading.is_running.set(false);
+            });
         });
     }
 
@@ -118,12 +120,13 @@ impl Inner {
                 Ok(size) => size,
                 Err(error) => {
                     self.reading.is_wanted.set(false);
-                    return readable.destroy(Some(Error::of_call(error, "read")));
+                    let error = Error::of_call(error, "read");
+                    return self.in_frame(|| readable.destroy(Some(error)));
                 }
             };
             let is_drained = size < READ_SIZE && !self.asks(|connection| connection.is_hung_up());
             // A panic of a listener leaves this callback at the next wait; reading continues then.
-            let delivered = call_user(|| self.deliver(readable, &buffer[..size]));
+            let delivered = call_user(|| self.in_frame(|| self.deliver(readable, &buffer[..size])));
             buffers.put(buffer);
             if is_drained || delivered.is_none() {
                 left = 0;

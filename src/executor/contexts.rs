@@ -1,0 +1,187 @@
+//! Tasks and the main future in their contexts; see `frame.rs`.
+//!
+//! A task takes its frame out of the registry for a poll, and puts it back afterwards, as a change
+//! may have left it. Nothing of this is called while contexts are not in use.
+//!
+//! The first use of a context switches the mode on in the middle of user code. What runs at that
+//! time was begun on the plain path, and ends on it: a closure in the lanes gets a wrapper then,
+//! and the frame of the task that is being polled is kept when the next activity begins.
+
+use std::cell::{Cell, RefCell};
+
+use super::shared::Runnable;
+use super::{Executor, MAIN_FUTURE, NO_TASK, budget};
+use crate::frame::{self, Capture, Frame, Work};
+use crate::probe::Mode;
+use crate::raw::call::Call;
+use crate::task_info::Id;
+
+/// The kind of a task, for a tracker.
+const TASK: &str = "TASK";
+
+#[derive(Default)]
+pub(super) struct Contexts {
+    /// What the main future runs in, while it is not being polled.
+    main: RefCell<Frame>,
+    /// The task whose poll has begun on the plain path and has used the first context, or the main
+    /// future.
+    first: Cell<Option<First>>,
+}
+
+#[derive(Clone, Copy)]
+enum First {
+    Task(u32, Id),
+    Main,
+}
+
+impl Executor {
+    /// Begins to use contexts. `wrapped` makes of a queued closure one that calls
+    /// [`begin_activity`](Self::begin_activity) first.
+    pub(crate) fn use_contexts(&self, wrapped: fn(Call) -> Call) {
+        if self.uses_contexts() {
+            return;
+        }
+        self.modes.set(Mode::CONTEXTS, true);
+        self.lane.wrap_calls(wrapped);
+        // The outermost poll, if there is one: those inside of it keep their frames themselves.
+        let outermost = self.spawners.borrow().first().copied();
+        let first = match outermost.unwrap_or(self.polled.get()) {
+            NO_TASK => None,
+            MAIN_FUTURE => Some(First::Main),
+            slot => self.tasks.id(slot).map(|id| First::Task(slot, id)),
+        };
+        self.contexts.first.set(first);
+    }
+
+    #[inline(always)]
+    pub(crate) fn uses_contexts(&self) -> bool {
+        self.modes.has(Mode::CONTEXTS)
+    }
+
+    /// Empties the frame: the loop is about to run user code, or has run it.
+    pub(crate) fn begin_activity(&self) {
+        match self.contexts.first.take() {
+            Some(First::Task(slot, id)) => self.keep_context(slot, id, None),
+            Some(First::Main) => self.keep_main_context(Frame::captured()),
+            None => {}
+        }
+        frame::clear();
+    }
+
+    /// Ends a run.
+    pub(crate) fn end_contexts(&self) {
+        self.begin_activity();
+        if let Some(tracker) = frame::tracker() {
+            tracker.reset();
+        }
+    }
+
+    /// Lets a task that was just spawned run in the current surroundings.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set_context(&self, slot: u32) {
+        self.tasks.set_context(slot, Capture::of(TASK, None));
+    }
+
+    /// Polls a task in its frame.
+    pub(super) fn run_task_in_context(&self, runnable: Runnable) {
+        self.begin_activity();
+        let (slot, id) = (runnable.slot(), runnable.local().id);
+        let context = self.tasks.take_context(slot).unwrap_or_default();
+        drop(context.frame.enter());
+        match context.work {
+            Some(work) => {
+                work.run(|| self.run_or_drop(runnable));
+                // The poll may have begun other work, which the next poll continues.
+                self.keep_context(slot, id, Some(work));
+            }
+            None => {
+                self.run_or_drop(runnable);
+                self.keep_context(slot, id, None);
+            }
+        }
+        frame::clear();
+    }
+
+    /// Polls a task that was just spawned, inside its spawner. Up to the first await, the task and
+    /// its spawner have one frame.
+    // Rule O6.
+    pub(super) fn run_in_spawner(&self, runnable: Runnable) {
+        let (slot, id) = (runnable.slot(), runnable.local().id);
+        if self.uses_contexts() {
+            // It is called inside its spawner, and is no work of its own.
+            self.polled.set(slot);
+            budget::begin_poll();
+            self.run_or_drop(runnable);
+        } else {
+            self.run_task(runnable);
+        }
+        if self.uses_contexts() {
+            self.keep_context(slot, id, None);
+        }
+    }
+
+    /// Keeps the current frame for the next poll of a task, if it has one.
+    fn keep_context(&self, slot: u32, id: Id, work: Option<Work>) {
+        if self.tasks.id(slot) != Some(id) {
+            return;
+        }
+        let begun = self.tasks.take_context(slot);
+        let work = begun.and_then(|begun| begun.work).or(work);
+        let frame = Frame::captured();
+        if !frame.is_empty() || work.is_some() {
+            self.tasks.set_context(slot, Capture { frame, work });
+        }
+    }
+
+    /// Sets the work that the next poll of the running task continues.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn set_next_work(&self, work: Work) {
+        let slot = self.polled.get();
+        if slot != NO_TASK && slot != MAIN_FUTURE {
+            let context = Capture {
+                frame: Frame::default(),
+                work: Some(work),
+            };
+            self.tasks.set_context(slot, context);
+        }
+    }
+
+    /// Lets the main future run in the current frame. The drop of the result ends that.
+    pub(super) fn begin_main_context(&self) -> impl Drop + '_ {
+        MainContext {
+            executor: self,
+            before: self.contexts.main.replace(Frame::current()),
+        }
+    }
+
+    /// Calls `poll`, a poll of the main future, in its frame.
+    pub(super) fn in_main_context<R>(&self, poll: impl FnOnce() -> R) -> R {
+        if !self.uses_contexts() {
+            return poll();
+        }
+        self.begin_activity();
+        drop(self.contexts.main.take().enter());
+        let polled = poll();
+        self.keep_main_context(Frame::captured());
+        frame::clear();
+        polled
+    }
+
+    fn keep_main_context(&self, frame: Frame) {
+        let before = self.contexts.main.replace(frame);
+        drop(before);
+    }
+}
+
+struct MainContext<'a> {
+    executor: &'a Executor,
+    before: Frame,
+}
+
+impl Drop for MainContext<'_> {
+    fn drop(&mut self) {
+        self.executor
+            .keep_main_context(std::mem::take(&mut self.before));
+    }
+}

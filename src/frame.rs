@@ -1,0 +1,578 @@
+//! Frames: the values of the context variables at one point of the program, and how they follow
+//! what the program queues.
+//!
+//! A frame is an immutable list, and the current one is a cell of the thread. What is queued takes
+//! the current frame along ([`carry`]), and runs in it. A callback without a frame is queued as it
+//! is, and costs the test of [`is_plain`].
+//!
+//! | what | runs in the frame |
+//! |---|---|
+//! | a closure, each call of a callback | of the call that queued or set it ([`Capture`]) |
+//! | a task | of its spawn; the executor keeps it between two polls |
+//! | the main future | of the call that runs the loop |
+//! | a message of another thread | that is empty |
+//!
+//! The loop sets the frame before it runs user code, once contexts are in use on the thread. It
+//! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
+//! of what panicked.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::raw::call::Call;
+
+thread_local! {
+    static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
+    /// Apart from the frame, since it has no destructor: a read is one instruction.
+    static STATE: Cell<u8> = const { Cell::new(0) };
+    static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
+}
+
+/// The current frame is not empty.
+const FILLED: u8 = 1;
+/// There is a [`Tracker`].
+const TRACKED: u8 = 2;
+/// A frame or a tracker was set on this thread.
+const USED: u8 = 4;
+/// A [`Switch`] was turned off on this thread.
+const SWITCHED: u8 = 8;
+
+/// Returns whether what is queued now needs nothing of its surroundings.
+#[inline(always)]
+pub(crate) fn is_plain() -> bool {
+    STATE.get() & (FILLED | TRACKED) == 0
+}
+
+/// Returns whether a frame or a tracker was ever set on this thread.
+#[inline(always)]
+pub(crate) fn is_used() -> bool {
+    STATE.get() & USED != 0
+}
+
+/// Notes that contexts are in use on this thread. The loop must know it, too.
+pub(crate) fn use_on_this_thread() {
+    STATE.set(STATE.get() | USED);
+}
+
+/// The identity of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// The address of a static variable.
+    Static(usize),
+    /// The number of a variable that was made at run time.
+    #[allow(dead_code, reason = "made by the layer for Node only")]
+    Numbered(u64),
+}
+
+#[derive(Clone)]
+struct Entry {
+    key: Key,
+    value: Rc<dyn Any>,
+    switch: Option<Switch>,
+}
+
+/// Whether the values of a variable go along with what is queued.
+#[derive(Clone)]
+pub(crate) struct Switch(Rc<Cell<bool>>);
+
+#[allow(dead_code, reason = "used by the layer for Node only")]
+impl Switch {
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self(Rc::new(Cell::new(is_on)))
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.get()
+    }
+
+    pub(crate) fn set(&self, is_on: bool) {
+        if !is_on {
+            STATE.set(STATE.get() | SWITCHED);
+        }
+        self.0.set(is_on);
+    }
+}
+
+/// The values of all variables that have one. A clone is cheap.
+#[derive(Clone, Default)]
+pub(crate) struct Frame(Option<Rc<Vec<Entry>>>);
+
+impl Frame {
+    /// Returns the current frame.
+    pub(crate) fn current() -> Self {
+        if STATE.get() & FILLED == 0 {
+            return Self::default();
+        }
+        CURRENT
+            .try_with(|current| current.borrow().clone())
+            .unwrap_or_default()
+    }
+
+    /// Returns the frame for what is queued now: the current one, without what is switched off.
+    pub(crate) fn captured() -> Self {
+        let current = Self::current();
+        if STATE.get() & SWITCHED == 0 {
+            return current;
+        }
+        let is_on = |entry: &Entry| entry.switch.as_ref().is_none_or(Switch::is_on);
+        if current.entries().iter().all(is_on) {
+            return current;
+        }
+        current.filtered(is_on)
+    }
+
+    /// Returns the value of a variable in the current frame.
+    pub(crate) fn current_value(key: Key) -> Option<Rc<dyn Any>> {
+        Self::current().get(key)
+    }
+
+    /// Returns the value of a variable.
+    pub(crate) fn get(&self, key: Key) -> Option<Rc<dyn Any>> {
+        let entry = self.entries().iter().find(|entry| entry.key == key)?;
+        Some(entry.value.clone())
+    }
+
+    /// Returns this frame with another value of a variable.
+    pub(crate) fn with(&self, key: Key, value: Rc<dyn Any>, switch: Option<Switch>) -> Self {
+        let others = self.entries().iter().filter(|entry| entry.key != key);
+        let new = Entry { key, value, switch };
+        Self(Some(Rc::new(others.cloned().chain([new]).collect())))
+    }
+
+    /// Returns this frame without the value of a variable.
+    pub(crate) fn without(&self, key: Key) -> Self {
+        self.filtered(|entry| entry.key != key)
+    }
+
+    fn filtered(&self, stays: impl Fn(&Entry) -> bool) -> Self {
+        let entries = self.entries().iter().filter(|entry| stays(entry));
+        let entries: Vec<_> = entries.cloned().collect();
+        Self((!entries.is_empty()).then(|| Rc::new(entries)))
+    }
+
+    fn entries(&self) -> &[Entry] {
+        self.0.as_ref().map_or(&[], |entries| entries.as_slice())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Makes this frame the current one and returns the one before, whose drop may run user code.
+    pub(crate) fn enter(self) -> Self {
+        let filled = if self.is_empty() { 0 } else { FILLED };
+        debug_assert!(filled == 0 || is_used(), "the loop does not know");
+        let state = STATE.get();
+        if state & FILLED == 0 && filled == 0 {
+            return self;
+        }
+        STATE.set(state & !FILLED | filled);
+        // A thread that ends has no frame any more.
+        let before = CURRENT.try_with(|current| current.replace(self));
+        before.unwrap_or_default()
+    }
+
+    /// Calls `f`, a callback, in this frame. The one before is current again afterwards, but not
+    /// after a panic: its handler runs in the frame of what has panicked.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[inline]
+    pub(crate) fn call<R>(self, f: impl FnOnce() -> R) -> R {
+        let before = self.enter();
+        let value = f();
+        drop(before.enter());
+        value
+    }
+
+    /// Calls `f` in this frame. The one before is current again afterwards, also after a panic.
+    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        let _restored = Restored(Some(self.enter()));
+        f()
+    }
+}
+
+pin_project! {
+    /// A future that is polled and dropped in a frame of its own. A change of the frame inside of a
+    /// poll stays for the next.
+    #[derive(Debug)]
+    pub(crate) struct Framed<F> {
+        frame: Frame,
+        // `None` while it is dropped.
+        #[pin]
+        future: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Framed<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            let frame = std::mem::take(this.frame);
+            frame.run(|| this.future.set(None));
+        }
+    }
+}
+
+impl<F> Framed<F> {
+    pub(crate) fn new(frame: Frame, future: F) -> Self {
+        Self {
+            frame,
+            future: Some(future),
+        }
+    }
+}
+
+impl<F: Future> Future for Framed<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let _outer = Restored(Some(std::mem::take(this.frame).enter()));
+        let future = this.future.as_pin_mut();
+        let polled = future.expect("it is not dropped").poll(cx);
+        *this.frame = Frame::current();
+        polled
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.entries().iter().map(|entry| entry.key))
+            .finish()
+    }
+}
+
+/// Restores a frame when it is dropped.
+pub(crate) struct Restored(Option<Frame>);
+
+impl Restored {
+    /// Restores the frame that is current now.
+    pub(crate) fn current() -> Self {
+        Self(Some(Frame::current()))
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        if let Some(frame) = self.0.take() {
+            drop(frame.enter());
+        }
+    }
+}
+
+/// Makes the current frame empty: the loop is about to run user code, or has run it.
+#[inline]
+pub(crate) fn clear() {
+    if STATE.get() & FILLED != 0 {
+        drop(Frame::default().enter());
+    }
+}
+
+/// Follows the life of what is queued; see Node's `async_hooks`.
+pub(crate) trait Tracker {
+    /// Returns the numbers of new work and of what caused it. `cause` is `None` for the work that
+    /// is running.
+    fn init(&self, kind: &'static str, cause: Option<u64>) -> (u64, u64);
+    /// The work is about to be called.
+    fn before(&self, id: u64, cause: u64);
+    /// The call of the work has returned.
+    fn after(&self, id: u64);
+    /// The promise that the work settles is settled.
+    fn resolve(&self, id: u64);
+    /// The work will not be called any more.
+    fn destroy(&self, id: u64);
+    /// The loop is about to run work that is not tracked, or has run all.
+    fn reset(&self);
+}
+
+/// Sets the tracker of this thread, on which contexts are in use.
+#[allow(dead_code, reason = "called by the layer for Node only")]
+pub(crate) fn set_tracker(tracker: Rc<dyn Tracker>) {
+    debug_assert!(is_used(), "the loop does not know");
+    STATE.set(STATE.get() | TRACKED);
+    let before = TRACKER.replace(Some(tracker));
+    drop(before);
+}
+
+/// Removes the tracker of this thread.
+#[allow(dead_code, reason = "called by the layer for Node only")]
+pub(crate) fn remove_tracker() {
+    STATE.set(STATE.get() & !TRACKED);
+    let before = TRACKER.try_with(RefCell::take);
+    drop(before);
+}
+
+/// Returns the tracker of this thread.
+pub(crate) fn tracker() -> Option<Rc<dyn Tracker>> {
+    if STATE.get() & TRACKED == 0 {
+        return None;
+    }
+    let tracker = TRACKER.try_with(|tracker| tracker.borrow().clone());
+    tracker.ok().flatten()
+}
+
+/// Tracked work. Its drop ends it.
+pub(crate) struct Work {
+    id: u64,
+    cause: u64,
+    tracker: Rc<dyn Tracker>,
+    is_destroyed_by_drop: bool,
+    /// The end of its call settles a promise that only the tracker sees.
+    is_promise: bool,
+}
+
+impl Work {
+    /// Begins work of a kind, if there is a tracker.
+    pub(crate) fn begin(kind: &'static str, cause: Option<u64>) -> Option<Self> {
+        let tracker = tracker()?;
+        let (id, cause) = tracker.init(kind, cause);
+        Some(Self {
+            id,
+            cause,
+            tracker,
+            is_destroyed_by_drop: true,
+            is_promise: false,
+        })
+    }
+
+    /// Returns work that has begun elsewhere, and that ends there.
+    pub(crate) fn known(id: u64, cause: u64) -> Option<Self> {
+        Some(Self {
+            id,
+            cause,
+            tracker: tracker()?,
+            is_destroyed_by_drop: false,
+            is_promise: false,
+        })
+    }
+
+    /// Sets that the drop of this value is not reported: the work has no end that can be seen.
+    pub(crate) fn without_end(mut self) -> Self {
+        self.is_destroyed_by_drop = false;
+        self
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn cause(&self) -> u64 {
+        self.cause
+    }
+
+    /// Calls `f` as this work. A panic leaves it the running work, as it leaves the frame.
+    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.tracker.before(self.id, self.cause);
+        let value = f();
+        if self.is_promise {
+            self.resolve();
+        }
+        self.tracker.after(self.id);
+        value
+    }
+}
+
+#[allow(dead_code, reason = "called by the layer for Node only")]
+impl Work {
+    /// Sets that the work is a reaction with a promise that the program does not see. Its end is
+    /// not told, as of no promise.
+    pub(crate) fn of_hidden_promise(mut self) -> Self {
+        self.is_promise = true;
+        self.without_end()
+    }
+
+    /// Calls `f` as this work. What ran before runs again afterwards, also after a panic.
+    pub(crate) fn run_inside<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct After<'a>(&'a Work);
+        impl Drop for After<'_> {
+            fn drop(&mut self) {
+                self.0.tracker.after(self.0.id);
+            }
+        }
+
+        self.tracker.before(self.id, self.cause);
+        let _after = After(self);
+        f()
+    }
+
+    /// Tells that the promise of this work is settled.
+    pub(crate) fn resolve(&self) {
+        self.tracker.resolve(self.id);
+    }
+
+    /// Tells the end of the work.
+    pub(crate) fn destroy(&self) {
+        self.tracker.destroy(self.id);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.is_destroyed_by_drop {
+            self.tracker.destroy(self.id);
+        }
+    }
+}
+
+/// The surroundings of a registration, for the calls that follow from it.
+#[derive(Default)]
+pub(crate) struct Capture {
+    pub(crate) frame: Frame,
+    pub(crate) work: Option<Work>,
+}
+
+impl Capture {
+    /// Captures the current frame and begins work of a kind. Returns `None` if neither is needed.
+    #[inline]
+    pub(crate) fn new(kind: &'static str) -> Option<Self> {
+        if is_plain() {
+            return None;
+        }
+        Some(Self::of(kind, None))
+    }
+
+    /// Captures the current frame and begins work that `cause` has caused.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn of(kind: &'static str, cause: Option<u64>) -> Self {
+        Self {
+            frame: Frame::captured(),
+            work: Work::begin(kind, cause),
+        }
+    }
+
+    /// Calls `f` in these surroundings, and restores those before. A panic does not restore them:
+    /// its handler runs in them, and the loop sets the frame of the next call.
+    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.frame.clone().enter();
+        let value = match &self.work {
+            Some(work) => work.run(f),
+            None => f(),
+        };
+        drop(before.enter());
+        value
+    }
+}
+
+/// Calls `f`, which registers something of the crate's own, in no context and untracked.
+#[allow(dead_code, reason = "called by the layer for Node only")]
+pub(crate) fn without_context<R>(f: impl FnOnce() -> R) -> R {
+    struct Tracked(u8);
+    impl Drop for Tracked {
+        fn drop(&mut self) {
+            STATE.set(STATE.get() | self.0);
+        }
+    }
+
+    let _tracked = Tracked(STATE.get() & TRACKED);
+    STATE.set(STATE.get() & !TRACKED);
+    Frame::default().run(f)
+}
+
+/// Lets a queued closure run in the current surroundings.
+#[inline]
+pub(crate) fn carry(kind: &'static str, call: Call) -> Call {
+    match Capture::new(kind) {
+        None => call,
+        Some(capture) => Call::new(move || capture.run(|| call.call())),
+    }
+}
+
+/// Lets a boxed closure run in the current surroundings.
+pub(crate) fn carry_once(kind: &'static str, call: Box<dyn FnOnce()>) -> Box<dyn FnOnce()> {
+    match Capture::new(kind) {
+        None => call,
+        Some(capture) => Box::new(move || capture.run(call)),
+    }
+}
+
+/// Lets each call of a callback run in the current surroundings.
+pub(crate) fn carry_all(kind: &'static str, mut callback: Box<dyn FnMut()>) -> Box<dyn FnMut()> {
+    match Capture::new(kind) {
+        None => callback,
+        Some(capture) => Box::new(move || capture.run(&mut callback)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capture, Frame, Key, Restored, carry, is_plain, use_on_this_thread};
+    use crate::raw::call::Call;
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    fn value(frame: &Frame, key: Key) -> Option<u32> {
+        frame
+            .get(key)
+            .map(|value| *value.downcast::<u32>().unwrap())
+    }
+
+    const ONE: Key = Key::Static(1);
+    const TWO: Key = Key::Numbered(1);
+
+    #[test]
+    fn a_frame_keeps_one_value_a_variable_and_never_changes() {
+        let one = Frame::default().with(ONE, Rc::new(1_u32), None);
+        let both = one.with(TWO, Rc::new(2_u32), None);
+        let other = both.with(ONE, Rc::new(3_u32), None);
+        assert_eq!((value(&one, ONE), value(&one, TWO)), (Some(1), None));
+        assert_eq!((value(&both, ONE), value(&both, TWO)), (Some(1), Some(2)));
+        assert_eq!((value(&other, ONE), value(&other, TWO)), (Some(3), Some(2)));
+        assert_eq!(other.entries().len(), 2);
+        assert!(one.without(ONE).is_empty());
+        assert_eq!(value(&other.without(ONE), TWO), Some(2));
+    }
+
+    #[test]
+    fn a_frame_is_current_for_a_call_also_if_it_panics() {
+        use_on_this_thread();
+        let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
+        assert!(is_plain());
+        let seen = frame.clone().run(|| value(&Frame::current(), ONE));
+        assert_eq!(seen, Some(1));
+        let panicked = catch_unwind(AssertUnwindSafe(|| frame.run(|| panic!("inside"))));
+        assert!(panicked.is_err());
+        assert!(is_plain() && Frame::current().is_empty());
+    }
+
+    #[test]
+    fn a_closure_is_wrapped_only_in_a_frame() {
+        use_on_this_thread();
+        let seen = Rc::new(Cell::new(None));
+        let look = |seen: &Rc<Cell<_>>| {
+            let seen = seen.clone();
+            Call::new(move || seen.set(Some(value(&Frame::current(), ONE))))
+        };
+        assert!(Capture::new("").is_none());
+        carry("", look(&seen)).call();
+        assert_eq!(seen.take(), Some(None));
+        let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
+        let carried = frame.run(|| carry("", look(&seen)));
+        carried.call();
+        assert_eq!(seen.take(), Some(Some(1)));
+        assert!(is_plain());
+    }
+
+    #[test]
+    fn the_drop_of_a_value_may_use_frames() {
+        struct Looks(Rc<Cell<bool>>);
+        impl Drop for Looks {
+            fn drop(&mut self) {
+                self.0.set(Frame::current().is_empty());
+            }
+        }
+        use_on_this_thread();
+        let saw_none = Rc::new(Cell::new(false));
+        let restored = Restored::current();
+        let frame = Frame::default().with(ONE, Rc::new(Looks(saw_none.clone())), None);
+        drop(frame.enter());
+        drop(restored);
+        assert!(saw_none.get());
+    }
+}

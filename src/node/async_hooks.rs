@@ -1,0 +1,235 @@
+//! Node's `async_hooks`: values that follow a request, and the ids and life of what a program
+//! starts.
+//!
+//! ```
+//! use phaseloop::node::async_hooks::AsyncLocalStorage;
+//! use phaseloop::node::{run, set_timeout};
+//!
+//! run(async {
+//!     let request = AsyncLocalStorage::<u32>::new();
+//!     for number in [7, 8] {
+//!         let seen = request.clone();
+//!         request.run(number, || {
+//!             set_timeout(1, move || assert_eq!(*seen.get_store().unwrap(), number));
+//!         });
+//!     }
+//!     assert_eq!(request.get_store(), None);
+//! });
+//! ```
+//!
+//! | Node | here |
+//! |---|---|
+//! | `new AsyncLocalStorage()` | [`AsyncLocalStorage::new`] |
+//! | `run`, `exit`, `enterWith`, `getStore`, `disable` | methods of [`AsyncLocalStorage`] |
+//! | `AsyncLocalStorage.bind(f)` | [`AsyncLocalStorage::bind`] |
+//! | `AsyncLocalStorage.snapshot()` | [`AsyncLocalStorage::snapshot`] |
+//! | `new AsyncResource(type)`, `runInAsyncScope`, `bind` | [`AsyncResource`] |
+//! | `createHook({ init, before, … })` | [`create_hook`] with [`Callbacks`] |
+//! | `executionAsyncId()`, `triggerAsyncId()` | [`execution_async_id`], [`trigger_async_id`] |
+//! | `EventEmitterAsyncResource` | [`events::EventEmitterAsyncResource`] |
+//!
+//! # What runs with which store
+//!
+//! | what | store of |
+//! |---|---|
+//! | ticks, microtasks, immediates, each firing of a timer | the call that queued or set it |
+//! | a reaction of a promise | the call of `then`, whoever settles the promise |
+//! | an async function, over all its awaits | its call |
+//! | a listener | the `emit`; [`AsyncResource::bind_listener`] gives it that of its making |
+//! | callbacks of files, names and children | the call that started the operation |
+//! | a client socket | `connect` |
+//! | the event `connection`, requests of an HTTP server | `listen` |
+//! | an accepted socket | none |
+//! | a port, a worker, a datagram socket | its making |
+//! | a listener for uncaught errors | what threw |
+//! | a listener for unhandled rejections | the making of the promise |
+//!
+//! In plain Rust: [`context::Variable`](crate::context::Variable), which is a `static`.
+//!
+//! # Differences from Node 20
+//!
+//! `enterWith` inside of an interval's callback, of a resource's scope or of a listener of a socket
+//! ends with the call. In Node 20 it stays for the next call, in later versions it does not. The
+//! listener for an error of a `queueMicrotask` sees the store of the microtask; in Node 20 it sees
+//! none.
+//!
+//! [`events::EventEmitterAsyncResource`]: crate::node::events::EventEmitterAsyncResource
+
+mod hooks;
+mod resource;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(super) use self::hooks::Hooks;
+pub use self::hooks::{AsyncHook, Callbacks, create_hook, execution_async_id, trigger_async_id};
+pub use self::resource::AsyncResource;
+use crate::context::Snapshot;
+use crate::event_loop::extension::current::use_contexts;
+use crate::frame::{Frame, Key, Switch};
+
+/// A store that follows what is started inside of [`run`](Self::run). JavaScript: `new
+/// AsyncLocalStorage()`. Clones refer to the same storage.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::async_hooks::AsyncLocalStorage;
+/// use phaseloop::node::{Promise, run};
+///
+/// run(async {
+///     let user = AsyncLocalStorage::new();
+///     let seen = user.clone();
+///     user.run("ann", || {
+///         Promise::resolved(()).then(move |()| assert_eq!(*seen.get_store().unwrap(), "ann"));
+///     });
+/// });
+/// ```
+pub struct AsyncLocalStorage<T> {
+    /// Distinguishes the storages of a process.
+    number: u64,
+    is_enabled: Switch,
+    _store: PhantomData<fn() -> T>,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl<T: 'static> AsyncLocalStorage<T> {
+    /// Creates a storage without a store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            is_enabled: Switch::new(false),
+            _store: PhantomData,
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key::Numbered(self.number)
+    }
+
+    /// Returns the store. JavaScript: `storage.getStore()`.
+    #[must_use]
+    pub fn get_store(&self) -> Option<Rc<T>> {
+        if !self.is_enabled.is_on() {
+            return None;
+        }
+        Frame::current_value(self.key())?.downcast().ok()
+    }
+
+    /// Calls `f` with a store, and returns its result. The store before is back afterwards, also
+    /// after a panic. JavaScript: `storage.run(store, f)`.
+    pub fn run<R>(&self, store: T, f: impl FnOnce() -> R) -> R {
+        self.frame_with(store).run(f)
+    }
+
+    /// Calls `f` without a store, and returns its result. JavaScript: `storage.exit(f)`.
+    ///
+    /// As in Node 20, the storage is [disabled](Self::disable) for the call, and a
+    /// [`run`](Self::run) inside of it enables it again.
+    pub fn exit<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Enabled<'a>(&'a Switch);
+        impl Drop for Enabled<'_> {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+
+        if !self.is_enabled.is_on() {
+            return f();
+        }
+        let _enabled = Enabled(&self.is_enabled);
+        self.is_enabled.set(false);
+        f()
+    }
+
+    /// Sets the store for the rest of the callback, or of the async function over its awaits. What
+    /// was started before keeps what it has. JavaScript: `storage.enterWith(store)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::async_hooks::AsyncLocalStorage;
+    /// use phaseloop::node::{run, set_immediate};
+    ///
+    /// run(async {
+    ///     let storage = AsyncLocalStorage::new();
+    ///     let (one, two) = (storage.clone(), storage.clone());
+    ///     set_immediate(move || {
+    ///         one.enter_with(1);
+    ///         assert_eq!(*one.get_store().unwrap(), 1);
+    ///     });
+    ///     set_immediate(move || assert_eq!(two.get_store(), None));
+    /// });
+    /// ```
+    pub fn enter_with(&self, store: T) {
+        drop(self.frame_with(store).enter());
+    }
+
+    /// Hides the store until the next [`run`](Self::run) or [`enter_with`](Self::enter_with). What
+    /// is started meanwhile is without a store for good. JavaScript: `storage.disable()`.
+    pub fn disable(&self) {
+        self.is_enabled.set(false);
+    }
+
+    fn frame_with(&self, store: T) -> Frame {
+        use_contexts();
+        self.is_enabled.set(true);
+        let switch = Some(self.is_enabled.clone());
+        Frame::current().with(self.key(), Rc::new(store), switch)
+    }
+}
+
+/// Functions that concern all storages.
+impl AsyncLocalStorage<()> {
+    /// Returns a function that calls `f` with the stores of now. JavaScript:
+    /// `AsyncLocalStorage.bind(f)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::async_hooks::AsyncLocalStorage;
+    ///
+    /// let storage = AsyncLocalStorage::new();
+    /// let seen = storage.clone();
+    /// let look = storage.run(7, || AsyncLocalStorage::bind(move |()| *seen.get_store().unwrap()));
+    /// assert_eq!(storage.run(8, || look(())), 7);
+    /// ```
+    pub fn bind<A, R>(f: impl Fn(A) -> R) -> impl Fn(A) -> R {
+        AsyncResource::bound(f)
+    }
+
+    /// Returns the stores of now, for calls of [`run`](Snapshot::run). JavaScript:
+    /// `AsyncLocalStorage.snapshot()`.
+    #[must_use]
+    pub fn snapshot() -> Snapshot {
+        Snapshot::new()
+    }
+}
+
+impl<T: 'static> Default for AsyncLocalStorage<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for AsyncLocalStorage<T> {
+    fn clone(&self) -> Self {
+        Self {
+            number: self.number,
+            is_enabled: self.is_enabled.clone(),
+            _store: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for AsyncLocalStorage<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncLocalStorage")
+            .field("is_enabled", &self.is_enabled.is_on())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+//! Resources of the program's own.
+
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
+
+use super::hooks::Hooks;
+use crate::frame::{Capture, Frame, Work};
+
+/// A piece of asynchronous work that the loop does not see, such as a query that waits for a
+/// connection of a pool. JavaScript: `new AsyncResource(type)`. Clones refer to the same resource.
+///
+/// It keeps the stores of its making for its callbacks.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::async_hooks::{AsyncLocalStorage, AsyncResource};
+/// use phaseloop::node::run;
+///
+/// run(async {
+///     let request = AsyncLocalStorage::new();
+///     let query = request.run(7, || AsyncResource::new("Query"));
+///     let seen = query.run_in_async_scope(|| *request.get_store().unwrap());
+///     assert_eq!(seen, 7);
+/// });
+/// ```
+#[derive(Clone)]
+pub struct AsyncResource(Rc<Resource>);
+
+struct Resource {
+    frame: Frame,
+    /// The ids; `None` once its end was told, or without a loop.
+    work: Option<Work>,
+    is_destroyed: Cell<bool>,
+}
+
+/// Node's name for the resource of a bound function.
+const BOUND: &str = "bound-anonymous-fn";
+
+impl AsyncResource {
+    /// Creates a resource. Hooks see `kind` as its type.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    pub fn new(kind: &'static str) -> Self {
+        drop(Hooks::current());
+        let capture = Capture::of(kind, None);
+        Self(Rc::new(Resource {
+            frame: capture.frame,
+            work: capture.work,
+            is_destroyed: Cell::new(false),
+        }))
+    }
+
+    /// Calls `f` with the stores and as the resource of this value, and returns its result. What
+    /// was before is back afterwards, also after a panic. JavaScript:
+    /// `resource.runInAsyncScope(f)`.
+    pub fn run_in_async_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        let frame = self.0.frame.clone();
+        frame.run(|| match &self.0.work {
+            Some(work) => work.run_inside(f),
+            None => f(),
+        })
+    }
+
+    /// Returns the id of the resource. JavaScript: `resource.asyncId()`.
+    #[must_use]
+    pub fn async_id(&self) -> u64 {
+        self.0.work.as_ref().map_or(0, Work::id)
+    }
+
+    /// Returns the id of what made the resource. JavaScript: `resource.triggerAsyncId()`.
+    #[must_use]
+    pub fn trigger_async_id(&self) -> u64 {
+        self.0.work.as_ref().map_or(0, Work::cause)
+    }
+
+    /// Tells the hooks that the resource has ended. Without this call, the drop of the last clone
+    /// tells them. JavaScript: `resource.emitDestroy()`.
+    pub fn emit_destroy(&self) -> &Self {
+        if let (Some(work), false) = (&self.0.work, self.0.is_destroyed.replace(true)) {
+            work.destroy();
+        }
+        self
+    }
+
+    /// Returns a function that calls `f` in the scope of this resource. JavaScript:
+    /// `resource.bind(f)`.
+    pub fn bind<A, R>(&self, f: impl Fn(A) -> R) -> impl Fn(A) -> R {
+        let this = self.clone();
+        move |argument| this.run_in_async_scope(|| f(argument))
+    }
+
+    /// Returns a listener that calls `f` with the stores of now, in place of those of the `emit`.
+    /// JavaScript: `AsyncResource.bind(f)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::async_hooks::{AsyncLocalStorage, AsyncResource};
+    /// use phaseloop::node::events::{Event, EventEmitter};
+    /// use phaseloop::node::run;
+    ///
+    /// const DONE: Event<()> = Event::new("done");
+    ///
+    /// run(async {
+    ///     let (request, emitter) = (AsyncLocalStorage::new(), EventEmitter::new());
+    ///     let seen = request.clone();
+    ///     let listener = move |_: &()| assert_eq!(*seen.get_store().unwrap(), 7);
+    ///     request.run(7, || emitter.on(DONE, AsyncResource::bind_listener(listener)));
+    ///     request.run(8, || emitter.emit(DONE, ()));
+    /// });
+    /// ```
+    pub fn bind_listener<A: ?Sized>(f: impl Fn(&A)) -> impl Fn(&A) {
+        let this = Self::of_now();
+        move |argument: &A| this.run_in_async_scope(|| f(argument))
+    }
+
+    /// Returns a function that calls `f` with the stores of now.
+    pub(super) fn bound<A, R>(f: impl Fn(A) -> R) -> impl Fn(A) -> R {
+        let this = Self::of_now();
+        move |argument| this.run_in_async_scope(|| f(argument))
+    }
+
+    /// The resource of a bound function. It has ids only if hooks are in use.
+    fn of_now() -> Self {
+        let capture = Capture::new(BOUND).unwrap_or_default();
+        Self(Rc::new(Resource {
+            frame: capture.frame,
+            work: capture.work.map(Work::without_end),
+            is_destroyed: Cell::new(false),
+        }))
+    }
+}
+
+impl Drop for Resource {
+    fn drop(&mut self) {
+        if self.is_destroyed.get() {
+            // Its end was told.
+            self.work = self.work.take().map(Work::without_end);
+        }
+    }
+}
+
+impl fmt::Debug for AsyncResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncResource")
+            .field("async_id", &self.async_id())
+            .finish_non_exhaustive()
+    }
+}
