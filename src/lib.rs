@@ -71,6 +71,7 @@
 //!   thread.
 //! - [`os`], [`tty`]: the machine and its terminals.
 //! - [`probe`]: an observer of phases, callbacks and task polls.
+//! - [`guide`]: [from tokio](guide::from_tokio), and [which crates work how](guide::crates).
 //!
 //! # What you can rely on
 //!
@@ -185,6 +186,7 @@ pub mod process;
 #[cfg(feature = "test-util")]
 pub mod shuffle;
 
+pub mod guide;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 #[cfg(feature = "node")]

@@ -44,6 +44,7 @@ const LAYERS: &[&[&str]] = &[
     &["process", "tty"],
     &["hyper", "tokio", "tokio_io"],
     &["node"],
+    &["guide"],
 ];
 
 /// A file longer than this cannot be read in one sitting.

@@ -1,0 +1,7 @@
+//! Guides: from tokio to this crate, and which crates of the ecosystem work how. The guide for
+//! ports from Node is [`node::guide`](crate::node::guide).
+
+#[doc = include_str!("guide/crates.md")]
+pub mod crates {}
+#[doc = include_str!("guide/from_tokio.md")]
+pub mod from_tokio {}
