@@ -21,6 +21,7 @@ pub(crate) mod join;
 mod lane;
 mod main_future;
 pub(crate) mod message;
+pub(crate) mod pace;
 pub(crate) mod registry;
 pub(crate) mod shared;
 pub(crate) mod wait_notes;

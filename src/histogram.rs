@@ -3,6 +3,7 @@
 //! The buckets are log-linear: 32 buckets of 32 ns each, then 32 buckets for each power of two up
 //! to 68 s. A record costs an index computation and three additions; it never allocates.
 
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::time::Duration;
 
@@ -17,7 +18,10 @@ const STEPS: usize = 1 << STEP_BITS;
 /// Values of 2³⁶ ns (68 s) and more share the last bucket.
 const LARGEST_BITS: u32 = 36;
 
-const BUCKETS: usize = STEPS * (LARGEST_BITS - UNIT_BITS - STEP_BITS + 1) as usize;
+/// One group of buckets below 2¹⁰ ns, and one for each power of two above.
+const GROUPS: usize = (LARGEST_BITS - UNIT_BITS - STEP_BITS + 1) as usize;
+
+const BUCKETS: usize = STEPS * GROUPS;
 
 /// A histogram of durations, from 32 ns to 68 s, with an error of at most 3.2 %.
 ///
@@ -204,6 +208,60 @@ impl Histogram {
     }
 }
 
+/// A histogram under construction, for the hot paths of one thread: it is recorded through a shared
+/// reference, and takes memory only for the powers of two that occur.
+#[derive(Default)]
+pub(crate) struct Tally {
+    groups: [OnceCell<Box<[Cell<u64>; STEPS]>>; GROUPS],
+    sum: Cell<u64>,
+    max: Cell<u64>,
+}
+
+impl Tally {
+    /// Adds one duration, in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn record(&self, nanos: u64) {
+        let index = index_of(nanos);
+        match self.groups[index / STEPS].get() {
+            Some(group) => add(&group[index % STEPS], 1),
+            None => self.record_first(index),
+        }
+        add(&self.sum, nanos);
+        if nanos > self.max.get() {
+            self.max.set(nanos);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_first(&self, index: usize) {
+        let group = self.groups[index / STEPS].get_or_init(Box::default);
+        add(&group[index % STEPS], 1);
+    }
+
+    /// Returns a copy.
+    pub(crate) fn histogram(&self) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            let Some(group) = group.get() else { continue };
+            if histogram.buckets.is_empty() {
+                histogram.buckets = vec![0; BUCKETS].into();
+            }
+            let buckets = &mut histogram.buckets[number * STEPS..];
+            for (bucket, count) in buckets.iter_mut().zip(&**group) {
+                *bucket = count.get();
+            }
+        }
+        (histogram.sum, histogram.max) = (self.sum.get(), self.max.get());
+        histogram
+    }
+}
+
+#[inline(always)]
+fn add(counter: &Cell<u64>, amount: u64) {
+    counter.set(counter.get().wrapping_add(amount));
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self::new()
@@ -248,7 +306,7 @@ fn bounds_of(index: usize) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKETS, Histogram, bounds_of, index_of};
+    use super::{BUCKETS, Histogram, Tally, bounds_of, index_of};
     use std::time::Duration;
 
     #[test]
@@ -283,6 +341,25 @@ mod tests {
         assert_eq!(
             histogram.quantile(1.0).as_nanos(),
             u128::from(values[9_999])
+        );
+    }
+
+    #[test]
+    fn a_tally_becomes_the_histogram_of_what_was_recorded() {
+        let (tally, mut histogram) = (Tally::default(), Histogram::new());
+        assert!(tally.histogram().is_empty());
+        for nanos in (0..40)
+            .map(|power| (1 << power) + 3)
+            .chain([0, 31, 999, u64::MAX >> 20])
+        {
+            tally.record(nanos);
+            histogram.record_nanos(nanos);
+        }
+        let found = tally.histogram();
+        assert_eq!(found.buckets, histogram.buckets);
+        assert_eq!(
+            (found.sum(), found.max()),
+            (histogram.sum(), histogram.max())
         );
     }
 

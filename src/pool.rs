@@ -9,6 +9,7 @@
 //! The pool does not depend on loops: a job delivers its own result, and knows whether it was
 //! cancelled.
 
+mod metrics;
 mod queue;
 mod workers;
 
@@ -17,6 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub use self::metrics::PoolMetrics;
 use self::workers::Workers;
 use crate::site::Site;
 
@@ -182,6 +184,12 @@ impl Pool {
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.workers.stats()
+    }
+
+    /// Returns what the pool does at this moment, and how long its jobs waited and ran so far.
+    #[must_use]
+    pub fn metrics(&self) -> PoolMetrics {
+        self.workers.metrics()
     }
 }
 

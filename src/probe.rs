@@ -17,6 +17,8 @@ mod chrome;
 #[cfg(feature = "probe")]
 mod debug_log;
 #[cfg(feature = "probe")]
+mod environment;
+#[cfg(feature = "probe")]
 mod html;
 #[cfg(feature = "probe")]
 mod json;
@@ -33,6 +35,8 @@ mod ring;
 mod switch;
 #[cfg(feature = "probe")]
 mod trace;
+#[cfg(feature = "probe")]
+mod trace_file;
 #[cfg(feature = "tracing")]
 mod traced;
 #[cfg(feature = "probe")]
@@ -69,9 +73,10 @@ const _: () = {
         probe.ended(1);
         probe.armed(origin, clock);
         probe.wake(1, &|| None);
+        probe.write_trace();
         probe.begin_turn(clock);
         probe.end_turn(clock, 1);
-        probe.end_busy(0, 1);
+        probe.end_busy((0, 1), clock, &|_| Vec::new());
         probe.begin_wait();
         probe.end_wait(0, 1, 0);
         probe.end_period(&String::new);

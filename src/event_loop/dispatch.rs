@@ -32,7 +32,7 @@ impl Core {
         callback: impl FnOnce(),
     ) {
         if !self.modes().is_plain() {
-            return self.dispatch_watched(phase, origin(), &mut once(callback));
+            return self.dispatch_cold(phase, origin, callback);
         }
         self.counters.count_callback(phase);
         callback();
@@ -77,7 +77,7 @@ impl Core {
         waker: Waker,
     ) {
         if !self.modes().is_plain() {
-            return self.dispatch_watched(phase, origin(), &mut once(|| waker.wake()));
+            return self.dispatch_cold(phase, origin, || waker.wake());
         }
         self.counters.count_callback(phase);
         self.wake_and_drain(waker);
@@ -110,7 +110,7 @@ impl Core {
     #[inline(always)]
     fn run_wake(&self, phase: Phase, origin: impl FnOnce() -> Origin, wake: impl FnOnce()) {
         if !self.modes().is_plain() {
-            return self.dispatch_watched(phase, origin(), &mut once(wake));
+            return self.dispatch_cold(phase, origin, wake);
         }
         self.counters.count_callback(phase);
         wake();
@@ -127,13 +127,32 @@ impl Core {
     }
 
     /// Runs the entry that was just taken out of a queue.
+    #[inline(always)]
     pub(super) fn dispatch_entry(&self, phase: Phase, queue: &PhaseQueue, entry: Entry) {
+        if !self.modes().is_plain() {
+            return self.dispatch_cold(phase, || queue.origin(), || entry.run());
+        }
+        self.counters.count_callback(phase);
         match entry {
-            Entry::Wake(waker) => self.dispatch_waker(phase, || queue.origin(), waker),
+            Entry::Wake(waker) => self.wake_and_drain(waker),
             Entry::Call(call) | Entry::Unref(call) => {
-                self.dispatch(phase, || queue.origin(), || call.call());
+                call.call();
+                self.drain();
             }
         }
+    }
+
+    /// Goes to the twin. It is a function of its own, to keep the closures of the plain path in
+    /// registers.
+    #[cold]
+    #[inline(never)]
+    fn dispatch_cold(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        callback: impl FnOnce(),
+    ) {
+        self.dispatch_watched(phase, origin(), &mut once(callback));
     }
 
     /// Drains what was queued outside of a callback: before the run, or beyond the budget of a

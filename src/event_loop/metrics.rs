@@ -10,12 +10,12 @@
 //! A busy period ends where a wait begins, where a kernel poll that does not wait ends, or with the
 //! run. What becomes due or ready during it is seen at its end at the earliest.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::api::metrics::{Metrics, Utilization};
 use super::core::Core;
-use crate::histogram::Histogram;
+use crate::histogram::Tally;
 use crate::phase_order::Phase;
 
 #[derive(Default)]
@@ -25,15 +25,17 @@ pub(super) struct Counters {
     events: Cell<u64>,
     events_waiting: Cell<u64>,
     remote_wakes: Cell<u64>,
-    /// When the run began, while one is in progress.
-    run_since: Cell<Option<u64>>,
-    /// The time of the runs that have ended.
-    ran: Cell<u64>,
+    /// Whether the last kernel poll was a wait.
+    did_wait: Cell<bool>,
+    is_running: Cell<bool>,
+    /// While a run is in progress, the time when the loop would have begun if it had run without a
+    /// pause. Otherwise, the time of all runs.
+    begun: Cell<u64>,
     idle: Cell<u64>,
     /// When the busy period began.
     busy_since: Cell<u64>,
-    busy_periods: RefCell<Histogram>,
-    lateness: RefCell<Histogram>,
+    busy_periods: Tally,
+    lateness: Tally,
 }
 
 impl Counters {
@@ -47,14 +49,23 @@ impl Counters {
         add(&self.kernel_polls, 1);
     }
 
-    /// Counts messages of other threads.
-    pub(super) fn count_remote_wakes(&self, messages: usize) {
+    /// Counts messages of other threads. Each is an event; of those that ended a wait, the kernel
+    /// has reported one.
+    pub(super) fn count_messages(&self, messages: usize) {
         add(&self.remote_wakes, messages as u64);
+        let reported = usize::from(self.did_wait.get());
+        self.add_events(messages.saturating_sub(reported), self.did_wait.get());
     }
 
     /// Counts the events of a kernel poll. `did_wait` is whether its time-out was not zero.
     #[inline(always)]
     pub(super) fn count_events(&self, events: usize, did_wait: bool) {
+        self.did_wait.set(did_wait);
+        self.add_events(events, did_wait);
+    }
+
+    #[inline(always)]
+    fn add_events(&self, events: usize, did_wait: bool) {
         add(&self.events, events as u64);
         if !did_wait {
             add(&self.events_waiting, events as u64);
@@ -64,43 +75,38 @@ impl Counters {
     /// Notes that a timer was collected so long after its deadline, in nanoseconds.
     #[inline]
     pub(super) fn note_lateness(&self, late: u64) {
-        self.lateness.borrow_mut().record_nanos(late);
+        self.lateness.record(late);
     }
 
-    pub(super) fn begin_run(&self, now: u64) {
-        self.run_since.set(Some(now));
+    fn begin_run(&self, now: u64) {
+        self.is_running.set(true);
+        self.begun.set(now.wrapping_sub(self.begun.get()));
         self.busy_since.set(now);
     }
 
-    /// Ends a run and its last busy period. Returns when the latter began.
-    pub(super) fn end_run(&self, now: u64) -> u64 {
-        if let Some(since) = self.run_since.take() {
-            add(&self.ran, now.saturating_sub(since));
+    fn end_run(&self, now: u64) {
+        if self.is_running.replace(false) {
+            self.begun.set(now.wrapping_sub(self.begun.get()));
         }
-        self.end_busy(now)
     }
 
     /// Ends the busy period, and begins another one. Returns when the former began.
     #[inline(always)]
     pub(super) fn end_busy(&self, now: u64) -> u64 {
         let since = self.busy_since.replace(now);
-        let took = now.saturating_sub(since);
-        self.busy_periods.borrow_mut().record_nanos(took);
+        self.busy_periods.record(now.saturating_sub(since));
         since
     }
 
-    /// Notes a wait. Another busy period begins at its end.
+    /// Returns the time of all runs up to `now` that was not idle, in nanoseconds.
     #[inline(always)]
-    pub(super) fn end_wait(&self, start: u64, end: u64) {
-        add(&self.idle, end.saturating_sub(start));
-        self.busy_since.set(end);
-    }
-
-    /// Returns the time of all runs up to `now`, in nanoseconds.
-    fn ran(&self, now: u64) -> u64 {
-        let running = self.run_since.get();
-        let running = running.map_or(0, |since| now.saturating_sub(since));
-        self.ran.get() + running
+    fn active(&self, now: u64) -> u64 {
+        let ran = if self.is_running.get() {
+            now.wrapping_sub(self.begun.get())
+        } else {
+            self.begun.get()
+        };
+        ran - self.idle.get()
     }
 }
 
@@ -109,14 +115,66 @@ fn add(counter: &Cell<u64>, amount: u64) {
     counter.set(counter.get().wrapping_add(amount));
 }
 
+/// Runs and waits. Other threads are told of each.
+impl Core {
+    pub(super) fn count_run(&self) {
+        self.counters.begin_run(self.clock().read());
+        self.tell_pace();
+    }
+
+    /// Ends a run and its last busy period. Returns when the latter began, and the time.
+    pub(super) fn count_end_of_run(&self) -> (u64, u64) {
+        let (counters, now) = (&self.counters, self.clock().read());
+        counters.end_run(now);
+        self.tell_pace();
+        (counters.end_busy(now), now)
+    }
+
+    /// Ends the busy period: the loop begins to wait at `start`. Returns when the former began.
+    #[inline(always)]
+    pub(super) fn count_wait(&self, start: u64) -> u64 {
+        let counters = &self.counters;
+        if !self.clock().is_paused() {
+            let active = start.wrapping_sub(counters.begun.get()) - counters.idle.get();
+            self.shared().pace.begin_wait(active);
+        }
+        counters.end_busy(start)
+    }
+
+    /// Ends a wait, and begins another busy period.
+    #[inline(always)]
+    pub(super) fn count_end_of_wait(&self, start: u64, end: u64) {
+        let counters = &self.counters;
+        add(&counters.idle, end.saturating_sub(start));
+        counters.busy_since.set(end);
+        if self.clock().is_paused() {
+            self.tell_pace();
+        } else {
+            self.shared().pace.end_wait(counters.idle.get());
+        }
+    }
+
+    /// Tells other threads both times, and whether they pass.
+    #[cold]
+    pub(crate) fn tell_pace(&self) {
+        let (counters, pace) = (&self.counters, &self.shared().pace);
+        let active = counters.active(self.clock().read());
+        let idle = counters.idle.get();
+        if self.clock().is_paused() || !counters.is_running.get() {
+            pace.stop(active, idle);
+        } else {
+            pace.begin_run(active, idle);
+        }
+    }
+}
+
 impl Core {
     /// Returns how long the loop was active and idle in its runs.
     pub(crate) fn utilization(&self) -> Utilization {
-        let idle = self.counters.idle.get();
-        let ran = self.counters.ran(self.clock().read());
+        let (counters, now) = (&self.counters, self.clock().read());
         Utilization {
-            active: Duration::from_nanos(ran.saturating_sub(idle)),
-            idle: Duration::from_nanos(idle),
+            active: Duration::from_nanos(counters.active(now)),
+            idle: Duration::from_nanos(counters.idle.get()),
         }
     }
 
@@ -137,8 +195,8 @@ impl Core {
             budget_hits: executor.budget_hits(),
             idle,
             active,
-            busy_periods: counters.busy_periods.borrow().clone(),
-            lateness: counters.lateness.borrow().clone(),
+            busy_periods: counters.busy_periods.histogram(),
+            lateness: counters.lateness.histogram(),
         }
     }
 }

@@ -169,9 +169,7 @@ impl Core {
         let queue = self.phases.queue(phase);
         let key = queue.push(entry);
         if !self.modes().is_plain() {
-            if let Some(site) = site {
-                queue.note_site(key, site);
-            }
+            queue.note_site(key, site);
         }
         key
     }

@@ -23,7 +23,7 @@ impl Core {
         current::run(self, || {
             self.inside(|| {
                 self.shared().inbox.resume();
-                self.counters.begin_run(self.clock().read());
+                self.count_run();
                 let _frame = Restored::current();
                 let _running = Running { core: self };
                 body()
@@ -166,6 +166,9 @@ impl Drop for Running<'_> {
         }
         core.clock().catch_up();
         core.end_busy_run();
+        if std::thread::panicking() {
+            core.probe().write_trace();
+        }
         core.was_stopped.set(core.stop.replace(false));
         core.shared().inbox.leave_parked();
     }
@@ -249,5 +252,6 @@ impl std::error::Error for Busy {}
 impl Drop for EventLoop {
     fn drop(&mut self) {
         self.core.entered(|| self.core.shut_down());
+        self.core.probe().write_trace();
     }
 }

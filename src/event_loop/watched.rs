@@ -88,8 +88,7 @@ impl Core {
 impl Core {
     /// Ends the last busy period of a run, which has no kernel poll after it.
     pub(super) fn end_busy_run(&self) {
-        let now = self.clock().read();
-        let busy_since = self.counters.end_run(now);
+        let (busy_since, now) = self.count_end_of_run();
         if !self.modes().is_plain() {
             self.end_busy_watched(busy_since, now);
             self.probe().rest();
@@ -100,7 +99,16 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(super) fn end_busy_watched(&self, start: u64, end: u64) {
-        self.probe().end_busy(start, end);
+        let overdue = |latest| {
+            let mut found = Vec::new();
+            self.each_timer(|deadline, _, _| {
+                if deadline <= latest {
+                    found.push(deadline);
+                }
+            });
+            found
+        };
+        self.probe().end_busy((start, end), self.clock(), &overdue);
         self.probe().end_period(&|| self.report_with_blame());
     }
 

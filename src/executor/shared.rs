@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::inbox::{Inbox, Notify};
 use super::join::panic_message;
 use super::message::Message;
+use super::pace::Pace;
 use super::registry::Registry;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
@@ -35,6 +36,7 @@ pub(crate) struct Local {
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
     policy: UnhandledPanic,
+    pub(crate) pace: Pace,
     /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
     /// The loop's tasks, for the owner thread only, also while the loop does not run. `None` once
@@ -47,6 +49,7 @@ impl Shared {
         Self {
             inbox: Inbox::new(notifier),
             policy,
+            pace: Pace::new(),
             unhandled: Mutex::new(None),
             registry: ThreadBound::new(RefCell::new(Some(registry))),
         }

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::Duration;
 
 use super::queue::{Queue, Queued};
-use super::{Class, Job, PoolBuilder, PoolStats};
+use super::{Class, Job, PoolBuilder, PoolMetrics, PoolStats};
+use crate::histogram::Histogram;
 use crate::raw::sync::{Condvar, Mutex, MutexGuard, thread};
 use crate::raw::unwind::quietly;
 use crate::sys::clock::Counter;
@@ -34,9 +34,12 @@ struct State {
     queue: Queue,
     /// The statistics, except the times.
     stats: PoolStats,
-    /// The total and the longest time in the queue, in nanoseconds.
-    total_wait: u64,
-    longest_wait: u64,
+    /// Threads that run a job.
+    busy: usize,
+    done: u64,
+    /// How long jobs waited in the queue, and how long they ran.
+    waited: Histogram,
+    ran: Histogram,
     /// Whether a notified thread has not run yet.
     is_waking: bool,
     /// Whether the pool was dropped: threads end when the queue is empty.
@@ -63,16 +66,35 @@ impl State {
         let waited = now.saturating_sub(job.submitted);
         self.stats.queued -= 1;
         self.stats.started += 1;
-        self.total_wait += waited;
-        self.longest_wait = self.longest_wait.max(waited);
+        self.busy += 1;
+        self.waited.record_nanos(waited);
         Some(job)
+    }
+
+    /// Notes the end of a job of `class` that was taken at `start`.
+    fn ended(&mut self, class: Class, start: u64, end: u64) {
+        self.queue.ended(class);
+        self.busy -= 1;
+        self.done += 1;
+        self.ran.record_nanos(end.saturating_sub(start));
     }
 
     fn stats(&self) -> PoolStats {
         PoolStats {
-            total_wait: Duration::from_nanos(self.total_wait),
-            longest_wait: Duration::from_nanos(self.longest_wait),
+            total_wait: self.waited.sum(),
+            longest_wait: self.waited.max(),
             ..self.stats
+        }
+    }
+
+    fn metrics(&self) -> PoolMetrics {
+        PoolMetrics {
+            threads: self.stats.threads,
+            busy: self.busy,
+            queued: self.stats.queued,
+            done: self.done,
+            waited: self.waited.clone(),
+            ran: self.ran.clone(),
         }
     }
 }
@@ -96,8 +118,10 @@ impl Workers {
                 state: Mutex::new(State {
                     queue,
                     stats: PoolStats::default(),
-                    total_wait: 0,
-                    longest_wait: 0,
+                    busy: 0,
+                    done: 0,
+                    waited: Histogram::new(),
+                    ran: Histogram::new(),
                     is_waking: false,
                     closed: false,
                 }),
@@ -181,6 +205,10 @@ impl Workers {
         self.builder.threads
     }
 
+    pub(super) fn metrics(&self) -> PoolMetrics {
+        self.here().shared.lock().metrics()
+    }
+
     /// Starts all threads with the first job. Later jobs retry threads that could not be started.
     fn start_threads(&self, state: &mut State) -> io::Result<()> {
         while state.stats.threads < self.builder.threads {
@@ -225,9 +253,10 @@ fn work(shared: &Shared) {
             // Jobs catch their own panics. A panic that escapes, from a drop, must not cost the
             // pool a thread.
             quietly(|| job.run());
+            let start = now;
             now = shared.clock.nanoseconds();
             state = shared.lock();
-            state.queue.ended(class);
+            state.ended(class, start, now);
         } else if state.closed {
             state.stats.threads -= 1;
             return;

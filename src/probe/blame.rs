@@ -58,13 +58,14 @@ pub struct Culprit {
 pub struct SlowPeriod {
     /// The length of the period.
     pub took: Duration,
-    /// The CPU time of the loop's thread in the period, if the platform tells.
-    pub cpu: Option<Duration>,
+    /// The CPU time of the loop's thread in the period; [`took`](Self::took) if the platform does
+    /// not tell. Busy periods right before may add a tenth of the recorder's threshold to it.
+    pub cpu: Duration,
     /// The voluntary and involuntary context switches of the thread in the period.
     pub switches: (u64, u64),
     /// Who used the time, the one that took most first.
     pub suspects: Vec<Suspect>,
-    /// The number of timers that became late.
+    /// The number of timers that became late in the period.
     pub late: usize,
 }
 
@@ -237,20 +238,28 @@ pub(crate) fn blame(records: &[Record], names: &Names) -> Blame {
     Blame { late, culprits }
 }
 
-/// Describes the busy period from `start` to `end`. `records` are those of the period.
+/// Describes the busy period from `start` to `end`. `records` are those of the period, `overdue`
+/// the deadlines of timers that are due and were not called yet. A timer is late after
+/// `late_limit`.
 pub(crate) fn slow_period(
     records: &[Record],
     (start, end): (u64, u64),
+    (overdue, late_limit): (&[u64], u64),
     usage: Option<Usage>,
     names: &Names,
 ) -> SlowPeriod {
     let activities = activities(records);
     let took = end.saturating_sub(start);
     let mut made_late: HashMap<SubjectKey, usize> = HashMap::new();
+    let called = records.iter().filter(|record| record.what == What::Late);
+    let called = called.map(|record| (record.start, record.end));
+    let waiting = overdue.iter().map(|&deadline| (deadline, end));
     let mut late = 0;
-    for record in records.iter().filter(|record| record.what == What::Late) {
+    // A timer that was late before was told of by the period before.
+    let is_new = |&(deadline, _): &(u64, u64)| deadline.saturating_add(late_limit) >= start;
+    for (deadline, call) in called.chain(waiting).filter(is_new) {
         late += 1;
-        if let Some(verdict) = culprit_of(&activities, record.start, record.end) {
+        if let Some(verdict) = culprit_of(&activities, deadline, call) {
             *made_late.entry(verdict.key).or_default() += 1;
         }
     }
@@ -299,7 +308,7 @@ pub(crate) fn slow_period(
     }
     SlowPeriod {
         took: Duration::from_nanos(took),
-        cpu: usage.map(|usage| Duration::from_nanos(usage.cpu)),
+        cpu: Duration::from_nanos(usage.map_or(took, |usage| usage.cpu.min(took))),
         switches: usage.map_or((0, 0), |usage| (usage.voluntary, usage.involuntary)),
         suspects,
         late,
@@ -341,21 +350,19 @@ impl fmt::Display for Culprit {
 
 impl fmt::Display for SlowPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "slow: {}", Millis(self.took))?;
-        if let Some(cpu) = self.cpu {
-            write!(f, " (cpu {}", Millis(cpu))?;
-            // Without CPU time the suspects were not running, so they must not be blamed without
-            // this remark.
-            if cpu * 2 < self.took {
-                let (voluntary, involuntary) = self.switches;
-                f.write_str(if voluntary > involuntary {
-                    ", mostly waiting (a blocking call?)"
-                } else {
-                    ", the machine took the processor away"
-                })?;
-            }
-            f.write_str(")")?;
+        let (took, cpu) = (Millis(self.took), Millis(self.cpu));
+        write!(f, "slow: {took} (cpu {cpu}")?;
+        // Without CPU time the suspects were not running, so they must not be blamed without this
+        // remark.
+        if self.cpu * 2 < self.took {
+            let (voluntary, involuntary) = self.switches;
+            f.write_str(if voluntary > involuntary {
+                ", mostly waiting (a blocking call?)"
+            } else {
+                ", the machine took the processor away"
+            })?;
         }
+        f.write_str(")")?;
         let mut separator = ": ";
         for suspect in &self.suspects {
             f.write_str(separator)?;
@@ -441,7 +448,8 @@ mod tests {
             cpu: (end - start) * MS,
             ..Usage::default()
         };
-        slow_period(records, (start * MS, end * MS), Some(usage), &Names::new())
+        let span = (start * MS, end * MS);
+        slow_period(records, span, (&[], MS), Some(usage), &Names::new())
     }
 
     #[test]
@@ -530,10 +538,20 @@ mod tests {
                 involuntary,
             })
         };
-        let line = |usage| slow_period(&records, (0, 50 * MS), usage, &Names::new()).to_string();
+        let span = (0, 50 * MS);
+        let line = |usage| slow_period(&records, span, (&[], MS), usage, &Names::new()).to_string();
         assert!(line(usage(3, 1)).contains("mostly waiting (a blocking call?)"));
         assert!(line(usage(1, 3)).contains("the machine took the processor away"));
-        assert!(line(None).starts_with("slow: 50.0ms: tick ("));
+        assert!(line(None).starts_with("slow: 50.0ms (cpu 50.0ms): tick ("));
+    }
+
+    #[test]
+    fn a_late_timer_belongs_to_the_period_in_which_it_became_late() {
+        let earlier = record(What::Late, 5, 20);
+        let records = [earlier, tick(10, 40), record(What::Late, 15, 40)];
+        let overdue = (&[7 * MS, 9 * MS, 12 * MS, 30 * MS][..], MS);
+        let found = slow_period(&records, (10 * MS, 40 * MS), overdue, None, &Names::new());
+        assert_eq!((found.late, found.suspects[0].made_late), (4, 4));
     }
 
     #[test]

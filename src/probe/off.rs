@@ -48,6 +48,8 @@ impl Probe {
         Running(PhantomData)
     }
 
+    pub(crate) fn write_trace(&self) {}
+
     pub(crate) fn wake(&self, _: u64, _: &dyn Fn() -> Option<(Info, Option<Info>)>) {}
 
     pub(crate) fn spawned(&self, _: &dyn Fn() -> Option<Info>) {}
@@ -60,7 +62,7 @@ impl Probe {
 
     pub(crate) fn end_turn(&self, _: &Clock, _: usize) {}
 
-    pub(crate) fn end_busy(&self, _: u64, _: u64) {}
+    pub(crate) fn end_busy(&self, _: (u64, u64), _: &Clock, _: &dyn Fn(u64) -> Vec<u64>) {}
 
     pub(crate) fn begin_wait(&self) {}
 

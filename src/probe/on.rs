@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::debug_log::{Area, Areas, DebugLog};
+use super::environment::Environment;
 use super::recorder::{Begun, Recorder};
 use super::switch::{Activity, Mode, Modes, Origin};
+use super::trace_file::TraceFile;
 #[cfg(feature = "tracing")]
 use super::traced::Traced;
 use super::watchdog::{Before, Marker, Watchdog};
@@ -117,6 +119,24 @@ pub(crate) struct Sinks {
     pub(crate) areas: Areas,
     #[cfg(feature = "tracing")]
     pub(crate) is_traced: bool,
+    /// Whether the variables `PHASELOOP_*` have no effect.
+    pub(crate) ignores_environment: bool,
+}
+
+impl Sinks {
+    /// Adds what the environment asks for. Returns the file for the timeline, if it asks for one.
+    fn obey(&mut self, environment: &Environment) -> Option<TraceFile> {
+        let trace = environment.trace.as_deref().and_then(TraceFile::create);
+        if trace.is_some() && self.recorder.is_none() {
+            // The environment asked for a file, not for lines.
+            self.recorder = Some(Recorder::new().on_slow(|_| ()));
+        }
+        if let Some(slow) = environment.slow {
+            let recorder = self.recorder.take().unwrap_or_default();
+            self.recorder = Some(recorder.slow(slow).print_each());
+        }
+        trace
+    }
 }
 
 /// The sinks of a loop; see `switch.rs`.
@@ -129,6 +149,8 @@ pub(crate) struct Probe {
     log: Option<DebugLog>,
     #[cfg(feature = "tracing")]
     traced: Option<Traced>,
+    /// The file for the timeline, with the recorder that it shows.
+    trace: Option<(TraceFile, Recorder)>,
 }
 
 /// A phase, or a callback with its drain; the drop tells the observer of the end.
@@ -150,7 +172,12 @@ pub(crate) struct Running<'a> {
 
 /// Sinks come and go.
 impl Probe {
-    pub(crate) fn new(sinks: Sinks, modes: &Modes, clock: &Clock) -> Self {
+    pub(crate) fn new(mut sinks: Sinks, modes: &Modes, clock: &Clock) -> Self {
+        let trace = if sinks.ignores_environment {
+            None
+        } else {
+            sinks.obey(Environment::of_process())
+        };
         modes.set(Mode::OBSERVED, sinks.observer.is_some());
         modes.set(Mode::MARKED, sinks.watchdog.is_some());
         let observer = sinks.observer;
@@ -162,6 +189,7 @@ impl Probe {
             log: (!sinks.areas.is_empty()).then(|| DebugLog::new(sinks.areas)),
             #[cfg(feature = "tracing")]
             traced: sinks.is_traced.then(Traced::default),
+            trace: trace.zip(sinks.recorder.clone()),
         };
         modes.set(Mode::LOGGED, probe.log.is_some());
         #[cfg(feature = "tracing")]
@@ -182,6 +210,13 @@ impl Probe {
 
     pub(crate) fn recorder(&self) -> Option<Recorder> {
         self.recorder.borrow().clone()
+    }
+
+    /// Writes the timeline that the environment asked for: the loop ends, or a panic leaves it.
+    pub(crate) fn write_trace(&self) {
+        if let Some((file, recorder)) = &self.trace {
+            file.write(recorder);
+        }
     }
 }
 
@@ -310,15 +345,21 @@ impl Probe {
         }
     }
 
-    /// Notes that the busy period from `start` has ended at `end`, with a kernel poll.
-    pub(crate) fn end_busy(&self, start: u64, end: u64) {
+    /// Notes a busy period, at its end.
+    /// `overdue` returns the deadlines up to a time of the timers that were not called yet.
+    pub(crate) fn end_busy(
+        &self,
+        span: (u64, u64),
+        clock: &Clock,
+        overdue: &dyn Fn(u64) -> Vec<u64>,
+    ) {
         #[cfg(feature = "tracing")]
         if let Some(traced) = &self.traced {
-            traced.end_busy(start, end);
+            traced.end_busy(span.0, span.1);
         }
         // Cloned: the listener of slow periods is user code, which may stop the recorder.
         if let Some(recorder) = self.recorder() {
-            recorder.end_busy(start, end);
+            recorder.end_busy(span, clock, overdue);
         }
     }
 

@@ -74,6 +74,8 @@ struct State {
     capacity: Cell<usize>,
     slow: Cell<u64>,
     on_slow: RefCell<Option<Box<SlowListener>>>,
+    /// Whether each slow period prints its line, also if there is a listener.
+    prints_each: Cell<bool>,
     number: u32,
     /// `None` until the recorder is attached to a loop, so that the capacity can be set.
     ring: RefCell<Option<Ring>>,
@@ -116,6 +118,7 @@ impl Recorder {
                 capacity: Cell::new(CAPACITY),
                 slow: Cell::new(nanoseconds(SLOW)),
                 on_slow: RefCell::default(),
+                prints_each: Cell::new(false),
                 number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
                 ring: RefCell::default(),
                 names: RefCell::default(),
@@ -152,6 +155,12 @@ impl Recorder {
     #[must_use]
     pub fn on_slow(self, f: impl FnMut(&SlowPeriod) + 'static) -> Self {
         *self.state.on_slow.borrow_mut() = Some(Box::new(f));
+        self
+    }
+
+    /// Prints the line of each slow period, also if there is a listener.
+    pub(crate) fn print_each(self) -> Self {
+        self.state.prints_each.set(true);
         self
     }
 
@@ -332,7 +341,13 @@ impl Recorder {
     }
 
     /// Notes the end of a busy period, and reports it if it was slow.
-    pub(crate) fn end_busy(&self, start: u64, end: u64) {
+    /// `overdue` returns the deadlines up to a time of the timers that were not called yet.
+    pub(crate) fn end_busy(
+        &self,
+        (start, end): (u64, u64),
+        clock: &Clock,
+        overdue: &dyn Fn(u64) -> Vec<u64>,
+    ) {
         let state = &*self.state;
         state.last_end.set(end);
         let start = start.max(state.started.get());
@@ -340,10 +355,13 @@ impl Recorder {
         let slow = state.slow.get();
         let busy = state.busy_since_usage.get() + took;
         state.busy_since_usage.set(busy);
-        let usage = (busy >= slow / USAGE_SHARE).then(|| self.take_usage());
+        // On a paused clock the processor's time means nothing.
+        let asks = busy >= slow / USAGE_SHARE && !clock.is_paused();
+        let usage = asks.then(|| self.take_usage());
         if took >= slow && took > 0 {
             self.push(Record::new(What::Slow, start, end));
-            self.tell_slow(start, end, usage.flatten());
+            let overdue = overdue(end.saturating_sub(blame::late_limit(slow)));
+            self.tell_slow((start, end), &overdue, usage.flatten());
         }
     }
 
@@ -358,8 +376,12 @@ impl Recorder {
         Some(now?.since(earlier?))
     }
 
-    fn tell_slow(&self, start: u64, end: u64, usage: Option<Usage>) {
-        let period = self.describe(start, end, usage);
+    fn tell_slow(&self, span: (u64, u64), overdue: &[u64], usage: Option<Usage>) {
+        let period = self.describe(span, overdue, usage);
+        let prints_each = self.state.prints_each.get();
+        if prints_each {
+            eprintln!("phaseloop: {period}");
+        }
         // Taken out, since the listener may use the recorder.
         let listener = self.state.on_slow.borrow_mut().take();
         match listener {
@@ -367,19 +389,21 @@ impl Recorder {
                 listener(&period);
                 self.state.on_slow.borrow_mut().get_or_insert(listener);
             }
-            None => self.print(&period, end),
+            None if prints_each => {}
+            None => self.print(&period, span.1),
         }
     }
 
-    fn describe(&self, start: u64, end: u64, usage: Option<Usage>) -> SlowPeriod {
+    fn describe(&self, span: (u64, u64), overdue: &[u64], usage: Option<Usage>) -> SlowPeriod {
         let ring = self.state.ring.borrow();
         let newest = ring.iter().flat_map(Ring::newest_first);
         let mut records: Vec<_> = newest
-            .take_while(|record| record.end >= start)
+            .take_while(|record| record.end >= span.0)
             .copied()
             .collect();
         records.reverse();
-        blame::slow_period(&records, (start, end), usage, &self.state.names.borrow())
+        let late = (overdue, blame::late_limit(self.state.slow.get()));
+        blame::slow_period(&records, span, late, usage, &self.state.names.borrow())
     }
 
     fn print(&self, period: &SlowPeriod, now: u64) {

@@ -17,6 +17,7 @@
 //! | `names` | reverse name lookup |
 //! | `os` | queries about the machine, the process and its users |
 //! | [`poller`] | `Poller` waits for events, `Registration` owns a source, `Notifier` ends a wait |
+//! | `privilege` | whether the process has rights that its user has not |
 //! | `process` | child processes: the steps before `exec`, pidfds, reaping |
 //! | `signal` | the signal handler, caught signals, signal dispositions |
 //! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
@@ -25,6 +26,7 @@
 //! | `terminal` | terminal settings, restored however the process ends |
 //! | `unfilled` | receiving into memory that hyper or tokio lends uninitialised |
 //! | `unix_socket` | abstract names, credentials, passing descriptors |
+//! | `usage` | CPU time and context switches of a thread |
 //! | `watch` | kernel notifications about files and directories |
 
 pub(crate) mod clock;
@@ -46,6 +48,8 @@ pub(crate) mod names;
 #[cfg(all(unix, feature = "os"))]
 pub(crate) mod os;
 pub(crate) mod poller;
+#[cfg(feature = "probe")]
+pub(crate) mod privilege;
 #[cfg(all(unix, feature = "process"))]
 pub(crate) mod process;
 #[cfg(all(unix, feature = "signal"))]

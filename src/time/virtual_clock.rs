@@ -61,6 +61,7 @@ pub fn pause() {
     let handle = LoopHandle::current();
     handle.core().check_pause();
     handle.core().clock().pause();
+    handle.core().tell_pace();
 }
 
 /// Sets whether the paused clock of the running loop jumps to the next deadline when the loop has
@@ -103,7 +104,9 @@ pub fn auto_advance(enabled: bool) {
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn resume() {
-    LoopHandle::current().core().clock().resume();
+    let handle = LoopHandle::current();
+    handle.core().clock().resume();
+    handle.core().tell_pace();
 }
 
 /// Returns whether the clock of the running loop is paused.

@@ -153,6 +153,18 @@ impl Builder {
         self
     }
 
+    /// Builds the loop as if the variables `PHASELOOP_*` were not set.
+    ///
+    /// Otherwise `PHASELOOP_TRACE=out.html` (or `.json`) records each loop of the process and
+    /// writes its timeline when the loop ends; `%p` in the name stands for the process, and a
+    /// second loop writes to `out-2.html`. `PHASELOOP_SLOW=10ms` prints a line for each busy period
+    /// that is so long. The variables are read once, when the first loop is built.
+    #[cfg(feature = "probe")]
+    pub fn ignore_environment(mut self) -> Self {
+        self.sinks.ignores_environment = true;
+        self
+    }
+
     /// Starts with a [paused](crate::time::pause) clock. It jumps to the next deadline when the
     /// loop has nothing to do, and waits in real time for peers outside of the loop.
     #[cfg(feature = "test-util")]

@@ -4,8 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::loop_handle::LoopHandle;
+use super::metrics::Utilization;
 use crate::error::Error;
 use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::message::Message;
@@ -73,6 +75,37 @@ impl Remote {
             drop(core.executor.spawn(forward, site, None));
         })?;
         Ok(RemoteJoinHandle { state })
+    }
+
+    /// Returns how long the loop was active and how long it waited, up to this moment.
+    ///
+    /// It works on any thread, also while the loop is stuck in a callback: then the active time
+    /// grows. After the loop was dropped, the times stay as they were.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{thread, time::Duration};
+    ///
+    /// phaseloop::block_on(async {
+    ///     let remote = phaseloop::LoopHandle::current().remote();
+    ///     let (before, other) = (remote.utilization(), remote.clone());
+    ///     let watcher = thread::spawn(move || {
+    ///         thread::sleep(Duration::from_millis(20));
+    ///         other.utilization()
+    ///     });
+    ///     let seen = watcher.join().unwrap(); // blocks the loop
+    ///     assert!(seen.since(&before).active >= Duration::from_millis(15));
+    ///     assert_eq!(seen.idle, before.idle);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn utilization(&self) -> Utilization {
+        let (active, idle) = self.shared.pace.read();
+        Utilization {
+            active: Duration::from_nanos(active),
+            idle: Duration::from_nanos(idle),
+        }
     }
 
     /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic

@@ -63,7 +63,7 @@ impl Core {
         if self.io.messages.borrow().is_empty() {
             let mut messages = self.io.messages.borrow_mut();
             inbox.take(&mut messages);
-            self.counters.count_remote_wakes(messages.len());
+            self.counters.count_messages(messages.len());
             messages.reverse();
         } else {
             // What is in the inbox is left to the next turn.

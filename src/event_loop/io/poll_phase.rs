@@ -177,7 +177,7 @@ impl Core {
     /// Waits for events. The busy period ends before that, and another one begins after it.
     fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<()> {
         let start = self.clock().read();
-        let busy_since = self.counters.end_busy(start);
+        let busy_since = self.count_wait(start);
         let is_plain = self.modes().is_plain();
         if !is_plain {
             self.end_busy_watched(busy_since, start);
@@ -187,7 +187,7 @@ impl Core {
         let waited = self.wait_by_clock(timeout);
         self.clock().update();
         let (end, events) = (self.clock().now(), self.io.events.borrow().len());
-        self.counters.end_wait(start, end);
+        self.count_end_of_wait(start, end);
         self.counters.count_events(events, true);
         if !is_plain {
             self.probe().begin_period();

@@ -182,10 +182,12 @@ impl PhaseQueue {
         None
     }
 
-    /// Notes the line that queued an entry.
+    /// Notes the line that queued an entry, if known.
     #[cold]
-    pub(crate) fn note_site(&self, key: QueueKey, site: Site) {
-        self.sites.borrow_mut().push_back((key.0, site));
+    #[inline(never)]
+    pub(crate) fn note_site(&self, key: QueueKey, site: Option<Site>) {
+        let site = site.map(|site| (key.0, site));
+        self.sites.borrow_mut().extend(site);
     }
 
     /// Returns where the entry comes from that was taken last.
