@@ -54,6 +54,8 @@ pub enum Kind {
     SelfWake {
         tasks: u64,
     },
+    /// While a recorder is on; it needs no counterpart.
+    SelfWakeRecorded,
     Yield,
     PingPong,
     CrossThreadWake,
@@ -243,6 +245,7 @@ impl Workload {
             | Kind::PingPong
             | Kind::CrossThreadWake => Topic::Tasks,
             Kind::Immediates { .. }
+            | Kind::SelfWakeRecorded
             | Kind::YieldImmediate
             | Kind::NextTick { .. }
             | Kind::Microtasks { .. }

@@ -160,6 +160,7 @@ impl Cell {
             Kind::YieldImmediate => lanes::yield_immediate(self.n),
             Kind::NextTick { at_once } => lanes::closures::<Ticks>(at_once, self.n),
             Kind::Microtasks { at_once } => lanes::closures::<Microtasks>(at_once, self.n),
+            Kind::SelfWakeRecorded => tasks::self_wake_recorded(self.n),
             Kind::SetTimeout => lanes::set_timeout(self.n),
             Kind::UdpBatched { .. } => sockets::udp_batched(),
             Kind::Burst(Burst::Immediates) => bursts::immediates(self.n),

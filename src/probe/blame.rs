@@ -32,7 +32,7 @@ pub(crate) fn late_limit(slow: u64) -> u64 {
 pub struct Blame {
     /// The number of late timers and sleeps.
     pub late: usize,
-    /// The culprits, the one that took most first.
+    /// The culprits, the one that took most first, and the machine last.
     pub culprits: Vec<Culprit>,
 }
 
@@ -100,7 +100,8 @@ pub(crate) struct Activity {
     pub(crate) cause: Option<SubjectKey>,
 }
 
-/// Returns the activities of `records`, in the order of their ends.
+/// Returns the activities of `records`, in the order of their ends, and the waits among them: a
+/// wait that goes on after a deadline is the machine's fault.
 pub(crate) fn activities(records: &[Record]) -> Vec<Activity> {
     let mut found: Vec<Activity> = Vec::new();
     // The activities at each depth that no surrounding activity has claimed yet.
@@ -110,7 +111,7 @@ pub(crate) fn activities(records: &[Record]) -> Vec<Activity> {
         if matches!(record.what, What::Wait | What::Turn) {
             cause = None;
         }
-        if !record.what.is_activity() {
+        if !record.what.is_activity() && record.what != What::Wait {
             continue;
         }
         let depth = usize::from(record.depth);
@@ -230,9 +231,11 @@ pub(crate) fn blame(records: &[Record], names: &Names) -> Blame {
             longest: Duration::from_nanos(longest),
         })
         .collect();
+    // The machine comes last: it cannot be changed by the program.
+    let is_machine = |culprit: &Culprit| matches!(culprit.who, Subject::Machine);
     culprits.sort_by(|a, b| {
-        (b.took, b.longest)
-            .cmp(&(a.took, a.longest))
+        (is_machine(a).cmp(&is_machine(b)))
+            .then_with(|| (b.took, b.longest).cmp(&(a.took, a.longest)))
             .then_with(|| a.who.to_string().cmp(&b.who.to_string()))
     });
     Blame { late, culprits }
@@ -265,7 +268,8 @@ pub(crate) fn slow_period(
     }
     let mut sums: HashMap<SubjectKey, Sum> = HashMap::new();
     let mut order = Vec::new();
-    for activity in activities.iter().filter(|activity| activity.start >= start) {
+    let is_inside = |activity: &&Activity| activity.start >= start && !activity.key.is_wait();
+    for activity in activities.iter().filter(is_inside) {
         let sum = sums.entry(activity.key).or_insert_with(|| {
             order.push(activity.key);
             Sum::default()
@@ -338,7 +342,7 @@ impl fmt::Display for Culprit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: made {} {} late, ran {} while they were due, longest {}",
+            "{}: made {} {} late, took {} while they were due, longest {}",
             self.who,
             self.made_late,
             timers(self.made_late),
@@ -516,8 +520,24 @@ mod tests {
         assert_eq!(culprit.took, Duration::from_millis(35));
         assert_eq!(
             culprit.to_string(),
-            "microtask: made 1 timer late, ran 35.0ms while they were due, longest 35.0ms"
+            "microtask: made 1 timer late, took 35.0ms while they were due, longest 35.0ms"
         );
+    }
+
+    #[test]
+    fn a_wait_that_ends_late_is_the_fault_of_the_machine_which_comes_last() {
+        let records = [
+            record(What::Wait, 0, 40),
+            tick(40, 41),
+            record(What::Late, 10, 41),
+            tick(41, 49),
+            record(What::Late, 42, 49),
+        ];
+        let found = blame(&records, &Names::new());
+        let who: Vec<_> = found.culprits.iter().map(|it| it.who.to_string()).collect();
+        assert!(who[0].starts_with("tick ("), "{found}");
+        assert_eq!(who[1], "the machine (it woke the loop late)");
+        assert_eq!(found.culprits[1].took, Duration::from_millis(30));
     }
 
     #[test]

@@ -49,64 +49,42 @@ impl<W: Write> Events<'_, W> {
     }
 
     /// Turn › phase › callback › poll. They nest, since a span begins where its predecessor of the
-    /// same depth ended.
+    /// same depth ended. They are written in the order of their starts, the outer ones first.
     fn write_spans(&mut self, trace: &Trace<'_>) -> io::Result<()> {
-        for turn in trace.of(What::Turn) {
-            self.span(
-                "turn",
-                "turn",
-                Span {
-                    start: turn.start,
-                    end: turn.end,
-                },
-                "",
-            )?;
-        }
-        for wait in trace.of(What::Wait) {
-            let args = format!("\"events\":{}", wait.id);
-            self.span(
-                "wait",
-                "wait",
-                Span {
-                    start: wait.start,
-                    end: wait.end,
-                },
-                &args,
-            )?;
-        }
-        for (phase, span) in trace.phases() {
-            self.span("phase", &phase.to_string(), span, "")?;
-        }
-        for callback in trace.callbacks() {
-            let name = trace.subject(callback.record).to_string();
-            let mut args = String::new();
-            if let Some(kind) = callback.record.kind {
-                let _ = write!(args, "\"kind\":{}", Text(&kind.to_string()));
-            }
-            self.span("callback", &name, callback.span, &args)?;
-        }
+        let mut spans = outer_spans(trace);
+        spans.extend(trace.callbacks().into_iter().map(|callback| {
+            let record = callback.record;
+            let kind = record.kind.map(|kind| kind.to_string());
+            let late = trace
+                .lateness(record)
+                .map(|nanos| Micros(nanos).to_string());
+            let site = record.site.map(|site| site.to_string());
+            let args = [
+                ("kind", kind.map(|kind| Text(&kind).to_string())),
+                ("site", site.map(|site| Text(&site).to_string())),
+                ("late_us", late),
+            ];
+            let name = trace.subject(record).to_string();
+            Complete::new("callback", name, callback.span, CALLBACK).with(&args)
+        }));
         for record in trace.records {
             let category = match record.what {
                 What::Poll | What::Main => "poll",
                 What::Tick | What::Microtask => "lane",
                 _ => continue,
             };
-            let mut args = String::new();
-            if let Some(site) = record.site {
-                let _ = write!(args, "\"site\":{}", Text(&site.to_string()));
-            }
-            if record.what == What::Poll {
-                let comma = if args.is_empty() { "" } else { "," };
-                let _ = write!(args, "{comma}\"task\":{}", record.id);
-            }
+            let site = record.site.map(|site| site.to_string());
+            let task = (record.what == What::Poll).then(|| record.id.to_string());
+            let args = [
+                ("site", site.map(|site| Text(&site).to_string())),
+                ("task", task),
+            ];
             let name = trace.subject(record).to_string();
-            let span = Span {
-                start: record.start,
-                end: record.end,
-            };
-            self.span(category, &name, span, &args)?;
+            let level = CALLBACK + 1 + u64::from(record.depth);
+            spans.push(Complete::new(category, name, Span::of(record), level).with(&args));
         }
-        Ok(())
+        spans.sort_by_key(|complete| (complete.span.start, complete.level));
+        spans.iter().try_for_each(|complete| self.span(complete))
     }
 
     /// The life of each task in the ring, and each late timer from its deadline to its call.
@@ -169,12 +147,19 @@ impl<W: Write> Events<'_, W> {
         ))
     }
 
-    fn span(&mut self, category: &str, name: &str, span: Span, args: &str) -> io::Result<()> {
-        let (ts, dur, name) = (
-            Micros(span.start),
-            Micros(span.end.saturating_sub(span.start)),
-            Text(name),
-        );
+    fn span(&mut self, complete: &Complete) -> io::Result<()> {
+        let Complete {
+            category,
+            name,
+            span,
+            level,
+            args,
+        } = complete;
+        // Viewers add `ts` and `dur` as binary fractions. A nanosecond for each level keeps the sum
+        // inside of the span around it, and before its successor.
+        let length = span.end.saturating_sub(span.start);
+        let (ts, dur) = (Micros(span.start), Micros(length.saturating_sub(*level)));
+        let name = Text(name);
         self.event(format_args!(
             "\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name},\"ts\":{ts},\"dur\":{dur},\"args\":{{{args}}}"
         ))
@@ -217,6 +202,56 @@ impl<W: Write> Events<'_, W> {
             "{separator}{{\"pid\":{pid},\"tid\":{tid},{fields}}}"
         )
     }
+}
+
+/// The level of a callback: it is inside a phase, which is inside a turn.
+const CALLBACK: u64 = 3;
+
+/// A span with a name.
+struct Complete {
+    category: &'static str,
+    name: String,
+    span: Span,
+    /// How many spans surround it, and one more.
+    level: u64,
+    args: String,
+}
+
+impl Complete {
+    fn new(category: &'static str, name: impl Into<String>, span: Span, level: u64) -> Self {
+        Self {
+            category,
+            name: name.into(),
+            span,
+            level,
+            args: String::new(),
+        }
+    }
+
+    /// Adds the arguments that have a value, which is JSON.
+    fn with(mut self, args: &[(&str, Option<String>)]) -> Self {
+        for (name, value) in args {
+            if let Some(value) = value {
+                let comma = if self.args.is_empty() { "" } else { "," };
+                let _ = write!(self.args, "{comma}\"{name}\":{value}");
+            }
+        }
+        self
+    }
+}
+
+/// Turns, phases and waits.
+fn outer_spans(trace: &Trace<'_>) -> Vec<Complete> {
+    let turns = trace.of(What::Turn);
+    let turns = turns.map(|turn| Complete::new("turn", "turn", Span::of(turn), 1));
+    let phases = trace.phases().into_iter();
+    let phases =
+        phases.map(|(phase, span)| Complete::new("phase", phase.to_string(), span, CALLBACK - 1));
+    let waits = trace.of(What::Wait).map(|wait| {
+        let events = Some(wait.id.to_string());
+        Complete::new("wait", "wait", Span::of(wait), CALLBACK).with(&[("events", events)])
+    });
+    turns.chain(phases).chain(waits).collect()
 }
 
 /// Nanoseconds, printed as microseconds with three decimals.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::blame::Millis;
 use super::json::Text;
-use super::record::{Record, SubjectKey, What};
+use super::record::{Record, Subject, SubjectKey, What};
 use super::trace::{Span, Trace};
 use crate::histogram::Histogram;
+use crate::keeper::Keeper;
 
 /// The page, with marks where the words, the table and the data are inserted.
 const PAGE: &str = include_str!("timeline.html");
@@ -78,26 +79,35 @@ fn rows(trace: &Trace<'_>) -> String {
     }
     let mut found: Vec<_> = sums
         .into_iter()
-        .map(|(key, row)| (key.subject(trace.names).to_string(), row))
+        .map(|(key, row)| (key.subject(trace.names), row))
         .collect();
-    found.sort_by(|(a_name, a), (b_name, b)| b.took.cmp(&a.took).then_with(|| a_name.cmp(b_name)));
+    // As in `Blame`: the machine comes last.
+    found.sort_by_key(|(subject, row)| {
+        let is_machine = matches!(subject, Subject::Machine);
+        (is_machine, std::cmp::Reverse(row.took), subject.to_string())
+    });
     let mut text = String::new();
-    for (name, row) in found {
+    for (subject, row) in found {
+        let site = subject.site().map(ToString::to_string).unwrap_or_default();
+        let name = subject.to_string().replace(&format!(" ({site})"), "");
         let activity = &trace.activities[row.activity];
         let _ = writeln!(
             text,
             "      <tr data-start=\"{}\" data-end=\"{}\"><td>{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
+             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"site\">{}</td></tr>",
             activity.start - origin,
             activity.end - origin,
             escape(&name),
             row.made_late,
             Millis(Duration::from_nanos(row.took)),
             Millis(Duration::from_nanos(row.longest)),
+            escape(&site),
         );
     }
     if text.is_empty() {
-        text.push_str("      <tr><td>No timer was late.</td><td></td><td></td><td></td></tr>\n");
+        text.push_str(
+            "      <tr><td>No timer was late.</td><td></td><td></td><td></td><td></td></tr>\n",
+        );
     }
     text
 }
@@ -177,9 +187,10 @@ impl Data {
         let mut late: Vec<_> = trace.late.iter().collect();
         late.sort_by_key(|late| late.record.start);
         list(text, "late", &late, |late| {
+            let kind = late.record.kind.unwrap_or(Keeper::Timer);
             let name = match late.record.site {
-                Some(site) => format!("timer ({site})"),
-                None => "timer".to_owned(),
+                Some(site) => format!("{kind} ({site})"),
+                None => kind.to_string(),
             };
             let (start, end) = (at(late.record.start), at(late.record.end));
             let culprit = match &late.culprit {

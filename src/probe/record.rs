@@ -116,6 +116,8 @@ pub enum Subject {
     Main(Option<Site>),
     /// The loop itself, or the rest of a list.
     Loop,
+    /// The machine, or its operating system: it woke the loop late.
+    Machine,
 }
 
 /// Equality of subjects, cheap to compare and to hash.
@@ -147,6 +149,10 @@ impl SubjectKey {
         key
     }
 
+    pub(crate) fn is_wait(&self) -> bool {
+        self.what == What::Wait
+    }
+
     pub(crate) fn subject(&self, names: &Names) -> Subject {
         match self.what {
             What::Poll => names
@@ -160,6 +166,7 @@ impl SubjectKey {
             What::Tick => Subject::Tick(self.site),
             What::Microtask => Subject::Microtask(self.site),
             What::Main => Subject::Main(self.site),
+            What::Wait => Subject::Machine,
             _ => Subject::Loop,
         }
     }
@@ -175,7 +182,7 @@ impl Subject {
             | Self::Tick(site)
             | Self::Microtask(site)
             | Self::Main(site) => *site,
-            Self::Loop => None,
+            Self::Loop | Self::Machine => None,
         }
     }
 
@@ -204,6 +211,7 @@ impl fmt::Display for Subject {
             Self::Microtask(_) => f.write_str("microtask")?,
             Self::Main(_) => f.write_str("the main future")?,
             Self::Loop => f.write_str("the loop")?,
+            Self::Machine => f.write_str("the machine (it woke the loop late)")?,
         }
         match self.site() {
             Some(site) => write!(f, " ({site})"),

@@ -31,7 +31,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         Self {
             start: record.start,
             end: record.end,
@@ -79,6 +79,19 @@ impl<'a> Trace<'a> {
 
     pub(crate) fn subject(&self, record: &Record) -> Subject {
         SubjectKey::of(record).subject(self.names)
+    }
+
+    /// Returns how late the timer was whose callback this is, in nanoseconds; `None` if it was not.
+    pub(crate) fn lateness(&self, callback: &Record) -> Option<u64> {
+        // The late timers are in the order of their calls.
+        let first = self
+            .late
+            .partition_point(|late| late.record.end < callback.start);
+        let called = self.late[first..]
+            .iter()
+            .take_while(|late| late.record.end == callback.start);
+        let mut of_site = called.filter(|late| late.record.site == callback.site);
+        of_site.next().map(|late| late.record.took())
     }
 
     /// Returns the earliest start and the latest end.

@@ -233,7 +233,7 @@ fn blame_rule_3_what_earlier_callbacks_of_the_pass_add_is_lateness() {
     assert_eq!(blame.late, 1, "{blame}");
     let line = blame.culprits[0].to_string();
     assert!(line.starts_with("timer ("), "{line}");
-    assert!(line.contains("made 1 timer late, ran 20.0ms"), "{line}");
+    assert!(line.contains("made 1 timer late, took 20.0ms"), "{line}");
 }
 
 /// A blocking call uses no processor, and the line says so.
@@ -519,7 +519,7 @@ fn recorder_names_tasks_that_have_ended() {
     let blame = recorder.blame().to_string();
     assert!(blame.starts_with("task 2 \"hash\" ("), "{blame}");
     assert!(
-        blame.contains("): made 1 timer late, ran 30.0ms"),
+        blame.contains("): made 1 timer late, took 30.0ms"),
         "{blame}"
     );
 }

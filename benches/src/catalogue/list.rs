@@ -52,11 +52,12 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 86] = [
+pub const WORKLOADS: [Workload; 87] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
     workload("self_wake/1000", Kind::SelfWake { tasks: K }, 3 * M, 100 * K),
+    workload("self_wake/recorded", Kind::SelfWakeRecorded, 3 * M, 50 * K),
     workload("yield", Kind::Yield, 2 * M, 20 * K),
     workload("ping_pong", Kind::PingPong, 3 * M, 50 * K).quick(),
     workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200).quick(),

@@ -32,6 +32,7 @@ impl Workload {
             }
             Kind::SelfWake { tasks: 1 } => "a task wakes itself and is polled".into(),
             Kind::SelfWake { tasks } => format!("the same among {tasks} tasks"),
+            Kind::SelfWakeRecorded => "a task wakes itself and is polled, recorded".into(),
             Kind::Yield => "let others run when there are none".into(),
             Kind::PingPong => "hand a value over to another task".into(),
             Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
