@@ -114,6 +114,10 @@ impl Core {
 
     /// Returns the report, and the blame if there is a recorder.
     pub(super) fn report_with_blame(&self) -> String {
+        #[cfg_attr(
+            not(feature = "probe"),
+            allow(unused_mut, reason = "no recorder adds to it")
+        )]
         let mut text = self.report().to_string();
         #[cfg(feature = "probe")]
         if let Some(recorder) = self.probe().recorder() {
