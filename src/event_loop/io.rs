@@ -182,6 +182,7 @@ impl Core {
             ));
         }
         io.poller.reinit()?;
+        self.forget_timer();
         io.asyncs.forget_sent();
         self.lose_jobs();
         let sources = io.sources.list();

@@ -419,3 +419,68 @@ fn the_refusal_is_no_os_error() {
         .join();
     });
 }
+
+/// The number of the descriptor stays, so the host in the child waits for the loop of the child.
+#[test]
+fn r327_the_owned_descriptor_tells_of_timers_in_the_child() {
+    alone(
+        "r327_the_owned_descriptor_tells_of_timers_in_the_child",
+        || {
+            let (mut event_loop, handle) = new_loop();
+            let backend = event_loop.backend().unwrap();
+            let fired = Rc::new(Cell::new(false));
+            let (timer, mark) = (Timer::new(&handle), fired.clone());
+            timer.start(ms(20), ZERO, move |_| mark.set(true)).unwrap();
+            let mut drive = |reinit: bool| {
+                if reinit {
+                    handle.reinit_after_fork().unwrap();
+                    event_loop.turn(Some(ZERO)).unwrap();
+                }
+                while !fired.get() {
+                    // It would wait for ever if the timer did not make it readable.
+                    let mut fds = [rustix::event::PollFd::new(
+                        &backend,
+                        rustix::event::PollFlags::IN,
+                    )];
+                    rustix::event::poll(&mut fds, None).unwrap();
+                    event_loop.turn(Some(ZERO)).unwrap();
+                }
+            };
+            let child = fork(|| drive(true));
+            drive(false);
+            child.join();
+        },
+    );
+}
+
+/// tokio's kernel objects are shared with the parent, and tokio cannot replace them.
+#[test]
+fn a_loop_with_tokio_does_not_go_on_in_a_child_which_may_drop_it() {
+    alone(
+        "a_loop_with_tokio_does_not_go_on_in_a_child_which_may_drop_it",
+        || {
+            let mut event_loop = Some(phaseloop::Builder::new().tokio().build().unwrap());
+            let work = async {
+                tokio::time::sleep(ms(1)).await;
+                phaseloop::time::sleep(ms(1)).await;
+                tokio::spawn(async { 7 }).await.unwrap()
+            };
+            assert_eq!(event_loop.as_mut().unwrap().block_on(work), 7);
+            let child = fork(|| {
+                let inherited = event_loop.as_mut().unwrap();
+                let error = inherited.handle().reinit_after_fork().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
+                let task = inherited.handle().spawn(async {});
+                assert!(inherited.run(RunMode::Default).is_err() || task.is_finished());
+                drop(event_loop.take());
+            });
+            child.join();
+            let work = async {
+                tokio::time::sleep(ms(1)).await;
+                phaseloop::time::sleep(ms(1)).await;
+                tokio::spawn(async { 8 }).await.unwrap()
+            };
+            assert_eq!(event_loop.as_mut().unwrap().block_on(work), 8);
+        },
+    );
+}

@@ -144,6 +144,12 @@ impl Core {
         self.io.host.timer.get() <= self.clock().read()
     }
 
+    /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
+    pub(super) fn forget_timer(&self) {
+        self.io.host.timer.set(0);
+        self.tell_host();
+    }
+
     fn clear_timer(&self) -> io::Result<()> {
         if self.io.host.timer.replace(0) > self.clock().read() {
             self.io.poller.set_timer(None)?;

@@ -47,8 +47,9 @@ pub(crate) trait WaitHook {
     /// Returns the number of tasks of the runtime, which keep the loop alive.
     fn task_count(&self) -> usize;
 
-    /// Ends the runtime when the loop is dropped.
-    fn shut_down(&self);
+    /// Ends the runtime when the loop is dropped. In a child after `fork` it leaks instead: its
+    /// kernel objects belong to the parent, too, and ending it would change them.
+    fn shut_down(&self, is_inherited: bool);
 }
 
 /// Creates the hook of a new loop.
@@ -199,13 +200,10 @@ impl Core {
         }
     }
 
-    /// Ends the runtime of the hook when the loop is dropped. In a child after `fork` it leaks: its
-    /// kernel objects belong to the parent, too.
+    /// Ends the runtime of the hook when the loop is dropped.
     pub(in crate::event_loop) fn shut_down_hook(&self) {
         if let Some(hook) = self.wait_hook() {
-            if !self.io.poller.is_inherited() {
-                hook.shut_down();
-            }
+            hook.shut_down(self.io.poller.is_inherited());
         }
     }
 }

@@ -41,9 +41,9 @@ const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 
 /// The epoll instance and the eventfd that interrupts its wait.
 ///
-/// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers are
-/// left: they hold weak references. If a thread is just writing to the eventfd, that thread closes
-/// both.
+/// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
+/// are left: they hold weak references. If a thread is just writing to the eventfd, that thread
+/// closes both.
 pub(super) struct Kernel {
     pub(super) poller: polling::Poller,
     event_fd: OwnedFd,

@@ -244,9 +244,9 @@ fn best(values: &[f64]) -> f64 {
 }
 
 fn print(pairs: &[Pair]) {
-    println!("microseconds an operation, medians; the ratio is the median of the rounds' ratios");
+    println!("microseconds an operation: the median of the rounds, and the best of them");
     println!(
-        "{:34} {:>9} {:>9} {:>7}  goal",
+        "{:34} {:>17} {:>17} {:>15}  goal",
         "", "alone", "with", "ratio"
     );
     for pair in pairs {

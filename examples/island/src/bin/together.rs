@@ -26,7 +26,7 @@ use phaseloop::{JoinHandle, Local, spawn};
 use tokio::sync::oneshot;
 use tower::{Service, ServiceExt};
 
-type Outcome = Result<(), Box<dyn Error>>;
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The number of times that each part repeats its work.
 const ROUNDS: usize = 20;
@@ -70,7 +70,7 @@ async fn count(done: Rc<Cell<usize>>, part: impl Future<Output = Outcome>) -> Ou
 /// `axum::serve`, unmodified, in a task of tokio. Its handlers wait for timers of both.
 async fn serve(
     stopped: oneshot::Receiver<()>,
-) -> Result<(SocketAddr, tokio::task::JoinHandle<()>), Box<dyn Error>> {
+) -> Outcome<(SocketAddr, tokio::task::JoinHandle<()>)> {
     let slow = || async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         Local::new(sleep(Duration::from_millis(50))).await;
