@@ -10,6 +10,8 @@
 //! ports          the names of all ports
 //! http FILE      raw requests with Node's answers, in the form of
 //!                `tests/conformance/http/bytes.jsonl`
+//! clients FILE   answers of a peer to a client, with what it emits on Node, in the form of
+//!                `tests/conformance/http/clients.jsonl`
 //! fuzz COUNT     new random programs, on Node and here (needs Node 20)
 //! throughput     operations per second, on Node and here
 //! ```
@@ -25,6 +27,9 @@ mod golden;
 #[cfg(unix)]
 #[path = "../tests/conformance/http.rs"]
 mod http;
+#[cfg(unix)]
+#[path = "../tests/conformance/http_clients.rs"]
+mod http_clients;
 #[cfg(unix)]
 #[path = "../tests/conformance/http_peers.rs"]
 mod http_peers;
@@ -63,7 +68,7 @@ mod commands {
     use serde_json::Value;
 
     use crate::support::{self, Clock};
-    use crate::{fuzz, golden, http, ports, throughput};
+    use crate::{fuzz, golden, http, http_clients, ports, throughput};
 
     /// The recorded programs that come with the repository.
     const RECORDED: &str = concat!(
@@ -93,10 +98,11 @@ mod commands {
                 Ok(ExitCode::SUCCESS)
             }
             ["http", file] => read(file).map(|text| report(&http::compare(&text))),
+            ["clients", file] => read(file).map(|text| report(&http_clients::compare(&text))),
             ["fuzz", count] => fuzz(count),
             ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
             _ => Err(
-                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | fuzz COUNT | throughput]"
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | clients FILE | fuzz COUNT | throughput]"
                     .into(),
             ),
         };

@@ -30,6 +30,7 @@
 // H90 to H96.
 
 mod body;
+mod data_url;
 #[cfg(feature = "fetch-gzip")]
 mod decode;
 #[cfg(not(feature = "fetch-gzip"))]

@@ -49,6 +49,7 @@
 //! - Own classes of messages, `createConnection`, `uniqueHeaders`, `httpAllowHalfOpen`,
 //!   `captureRejections`, diagnostics channels, performance hooks.
 //! - A header that was set to a number is a text: [`HeaderValue`].
+//! - The second `'close'` of a request whose response is read after its connection has closed.
 //! - HTTP/2: [`crate::hyper`] serves it.
 
 mod agent;

@@ -8,14 +8,17 @@
 //! |---|---|
 //! | `tls.connect({ port, host, servername, ca })` | [`connect`], [`connect_with`] |
 //! | `tls.createSecureContext({ ca })` | [`ClientContext::with_ca`] |
+//! | `tls.createSecureContext({ cert, key })` of a client | [`ClientContext::with_certificate`] |
 //! | `tls.createServer({ cert, key }, listener)` | [`create_server`] |
+//! | `{ requestCert: true, ca }` | [`ServerContext::with_client_ca`] |
+//! | `server.addContext(name, context)`, `{ SNICallback }` | [`ServerContext::add_context`] |
 //!
 //! Peers are verified against Mozilla's roots, which are compiled in as in Node. There is no option
 //! that switches the verification off. A peer that fails it is an error with Node's code:
 //! `UNABLE_TO_VERIFY_LEAF_SIGNATURE`, `CERT_HAS_EXPIRED`, `ERR_TLS_CERT_ALTNAME_INVALID`.
 //!
-//! Left out: client certificates, several certificates by name, session tickets of one's own, and
-//! ALPN beyond `http/1.1`.
+//! Left out: `rejectUnauthorized: false`, session tickets of one's own, and ALPN beyond
+//! `http/1.1`.
 
 mod accepting;
 mod context;

@@ -38,6 +38,14 @@ const QUIET_LOOKS: u32 = 15;
 
 /// Runs all cases of a file, and compares them with what Node did.
 pub(crate) fn compare(text: &str) -> Comparison {
+    in_lanes(text, |case| async move { check(&case).await })
+}
+
+/// Passes each line of a file to `check`, which returns a difference; many run at the same time.
+pub(crate) fn in_lanes<F>(text: &str, check: impl Fn(Value) -> F + Copy + 'static) -> Comparison
+where
+    F: Future<Output = Option<String>> + 'static,
+{
     let cases = text.lines().filter(|line| !line.trim().is_empty());
     let cases: VecDeque<_> = cases
         .enumerate()
@@ -48,7 +56,7 @@ pub(crate) fn compare(text: &str) -> Comparison {
     let mut event_loop = Builder::new().build().expect("there is a descriptor left");
     node::run_on(&mut event_loop, async move {
         let lanes: Vec<_> = (0..LANES)
-            .map(|_| spawn(lane(queue.clone(), found.clone())))
+            .map(|_| spawn(lane(queue.clone(), found.clone(), check)))
             .collect();
         for lane in lanes {
             lane.await.expect("a lane does not panic");
@@ -67,12 +75,15 @@ pub(crate) fn compare(text: &str) -> Comparison {
 type Queue = Rc<RefCell<VecDeque<(usize, String)>>>;
 type Results = Rc<RefCell<Vec<Option<Option<String>>>>>;
 
-async fn lane(queue: Queue, results: Results) {
+async fn lane<F>(queue: Queue, results: Results, check: impl Fn(Value) -> F)
+where
+    F: Future<Output = Option<String>>,
+{
     loop {
         let next = queue.borrow_mut().pop_front();
         let Some((at, line)) = next else { return };
         let result = match serde_json::from_str(&line) {
-            Ok(case) => check(&case).await,
+            Ok(case) => check(case).await,
             Err(error) => Some(format!("line {}: {error}", at + 1)),
         };
         results.borrow_mut()[at] = Some(result);
@@ -295,11 +306,11 @@ fn flat(headers: &[(String, String)]) -> Vec<&str> {
         .collect()
 }
 
-fn latin1(bytes: &[u8]) -> String {
+pub(crate) fn latin1(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-fn bytes_of(text: &Value) -> Vec<u8> {
+pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap_or_default();
     text.chars()
         .map(|c| u8::try_from(c).expect("a character is one byte"))

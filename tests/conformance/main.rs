@@ -7,6 +7,7 @@
 
 mod golden;
 mod http;
+mod http_clients;
 mod http_peers;
 mod interpreter;
 mod ports;
@@ -108,5 +109,15 @@ fn raw_requests_are_answered_as_by_node() {
     let recorded = fs::read_to_string(file).expect("the recordings are there");
     let result = http::compare(&recorded);
     assert_eq!(result.passed + result.faults.len(), 312);
+    assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
+}
+
+// H60 to H79: answers of a peer, and what the client emits.
+#[test]
+fn requests_to_a_random_peer_emit_what_they_emit_on_node() {
+    let file = corpus("http/clients.jsonl");
+    let recorded = fs::read_to_string(file).expect("the recordings are there");
+    let result = http_clients::compare(&recorded);
+    assert_eq!(result.passed + result.faults.len(), 300);
     assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
 }

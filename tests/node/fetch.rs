@@ -10,11 +10,12 @@ use std::rc::Rc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use phaseloop::LoopHandle;
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::fetch::Fetch;
 use phaseloop::node::net::{self, LISTENING, Socket};
 use phaseloop::node::stream::{CLOSE, Readable};
-use phaseloop::node::{Emitter, Error, Reason, fetch, http, run_on, sleep};
+use phaseloop::node::{Emitter, Error, Reason, fetch, http, run_on, set_timeout, sleep};
 
 use crate::util::trace::paused;
 
@@ -276,4 +277,54 @@ fn a_loop_that_is_dropped_frees_what_it_fetches() {
     });
     drop(event_loop);
     assert_eq!(Rc::strong_count(&dropped), 1);
+}
+
+// Values of Node 20.
+#[test]
+fn data_urls_are_read_without_a_connection() {
+    let (mut event_loop, _, _) = paused();
+    let exit = run_on(&mut event_loop, async {
+        let response = fetch("data:text/html;base64,aGVsbG8=#part")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!((response.status(), response.status_text()), (200, "OK"));
+        assert_eq!(response.url(), "data:text/html;base64,aGVsbG8=");
+        let kind = response.headers().get("content-type");
+        assert_eq!(kind.as_deref(), Some("text/html"));
+        assert_eq!(response.text().await.unwrap(), "hello");
+        let head = fetch("data:,x").method("HEAD").send().await.unwrap();
+        assert!(head.body().is_none());
+        for (url, why) in [
+            ("data:nocomma", "failed to fetch the data URL"),
+            ("about:blank", "about scheme is not supported"),
+            ("file:///etc/passwd", "not implemented... yet..."),
+            ("ftp://a/", "unknown scheme"),
+        ] {
+            let failed = fetch(url).send().await.unwrap_err();
+            let error = failed.downcast_ref::<Error>().unwrap();
+            assert_eq!(error.message(), "fetch failed", "{url}");
+            assert_eq!(error.source().unwrap().to_string(), why, "{url}");
+        }
+    });
+    assert_eq!(exit.code(), 0);
+}
+
+#[test]
+fn h092_a_body_that_stops_is_an_error_after_five_minutes() {
+    let server = || {
+        http::create_server(|_, response| {
+            response.write("begin");
+            let response = response.clone();
+            set_timeout(299_000, move || _ = response.write("more"));
+        })
+    };
+    with(server, |_, url| async move {
+        let before = LoopHandle::current().now();
+        let response = fetch(&url).send().await.unwrap();
+        let failed = response.text().await.unwrap_err();
+        assert_eq!(cause(&failed).as_deref(), Some("UND_ERR_BODY_TIMEOUT"));
+        let after = LoopHandle::current().now();
+        assert_eq!((after - before).as_secs(), 599);
+    });
 }

@@ -1,4 +1,4 @@
-//! `node::http` with other programs at the other end: `curl`, and Node itself. A test says so and
+//! `node::http` with other programs at the other end: `curl`, `wrk`, `autocannon` and Node itself. A test says so and
 //! passes where its program is missing.
 #![cfg(all(unix, feature = "node"))]
 
@@ -271,4 +271,32 @@ fn the_client_notices_that_node_s_server_cuts_and_gives_up_waiting_for_it() {
         assert_eq!(error.code(), Some("ABORT_ERR"));
     });
     assert_eq!(exit.code(), 0);
+}
+
+/// Runs a load generator for two seconds. `None` if it is not installed.
+async fn load(program: &str, args: &[&str]) -> Option<String> {
+    Some(output(start(program, args)?).await)
+}
+
+#[test]
+fn wrk_gets_an_answer_to_each_of_its_requests() {
+    serving(|_, base| async move {
+        let args = ["-t1", "-c20", "-d2s", &base];
+        if let Some(text) = load("wrk", &args).await {
+            assert!(text.contains("requests in"), "{text}");
+            assert!(!text.contains("Socket errors"), "{text}");
+            assert!(!text.contains("Non-2xx"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn autocannon_gets_an_answer_to_each_of_its_pipelined_requests() {
+    serving(|_, base| async move {
+        let args = ["-c", "10", "-p", "4", "-d", "2", "--json", &base];
+        if let Some(text) = load("autocannon", &args).await {
+            assert!(text.contains("\"errors\":0"), "{text}");
+            assert!(text.contains("\"non2xx\":0"), "{text}");
+        }
+    });
 }

@@ -291,3 +291,65 @@ fn the_client_and_nodes_server_understand_each_other() {
         assert_eq!(size.get(), 1_000_000);
     });
 }
+
+const SECOND_CA: &[u8] = include_bytes!("certificates/second-ca.pem");
+const OTHER: &[u8] = include_bytes!("certificates/other.pem");
+const OTHER_KEY: &[u8] = include_bytes!("certificates/other.key");
+const CLIENT: &[u8] = include_bytes!("certificates/client.pem");
+const CLIENT_KEY: &[u8] = include_bytes!("certificates/client.key");
+
+/// What a client gets that asks for a name and trusts both authorities: the bytes of the server, or
+/// the code of the error.
+async fn asks_for(name: &'static str, address: SocketAddr, context: &ClientContext) -> String {
+    let client = tls::connect_with(address, Some(name), context);
+    let (done, failed) = (Deferred::new(), Rc::new(Cell::new(None)));
+    let (promise, why) = (done.promise(), failed.clone());
+    client.on(ERROR, move |error| {
+        why.set(Some(error.code().unwrap_or_default().to_owned()));
+    });
+    let got = Rc::<RefCell<Vec<u8>>>::default();
+    let all = got.clone();
+    client.on_data(move |bytes| got.borrow_mut().extend_from_slice(bytes));
+    client.on(CLOSE, move |()| done.resolve(()));
+    promise.await.unwrap();
+    let text = String::from_utf8(all.take()).unwrap();
+    failed.take().unwrap_or(text)
+}
+
+#[test]
+fn a_server_shows_the_certificate_of_the_name_that_is_asked_for() {
+    run(async {
+        let mut context = ServerContext::new(CERTIFICATE, KEY).unwrap();
+        let other = ServerContext::new(OTHER, OTHER_KEY).unwrap();
+        context.add_context("other.test", &other);
+        context.add_context("*.WILD.test", &other);
+        let server = tls::create_server(&context, |socket| socket.end_chunk("hello"));
+        let address = listen(&server).await;
+        let both = ClientContext::with_ca(&[CA, SECOND_CA].concat()).unwrap();
+        for name in ["localhost", "other.test", "OTHER.test", "a.wild.test"] {
+            assert_eq!(asks_for(name, address, &both).await, "hello", "{name}");
+        }
+        for name in ["a.b.wild.test", "wild.test", "unknown.test"] {
+            let refused = "ERR_TLS_CERT_ALTNAME_INVALID";
+            assert_eq!(asks_for(name, address, &both).await, refused, "{name}");
+        }
+        server.close();
+    });
+}
+
+#[test]
+fn a_server_that_asks_for_certificates_refuses_clients_without() {
+    run(async {
+        let context = ServerContext::with_client_ca(CERTIFICATE, KEY, SECOND_CA).unwrap();
+        let server = tls::create_server(&context, |socket| socket.end_chunk("hello"));
+        let address = listen(&server).await;
+        let known = trusting().with_certificate(CLIENT, CLIENT_KEY).unwrap();
+        assert_eq!(asks_for("localhost", address, &known).await, "hello");
+        let anonymous = asks_for("localhost", address, &trusting()).await;
+        assert_ne!(anonymous, "hello");
+        // A certificate of an authority that the server does not know.
+        let stranger = trusting().with_certificate(CERTIFICATE, KEY).unwrap();
+        assert_ne!(asks_for("localhost", address, &stranger).await, "hello");
+        server.close();
+    });
+}

@@ -13,6 +13,7 @@ use std::rc::{Rc, Weak};
 use url::Url;
 
 use super::body::Content;
+use super::data_url::DataUrl;
 use super::decode::ACCEPTED;
 use super::incoming::body_of;
 use super::response::{Head, Response};
@@ -22,7 +23,7 @@ use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
 use crate::node::http::{self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent};
 use crate::node::promise::Deferred;
-use crate::node::stream::pipeline;
+use crate::node::stream::{Readable, pipeline};
 use crate::node::timers::{Timeout, set_timeout};
 use crate::task::next_tick;
 
@@ -85,7 +86,39 @@ impl Exchange {
         if let Some(signal) = &fetch.signal {
             exchange.heed(signal);
         }
-        exchange.request();
+        let scheme = exchange.plan.borrow().url.scheme().to_owned();
+        match &*scheme {
+            "http" | "https" => exchange.request(),
+            "data" => exchange.read_data_url(),
+            "about" => exchange.refuse("about scheme is not supported"),
+            "file" => exchange.refuse("not implemented... yet..."),
+            _ => exchange.refuse("unknown scheme"),
+        }
+    }
+
+    /// Fails without a request.
+    fn refuse(&self, why: &'static str) {
+        self.fail(failed(Error::new(why)));
+    }
+
+    /// Answers with what the URL holds.
+    fn read_data_url(&self) {
+        let (url, is_head) = {
+            let plan = self.plan.borrow();
+            (plan.url.clone(), plan.method == "HEAD")
+        };
+        let Some(data) = DataUrl::of(&url) else {
+            return self.refuse("failed to fetch the data URL");
+        };
+        let body = Readable::bytes().build();
+        body.push(data.body);
+        body.push_end();
+        let head = Head::of_data(&data.content_type, url);
+        let deferred = self.deferred.take();
+        self.over();
+        if let Some(deferred) = deferred {
+            deferred.resolve(Response::new(head, (!is_head).then_some(body)));
+        }
     }
 
     // H93.

@@ -12,6 +12,10 @@ use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
 use crate::node::http::IncomingMessage;
 use crate::node::stream::{END, Readable};
+use crate::node::timers::{Timeout, set_timeout_mut};
+
+/// How long the next piece of a body may take, in milliseconds.
+const BODY_TIMEOUT: u32 = 300_000;
 
 /// Where the pieces of a body come from. The body owns it; a body that is dropped closes the
 /// connection, or gives it back if all is there.
@@ -19,6 +23,8 @@ struct Source {
     exchange: Rc<Exchange>,
     incoming: IncomingMessage,
     decoder: RefCell<Option<Decoder>>,
+    /// Fires if no piece comes for too long.
+    timeout: RefCell<Option<Timeout>>,
     /// Whether the message has ended. Pieces may wait in the decoder.
     has_ended: Cell<bool>,
     is_over: Cell<bool>,
@@ -45,6 +51,7 @@ pub(super) fn body_of(exchange: &Rc<Exchange>, incoming: &IncomingMessage) -> Re
         exchange: exchange.clone(),
         incoming: incoming.clone(),
         decoder: RefCell::new(Decoder::of(coding)),
+        timeout: RefCell::default(),
         has_ended: Cell::new(false),
         is_over: Cell::new(false),
     });
@@ -64,7 +71,10 @@ pub(super) fn body_of(exchange: &Rc<Exchange>, incoming: &IncomingMessage) -> Re
         source: Rc::downgrade(&source),
         body: body.weak_this(),
     };
-    let [data, end, error, abort] = [(); 4].map(|()| link());
+    let [data, end, error, abort, late] = [(); 5].map(|()| link());
+    let timeout = set_timeout_mut(BODY_TIMEOUT, move |_| late.with(Source::timed_out));
+    timeout.unref();
+    source.timeout.replace(Some(timeout));
     incoming.on_data(move |bytes| data.with(|source, body| source.received(body, bytes)));
     incoming.on(END, move |()| end.with(Source::ended));
     incoming.on(ERROR, move |what| {
@@ -78,11 +88,35 @@ impl Source {
     /// The reader wants more.
     fn read(&self, body: &Readable<Vec<u8>>) {
         if self.pump(body) && !self.has_ended.get() {
+            self.is_active();
             self.incoming.resume();
         }
     }
 
+    /// Starts the time for the next piece.
+    fn is_active(&self) {
+        if let Some(timeout) = &*self.timeout.borrow() {
+            timeout.refresh();
+        }
+    }
+
+    fn stop_timer(&self) {
+        let timeout = self.timeout.take();
+        if let Some(timeout) = timeout {
+            timeout.close();
+        }
+    }
+
+    /// No piece has come for too long. A reader that does not read may take its time.
+    fn timed_out(&self, body: &Readable<Vec<u8>>) {
+        if !self.incoming.readable().is_paused() {
+            let error = Error::named("BodyTimeoutError", "Body Timeout Error");
+            body.destroy(Some(terminated(error.coded("UND_ERR_BODY_TIMEOUT"))));
+        }
+    }
+
     fn received(&self, body: &Readable<Vec<u8>>, bytes: &[u8]) {
+        self.is_active();
         let is_packed = match &mut *self.decoder.borrow_mut() {
             Some(decoder) => {
                 decoder.feed(bytes.to_vec());
@@ -101,6 +135,7 @@ impl Source {
 
     fn ended(&self, body: &Readable<Vec<u8>>) {
         self.has_ended.set(true);
+        self.stop_timer();
         self.pump(body);
     }
 
@@ -164,6 +199,7 @@ impl Source {
 
     /// The body is not read to its end.
     fn cancel(&self) {
+        self.stop_timer();
         if self.is_over.replace(true) {
             return;
         }

@@ -23,6 +23,19 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// The head of what a `data:` URL holds.
+    pub(super) fn of_data(content_type: &str, mut url: Url) -> Self {
+        url.set_fragment(None);
+        let line = ("content-type".to_owned(), content_type.to_owned());
+        Self {
+            status: 200,
+            status_text: "OK".to_owned(),
+            headers: Headers::new(&[line]),
+            url,
+            is_redirected: false,
+        }
+    }
+
     pub(super) fn new(incoming: &IncomingMessage, mut url: Url, is_redirected: bool) -> Self {
         url.set_fragment(None);
         Self {

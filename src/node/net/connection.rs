@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use crate::event_loop::api::handle::{Close, Handle};
 use crate::net::{TcpListener, TcpStream};
@@ -32,6 +33,10 @@ pub(in crate::node) trait Connection {
     /// Sets whether small writes leave at once. A failure is ignored, as in Node.
     fn set_no_delay(&self, no_delay: bool) {
         let _ = no_delay;
+    }
+    /// Makes the close a reset. Returns `false` if the connection is not TCP.
+    fn resets_on_close(&self) -> bool {
+        false
     }
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
@@ -132,6 +137,12 @@ impl Connection for TcpStream {
 
     fn set_no_delay(&self, no_delay: bool) {
         let _ = self.set_nodelay(no_delay);
+    }
+
+    fn resets_on_close(&self) -> bool {
+        // An error says that the connection is reset already.
+        let _ = self.set_linger(Some(Duration::ZERO));
+        true
     }
 
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {

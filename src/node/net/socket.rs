@@ -148,6 +148,8 @@ struct Inner {
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
     had_error: Cell<bool>,
+    /// Whether the close resets the connection.
+    resets: Cell<bool>,
     /// Whether small writes leave at once.
     no_delay: Cell<bool>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
@@ -522,8 +524,9 @@ impl Inner {
             in_callbacks(async move {
                 phase::pending().await;
                 let result = match &*inner.slot.borrow() {
-                    Some(connection) => connection.shutdown_write(),
-                    None => Ok(()),
+                    // The peer would read an EOF before the reset.
+                    Some(connection) if !inner.resets.get() => connection.shutdown_write(),
+                    _ => Ok(()),
                 };
                 done.call(match result {
                     Err(error) if error.kind() != io::ErrorKind::NotConnected => {

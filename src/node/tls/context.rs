@@ -6,6 +6,8 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::node::error::Error;
@@ -24,6 +26,7 @@ use crate::node::error::Error;
 #[derive(Clone)]
 pub struct ClientContext {
     pub(super) config: Arc<ClientConfig>,
+    roots: Arc<RootCertStore>,
 }
 
 impl ClientContext {
@@ -46,22 +49,44 @@ impl ClientContext {
     ///
     /// If `pem` has no certificate, or a broken one.
     pub fn with_ca(pem: &[u8]) -> Result<Self, Error> {
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(pem)? {
-            roots.add(certificate).map_err(invalid)?;
-        }
-        Ok(Self::of(roots))
+        Ok(Self::of(roots(pem)?))
+    }
+
+    /// Shows a certificate to servers that ask for one: a chain of certificates and a private key
+    /// in PEM. JavaScript: `{ cert, key }`.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is missing or broken, or the key is not that of the certificate.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::tls::ClientContext;
+    ///
+    /// let anonymous = ClientContext::new();
+    /// assert!(anonymous.with_certificate(b"no certificate", b"no key").is_err());
+    /// ```
+    pub fn with_certificate(&self, certificate: &[u8], key: &[u8]) -> Result<Self, Error> {
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(invalid)?;
+        let config = client_config()
+            .with_root_certificates(self.roots.clone())
+            .with_client_auth_cert(certificates(certificate)?, key)
+            .map_err(invalid)?;
+        Ok(Self {
+            config: Arc::new(config),
+            roots: self.roots.clone(),
+        })
     }
 
     fn of(roots: RootCertStore) -> Self {
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider supports the default versions")
-            .with_root_certificates(roots)
+        let roots = Arc::new(roots);
+        let config = client_config()
+            .with_root_certificates(roots.clone())
             .with_no_client_auth();
         Self {
             config: Arc::new(config),
+            roots,
         }
     }
 
@@ -71,8 +96,16 @@ impl ClientContext {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self {
             config: Arc::new(config),
+            roots: self.roots.clone(),
         }
     }
+}
+
+fn client_config() -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+    let provider = Arc::new(ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider supports the default versions")
 }
 
 impl Default for ClientContext {
@@ -109,17 +142,67 @@ impl ServerContext {
     ///
     /// If one of them is missing or broken, or the key is not that of the certificate.
     pub fn new(certificate: &[u8], key: &[u8]) -> Result<Self, Error> {
+        Self::of(certificate, key, None)
+    }
+
+    /// Creates a context like [`new`](Self::new) that asks every client for a certificate, and
+    /// refuses a client without one from the authorities in `ca`. JavaScript: `{ cert, key, ca,
+    /// requestCert: true }`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new), and if `ca` has no certificate or a broken one.
+    pub fn with_client_ca(certificate: &[u8], key: &[u8], ca: &[u8]) -> Result<Self, Error> {
+        Self::of(certificate, key, Some(ca))
+    }
+
+    fn of(certificate: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Self, Error> {
         let key = PrivateKeyDer::from_pem_slice(key).map_err(invalid)?;
         let provider = Arc::new(ring::default_provider());
+        let verifier = match client_ca {
+            Some(ca) => {
+                let roots = Arc::new(roots(ca)?);
+                WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
+                    .build()
+                    .map_err(invalid)?
+            }
+            None => WebPkiClientVerifier::no_client_auth(),
+        };
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(invalid)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier)
             .with_single_cert(certificates(certificate)?, key)
             .map_err(invalid)?;
         Ok(Self {
             config: Arc::new(config),
         })
+    }
+
+    /// Shows the certificate of `other` to clients that ask for `server_name`, which is a name or
+    /// `*.` with a domain. Of several that match, the one added last is shown. JavaScript:
+    /// `server.addContext(serverName, context)`, `{ SNICallback }`.
+    ///
+    /// Add all before the server is created.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::node::tls::ServerContext;
+    ///
+    /// # let (certificate, key, other_certificate, other_key) = (b"", b"", b"", b"");
+    /// let mut context = ServerContext::new(certificate, key).unwrap();
+    /// let other = ServerContext::new(other_certificate, other_key).unwrap();
+    /// context.add_context("*.example.org", &other);
+    /// ```
+    pub fn add_context(&mut self, server_name: impl Into<String>, other: &Self) {
+        let mut config = ServerConfig::clone(&self.config);
+        config.cert_resolver = Arc::new(ByName {
+            name: server_name.into().to_ascii_lowercase(),
+            named: other.config.cert_resolver.clone(),
+            otherwise: config.cert_resolver,
+        });
+        self.config = Arc::new(config);
     }
 
     /// Speaks HTTP/1.1 only.
@@ -132,10 +215,50 @@ impl ServerContext {
     }
 }
 
+/// Chooses a certificate by the name that the client asks for.
+#[derive(Debug)]
+struct ByName {
+    /// In lower case.
+    name: String,
+    named: Arc<dyn ResolvesServerCert>,
+    otherwise: Arc<dyn ResolvesServerCert>,
+}
+
+impl ByName {
+    fn matches(&self, asked: &str) -> bool {
+        match self.name.strip_prefix("*.") {
+            Some(domain) => asked
+                .split_once('.')
+                .is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain)),
+            None => asked.eq_ignore_ascii_case(&self.name),
+        }
+    }
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let is_named = client_hello
+            .server_name()
+            .is_some_and(|name| self.matches(name));
+        match is_named {
+            true => self.named.resolve(client_hello),
+            false => self.otherwise.resolve(client_hello),
+        }
+    }
+}
+
 impl fmt::Debug for ServerContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ServerContext")
     }
+}
+
+fn roots(pem: &[u8]) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem)? {
+        roots.add(certificate).map_err(invalid)?;
+    }
+    Ok(roots)
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {

@@ -67,6 +67,12 @@ impl Exchange {
         }
     }
 
+    /// Whether the response switches to another protocol.
+    fn leaves_http(&self) -> bool {
+        let response = self.response.borrow();
+        response.as_ref().is_some_and(IncomingMessage::upgrade)
+    }
+
     pub(super) fn response(&self) -> Option<IncomingMessage> {
         self.response.borrow().clone()
     }
@@ -235,6 +241,8 @@ impl ClientRequest {
                 }
                 Ok(Part::End) => self.message_ended(),
                 Ok(Part::NeedMore) => break,
+                // A status 101 that names no other protocol is an ordinary response.
+                Ok(Part::Rest) if !self.exchange().leaves_http() => break,
                 Ok(Part::Rest) => return self.leave_http(bytes[at..].to_vec()),
                 Err(fault) => return self.parse_failed(fault),
             }

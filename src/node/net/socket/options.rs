@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::Socket;
+use super::{CONNECT, Socket};
+use crate::node::error::Error;
 use crate::node::events::{Emitter, ListenerId};
+use crate::node::reason::throw;
 use crate::node::stream::{Duplex, FINISH, ReadableBuilder, WritableBuilder};
 use crate::node::string_decoder::Encoding;
 
@@ -72,6 +74,57 @@ impl Socket {
             return self.destroy(None);
         }
         self.once_this(FINISH, |socket, ()| socket.destroy(None));
+    }
+
+    /// Ends the writing direction, and resets the connection when all bytes are written: the peer
+    /// gets the error `ECONNRESET`. JavaScript: `socket.resetAndDestroy()`.
+    ///
+    /// A socket without a connection is destroyed with the error `ERR_SOCKET_CLOSED`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::node::throw) `ERR_INVALID_HANDLE_TYPE` if the connection is not TCP.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::{Emitter, net, run, events::ERROR};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.reset_and_destroy());
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         let client = net::connect(server.address().unwrap());
+    ///         client.resume();
+    ///         let server = server.clone();
+    ///         client.on(ERROR, move |error| {
+    ///             assert_eq!(error.code(), Some("ECONNRESET"));
+    ///             server.close();
+    ///         });
+    ///     });
+    /// });
+    /// ```
+    pub fn reset_and_destroy(&self) {
+        if self.connecting() {
+            self.once_this(CONNECT, |socket, ()| socket.reset_and_destroy());
+            return;
+        }
+        let connection = self.inner.slot.borrow();
+        let resets = connection.as_ref().map(|known| known.resets_on_close());
+        drop(connection);
+        match resets {
+            Some(true) => {
+                self.inner.resets.set(true);
+                self.destroy_soon();
+            }
+            Some(false) => {
+                let error = Error::type_error("This handle type cannot be sent");
+                throw(error.coded("ERR_INVALID_HANDLE_TYPE"));
+            }
+            None => {
+                let error = Error::with_code("ERR_SOCKET_CLOSED", "Socket is closed");
+                self.destroy(Some(error));
+            }
+        }
     }
 
     /// Sets the timeout like [`set_timeout`](Self::set_timeout), and uses a muted timer of the same
