@@ -67,6 +67,53 @@ pub fn test<F: Future>(builder: Builder, timeout: Option<Duration>, future: F) -
     event_loop.block_on(future)
 }
 
+/// What a test under seeds may return.
+#[cfg(feature = "test-util")]
+pub trait Outcome {
+    /// Returns the outcome of a test that has passed.
+    fn passed() -> Self;
+
+    /// # Panics
+    ///
+    /// If the outcome is an error.
+    fn check(self);
+}
+
+#[cfg(feature = "test-util")]
+impl Outcome for () {
+    fn passed() {}
+
+    fn check(self) {}
+}
+
+#[cfg(feature = "test-util")]
+impl<E: std::fmt::Debug> Outcome for Result<(), E> {
+    fn passed() -> Self {
+        Ok(())
+    }
+
+    fn check(self) {
+        if let Err(error) = self {
+            panic!("the test returned an error: {error:?}");
+        }
+    }
+}
+
+/// Runs `program` as a test under `seeds` seeds.
+///
+/// # Panics
+///
+/// If a run fails; see [`shuffle::explore`](crate::shuffle::explore).
+#[cfg(feature = "test-util")]
+#[track_caller]
+pub fn explore<F, T: Outcome>(seeds: u64, program: impl Fn() -> F) -> T
+where
+    F: Future<Output = T>,
+{
+    crate::shuffle::explore(seeds, || async { program().await.check() });
+    T::passed()
+}
+
 #[track_caller]
 fn build(builder: Builder) -> EventLoop {
     match builder.build() {

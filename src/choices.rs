@@ -24,13 +24,23 @@ pub enum Kind {
     JobEnd,
     /// Which sender's messages arrive next.
     Arrival,
+    /// How much a read takes: all that it can; nothing, as if it would block; 1, 2, 7 or 64 bytes.
+    Read,
+    /// How much a write takes; the answers are those of [`Read`](Self::Read).
+    Write,
+    /// Whether another operation on a ready source, such as an accept or a datagram, is made, or
+    /// fails as if it would block.
+    Attempt,
     /// Which waiting task is polled although nothing has happened: none; the first; the second …
     Wake,
 }
 
+/// The numbers of bytes that a read or write is cut to.
+pub(crate) const NIBBLES: [usize; 4] = [1, 2, 7, 64];
+
 impl Kind {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Delay,
         Self::Event,
         Self::Late,
@@ -38,6 +48,9 @@ impl Kind {
         Self::Job,
         Self::JobEnd,
         Self::Arrival,
+        Self::Read,
+        Self::Write,
+        Self::Attempt,
         Self::Wake,
     ];
 
@@ -50,6 +63,9 @@ impl Kind {
             Self::Job => "job",
             Self::JobEnd => "job-end",
             Self::Arrival => "arrival",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Attempt => "attempt",
             Self::Wake => "wake",
         }
     }
@@ -64,6 +80,13 @@ impl Kind {
             (Self::Late, 0) => "on time",
             (Self::Late, 1) => "1 ms late",
             (Self::Late, _) => "as late as allowed",
+            (Self::Read | Self::Write, 0) => "all",
+            (Self::Attempt, 0) => "done",
+            (Self::Read | Self::Write | Self::Attempt, 1) => "would block",
+            (Self::Read | Self::Write | Self::Attempt, n) => {
+                let bytes = NIBBLES.get(n as usize - 2).unwrap_or(&64);
+                return format!("{bytes} bytes at most");
+            }
             (Self::Wake, 0) => "no task",
             (Self::Wake, n) => return format!("task {n} of those that wait"),
             (Self::Event | Self::Job | Self::Arrival, n) => {

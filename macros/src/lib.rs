@@ -79,13 +79,24 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
     let mut body = function.as_written();
     body.extend(options.crate_path(span));
     body.extend(tail(&["attributes", options.runner(kind)], span));
-    let mut call = options.builder(span);
-    call.extend(comma(span));
-    if kind == Kind::Test {
-        call.extend(options.timeout(span));
-        call.extend(comma(span));
-    }
-    call.extend([TokenTree::from(function.name.clone()), empty_call(span)]);
+    let name = TokenTree::from(function.name.clone());
+    let call = match options.seeds() {
+        Some(mut call) => {
+            call.extend(comma(span));
+            call.extend([name]);
+            call
+        }
+        None => {
+            let mut call = options.builder(span);
+            call.extend(comma(span));
+            if kind == Kind::Test {
+                call.extend(options.timeout(span));
+                call.extend(comma(span));
+            }
+            call.extend([name, empty_call(span)]);
+            call
+        }
+    };
     body.extend([parenthesized(call, span)]);
 
     let mut tokens = TokenStream::new();

@@ -1,5 +1,5 @@
-//! The arguments of an attribute: `crate = path`, `run`, `timeout = "5s"`, and any option of
-//! `phaseloop::Builder`.
+//! The arguments of an attribute: `crate = path`, `run`, `timeout = "5s"`, `seeds = 200`, and any
+//! option of `phaseloop::Builder`.
 
 use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
 
@@ -13,6 +13,8 @@ pub(crate) struct Options {
     run: bool,
     /// The limit of a test, in nanoseconds.
     timeout: Option<u64>,
+    /// The number of seeds that a test runs under.
+    seeds: Option<TokenStream>,
     /// Options of the builder: a method, and its argument.
     builder: Vec<(Ident, Option<TokenStream>)>,
 }
@@ -50,7 +52,26 @@ impl Options {
             };
             options.set(name, value, kind)?;
         }
+        options.check()?;
         Ok(options)
+    }
+
+    /// Refuses options that have no effect beside `seeds`.
+    fn check(&self) -> Result<(), Mistake> {
+        let other = self.builder.first().map(|(name, _)| name.span());
+        let other = other.or(self.timeout.map(|_| Span::call_site()));
+        match (&self.seeds, other) {
+            (Some(_), Some(span)) => {
+                let text = "`seeds` goes with no other option: use `phaseloop::shuffle::Explore`";
+                Err(Mistake::new(span, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of seeds that a test runs under.
+    pub(crate) fn seeds(&self) -> Option<TokenStream> {
+        self.seeds.clone()
     }
 
     fn set(
@@ -65,6 +86,9 @@ impl Options {
                 return Err(Mistake::new(name.span(), "expected `crate = path`"));
             }
             ("run", None) if kind == Kind::Main => self.run = true,
+            ("seeds", Some(value)) if kind == Kind::Test => {
+                self.seeds = Some(value.into_iter().collect());
+            }
             ("timeout", value) if kind == Kind::Test => {
                 self.timeout = Some(timeout_of(&name, value)?);
             }
@@ -87,6 +111,7 @@ impl Options {
     /// Returns the name of the function that runs the future.
     pub(crate) fn runner(&self, kind: Kind) -> &'static str {
         match kind {
+            Kind::Test if self.seeds.is_some() => "explore",
             Kind::Test => "test",
             Kind::Main if self.run => "run",
             Kind::Main => "main",

@@ -255,6 +255,65 @@ fn total_len(lengths: impl Iterator<Item = usize>) -> usize {
         .fold(0, usize::saturating_add)
 }
 
+/// How a shuffled loop cuts reads and writes short. On other loops the answer is always all bytes.
+#[cfg(feature = "test-util")]
+impl<T: AsSource> Source<T> {
+    /// Returns how many of `asked` bytes a polled attempt may move. If the attempt would block, the
+    /// source is not ready any more.
+    #[inline(always)]
+    fn nibble(&self, direction: Direction, asked: usize) -> usize {
+        if self.state.is_shuffled.get() {
+            self.ask_to_nibble(direction, asked)
+        } else {
+            asked
+        }
+    }
+
+    #[cold]
+    fn ask_to_nibble(&self, direction: Direction, asked: usize) -> usize {
+        if asked == 0 || !self.state.is_ready(direction) {
+            return asked;
+        }
+        let most = self.loop_core().nibble(&self.state, direction, asked);
+        self.state.was_asked.set(most.is_some());
+        most.unwrap_or(asked)
+    }
+
+    /// Returns how many of `asked` bytes an attempt may move that does not wait.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if the loop is told so.
+    fn try_nibble(&self, direction: Direction, asked: usize) -> io::Result<usize> {
+        let is_asked = self.state.is_shuffled.get() && asked > 0 && self.state.is_ready(direction);
+        if !is_asked {
+            return Ok(asked);
+        }
+        let most = self.loop_core().nibble(&self.state, direction, asked);
+        most.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// Returns the start of the first buffer that is not empty, if an attempt may move `most` bytes
+/// only.
+#[cfg(feature = "test-util")]
+fn cut<'a>(buffers: &'a [IoSlice<'_>], asked: usize, most: usize) -> Option<&'a [u8]> {
+    let first = buffers.iter().find(|buffer| !buffer.is_empty())?;
+    (most < asked).then(|| &first[..most.min(first.len())])
+}
+
+/// Returns the start of the first buffer that is not empty; see [`cut`].
+#[cfg(feature = "test-util")]
+fn cut_mut<'a>(
+    buffers: &'a mut [IoSliceMut<'_>],
+    asked: usize,
+    most: usize,
+) -> Option<&'a mut [u8]> {
+    let first = buffers.iter_mut().find(|buffer| !buffer.is_empty())?;
+    let length = most.min(first.len());
+    (most < asked).then(|| &mut first[..length])
+}
+
 impl<T: AsSource> Source<T>
 where
     for<'a> &'a T: Read,
@@ -265,6 +324,11 @@ where
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        #[cfg(feature = "test-util")]
+        let buffer = {
+            let most = self.nibble(Direction::Read, buffer.len());
+            &mut buffer[..most]
+        };
         self.poll_transfer(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
     }
 
@@ -274,6 +338,10 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        #[cfg(feature = "test-util")]
+        if let Some(first) = cut_mut(buffers, asked, self.nibble(Direction::Read, asked)) {
+            return self.poll_transfer(Direction::Read, cx, first.len(), |mut io| io.read(first));
+        }
         self.poll_transfer(Direction::Read, cx, asked, |mut io| {
             io.read_vectored(buffers)
         })
@@ -287,15 +355,26 @@ where
         cx: &mut Context<'_>,
         buffer: &mut Unfilled<'_>,
     ) -> Poll<io::Result<usize>> {
+        #[cfg(feature = "test-util")]
+        buffer.truncate(self.nibble(Direction::Read, buffer.len()));
         self.poll_transfer(Direction::Read, cx, buffer.len(), |io| buffer.receive(io))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(feature = "test-util")]
+        let buffer = {
+            let most = self.try_nibble(Direction::Read, buffer.len())?;
+            &mut buffer[..most]
+        };
         self.try_transfer(Direction::Read, buffer.len(), |mut io| io.read(buffer))
     }
 
     pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        #[cfg(feature = "test-util")]
+        if let Some(first) = cut_mut(buffers, asked, self.try_nibble(Direction::Read, asked)?) {
+            return self.try_transfer(Direction::Read, first.len(), |mut io| io.read(first));
+        }
         self.try_transfer(Direction::Read, asked, |mut io| io.read_vectored(buffers))
     }
 }
@@ -310,6 +389,8 @@ where
         cx: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
+        #[cfg(feature = "test-util")]
+        let buffer = &buffer[..self.nibble(Direction::Write, buffer.len())];
         self.poll_transfer(Direction::Write, cx, buffer.len(), |mut io| {
             io.write(buffer)
         })
@@ -321,6 +402,10 @@ where
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        #[cfg(feature = "test-util")]
+        if let Some(first) = cut(buffers, asked, self.nibble(Direction::Write, asked)) {
+            return self.poll_transfer(Direction::Write, cx, first.len(), |mut io| io.write(first));
+        }
         self.poll_transfer(Direction::Write, cx, asked, |mut io| {
             io.write_vectored(buffers)
         })
@@ -336,11 +421,17 @@ where
     }
 
     pub(crate) fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        #[cfg(feature = "test-util")]
+        let buffer = &buffer[..self.try_nibble(Direction::Write, buffer.len())?];
         self.try_transfer(Direction::Write, buffer.len(), |mut io| io.write(buffer))
     }
 
     pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
+        #[cfg(feature = "test-util")]
+        if let Some(first) = cut(buffers, asked, self.try_nibble(Direction::Write, asked)?) {
+            return self.try_transfer(Direction::Write, first.len(), |mut io| io.write(first));
+        }
         self.try_transfer(Direction::Write, asked, |mut io| io.write_vectored(buffers))
     }
 }

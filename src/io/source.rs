@@ -409,8 +409,23 @@ impl<T: AsSource> Source<T> {
     /// left, which this takes.
     #[inline(always)]
     pub(super) fn may_try(&self, direction: Direction) -> bool {
+        #[cfg(feature = "test-util")]
+        if self.state.is_shuffled.get() && self.is_told_to_wait(direction) {
+            return false;
+        }
         self.state.is_ready(direction)
             && (budget::take() || self.core.handle.core().defer(&self.state, direction))
+    }
+
+    /// Asks whether an attempt on a shuffled loop would block, unless it was asked about already.
+    #[cfg(feature = "test-util")]
+    #[cold]
+    fn is_told_to_wait(&self, direction: Direction) -> bool {
+        // Urgent data and hang-ups are no attempts, and their events come once.
+        matches!(direction, Direction::Read | Direction::Write)
+            && !self.state.was_asked.take()
+            && self.state.is_ready(direction)
+            && self.loop_core().would_block(&self.state, direction)
     }
 
     /// Takes one operation from the budget of the running poll, for an operation without a system

@@ -83,21 +83,15 @@ impl Shrinker<'_, '_> {
         }
     }
 
-    /// Leaves out one pick and moves the later ones of the same kind and subject up by one: a
-    /// question that is not asked any more takes its number with it.
+    /// Leaves out one pick and moves later ones up by one: a question that is not asked any more
+    /// takes its number with it, and perhaps those of the questions that followed from it.
     fn without_one_and_its_successors(&mut self) {
         let mut place = 0;
         while place < self.best.len() {
-            let gone = self.best[place];
-            let is_later =
-                |pick: &Pick| pick.kind == gone.kind && pick.who == gone.who && pick.nth > gone.nth;
-            let rest = self.best.iter().filter(|pick| **pick != gone);
-            let moved = rest.map(|pick| Pick {
-                nth: pick.nth - u32::from(is_later(pick)),
-                ..*pick
-            });
-            let moved: Vec<_> = moved.collect();
-            if !self.try_list(&moved) {
+            let gains = Followers::ALL
+                .into_iter()
+                .any(|followers| self.try_list(&without(&self.best, place, followers)));
+            if !gains {
                 place += 1;
             }
         }
@@ -114,6 +108,44 @@ impl Shrinker<'_, '_> {
             }
         }
     }
+}
+
+/// Which later questions are not asked any more, one each, once a question is not.
+#[derive(Clone, Copy)]
+enum Followers {
+    /// Those of the same kind and subject.
+    SameKind,
+    /// Those about the same subject, such as the delay of the event that a write waited for.
+    SameSubject,
+    /// Also those about no subject, such as the order of a batch.
+    Any,
+}
+
+impl Followers {
+    const ALL: [Self; 3] = [Self::SameKind, Self::SameSubject, Self::Any];
+
+    fn include(self, gone: Pick, pick: Pick) -> bool {
+        let is_same = pick.kind == gone.kind && pick.who == gone.who;
+        let is_about_same = gone.who.is_some() && pick.who == gone.who;
+        match self {
+            Self::SameKind => is_same,
+            Self::SameSubject => is_same || is_about_same,
+            Self::Any => is_same || is_about_same || pick.who.is_none(),
+        }
+    }
+}
+
+/// Returns the list without one pick, its followers moved up by one. The list is in the order of
+/// the questions.
+fn without(picks: &[Pick], place: usize, followers: Followers) -> Vec<Pick> {
+    let gone = picks[place];
+    let later = picks[place + 1..].iter().map(|pick| Pick {
+        nth: pick
+            .nth
+            .saturating_sub(u32::from(followers.include(gone, *pick))),
+        ..*pick
+    });
+    picks[..place].iter().copied().chain(later).collect()
 }
 
 /// Orders lists: fewer picks first, then smaller answers.

@@ -29,6 +29,14 @@ impl<'a> Unfilled<'a> {
         self.memory.len()
     }
 
+    /// Limits what one receive may bring.
+    #[cfg(feature = "test-util")]
+    #[inline]
+    pub(crate) fn truncate(&mut self, most: usize) {
+        let memory = std::mem::take(&mut self.memory);
+        self.memory = &mut memory[..most];
+    }
+
     /// Receives once; 0 is EOF. Bytes of an earlier receive are overwritten.
     #[inline]
     pub(crate) fn receive(&mut self, socket: &impl AsSource) -> io::Result<usize> {

@@ -29,7 +29,6 @@ const LAYERS: &[&[&str]] = &[
     &["event_loop"],
     &[
         "async_handle",
-        "attributes",
         "blocking",
         "context",
         "local",
@@ -38,7 +37,7 @@ const LAYERS: &[&[&str]] = &[
         "stream",
         "time",
     ],
-    &["io"],
+    &["attributes", "io"],
     &["task"],
     &["fs", "net", "os", "signal"],
     &["process", "tty"],

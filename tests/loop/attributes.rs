@@ -33,6 +33,33 @@ async fn a_test_may_return_a_result() -> io::Result<()> {
     Ok(())
 }
 
+#[phaseloop::test(seeds = 20)]
+async fn a_test_runs_under_seeds() -> io::Result<()> {
+    let text = phaseloop::fs::read("Cargo.toml").await?;
+    assert!(text.starts_with(b"[package]"));
+    Ok(())
+}
+
+#[phaseloop::test(seeds = 500)]
+#[should_panic(expected = "PHASELOOP_PICKS=")]
+async fn a_test_under_seeds_fails_with_the_answers_that_it_needs() {
+    let job = phaseloop::spawn_blocking(|| ());
+    let job = phaseloop::time::timeout(Duration::from_millis(5), job).await;
+    assert!(job.is_ok());
+}
+
+#[phaseloop::test(seeds = 3)]
+#[ignore = "called by the next test"]
+async fn returns_an_error() -> io::Result<()> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+#[test]
+fn an_error_of_a_test_under_seeds_fails_it() {
+    let text = panic_of(returns_an_error);
+    assert!(text.contains("the test returned an error"), "{text}");
+}
+
 #[phaseloop::test]
 #[should_panic(expected = "as expected")]
 async fn a_test_may_be_expected_to_panic() {

@@ -16,14 +16,15 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::choices::{Chooser, Kind, Limits, Question, Who};
+use super::sources::{Direction, SourceState};
+use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Who};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::message::Message;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job, Pool};
 use crate::raw::unwind::quietly;
-use crate::sys::poller::{NOTIFY_KEY, RawEvent};
+use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
 
 /// The answers of a question about a delay.
 const DELAYS: usize = 4;
@@ -40,6 +41,8 @@ pub(crate) struct Shuffled {
     sources: RefCell<HashMap<usize, u32>>,
     jobs: Cell<u32>,
     moves: Cell<Moves>,
+    /// The readiness of sources for which an attempt was told that it would block.
+    again: RefCell<Vec<Event>>,
     events: HeldList<RawEvent>,
     /// The jobs that threads of the pool would have taken.
     window: HeldList<(Class, Arc<dyn Job>)>,
@@ -128,6 +131,7 @@ impl Shuffled {
             sources: RefCell::default(),
             jobs: Cell::new(0),
             moves: Cell::default(),
+            again: RefCell::default(),
             events: RefCell::default(),
             window: RefCell::default(),
             ends: RefCell::default(),
@@ -317,8 +321,9 @@ impl Core {
     /// Takes the events of the kernel and decides for each when it is delivered.
     fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
         self.ask_kernel(Some(0))?;
+        let again = shuffled.again.take().into_iter().map(RawEvent::of);
         let batch = self.io.events.borrow_mut().take_all();
-        for event in batch {
+        for event in again.chain(batch) {
             let key = event.key();
             if key == NOTIFY_KEY {
                 continue;
@@ -450,6 +455,61 @@ impl Core {
             let sent = self.io.shared.inbox.push(message);
             debug_assert!(sent.is_ok(), "the inbox of a running loop is open");
         }
+    }
+
+    /// Asks how many of `asked` bytes an attempt to read or write takes; `None` if it would block.
+    /// Then the source is not ready until an event says so again.
+    #[cold]
+    pub(crate) fn nibble(
+        &self,
+        source: &SourceState,
+        direction: Direction,
+        asked: usize,
+    ) -> Option<usize> {
+        let kind = match direction {
+            Direction::Write => Kind::Write,
+            _ => Kind::Read,
+        };
+        let sizes = NIBBLES.iter().take_while(|size| **size < asked).count();
+        match self.ask_attempt(kind, source, direction, 2 + sizes) {
+            0 => Some(asked),
+            1 => None,
+            answer => Some(NIBBLES[answer - 2]),
+        }
+    }
+
+    /// Asks whether an attempt that moves no bytes would block.
+    #[cold]
+    pub(crate) fn would_block(&self, source: &SourceState, direction: Direction) -> bool {
+        self.ask_attempt(Kind::Attempt, source, direction, 2) == 1
+    }
+
+    fn ask_attempt(
+        &self,
+        kind: Kind,
+        source: &SourceState,
+        direction: Direction,
+        count: usize,
+    ) -> usize {
+        let Some(shuffled) = &self.io.shuffled else {
+            return 0;
+        };
+        let answer = shuffled.ask(&Question {
+            kind,
+            who: Some(shuffled.source_number(source.key)),
+            count,
+            among: &[],
+            about: &About(Some(source.header.site)),
+        });
+        if answer == 1 {
+            // The bits that an edge reports once, such as EOF, stay.
+            source.defer(direction);
+            shuffled.again.borrow_mut().push(Event {
+                key: source.key,
+                ready: direction.ready(),
+            });
+        }
+        answer
     }
 
     /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.

@@ -94,6 +94,12 @@ pub(crate) struct SourceState {
     /// How often the loop has tried to read or write.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) attempts: Cell<u32>,
+    /// Whether a test shuffles the loop.
+    #[cfg(feature = "test-util")]
+    pub(crate) is_shuffled: Cell<bool>,
+    /// Whether the next attempt was asked about already.
+    #[cfg(feature = "test-util")]
+    pub(crate) was_asked: Cell<bool>,
 }
 
 impl SourceState {
@@ -367,6 +373,10 @@ impl Sources {
             twin: Cell::default(),
             #[cfg(any(test, feature = "test-util"))]
             attempts: Cell::default(),
+            #[cfg(feature = "test-util")]
+            is_shuffled: Cell::new(false),
+            #[cfg(feature = "test-util")]
+            was_asked: Cell::new(false),
         });
         self.slots.insert(state.clone());
         state
@@ -407,7 +417,10 @@ impl HeldSources<'_> {
 impl Core {
     #[inline]
     pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
-        self.io.sources.insert(header)
+        let source = self.io.sources.insert(header);
+        #[cfg(feature = "test-util")]
+        source.is_shuffled.set(self.io.is_shuffled());
+        source
     }
 
     #[inline]

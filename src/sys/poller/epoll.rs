@@ -394,6 +394,15 @@ pub(crate) struct RawEvent(epoll::Event);
 
 #[cfg(feature = "test-util")]
 impl RawEvent {
+    /// Creates the event of a source that is readable or writable.
+    pub(crate) fn of(Event { key, ready }: Event) -> Self {
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN, ready.intersects(Ready::READ));
+        flags.set(epoll::EventFlags::OUT, ready.intersects(Ready::WRITE));
+        let data = epoll::EventData::new_u64(key as u64);
+        Self(epoll::Event { flags, data })
+    }
+
     pub(crate) fn key(&self) -> usize {
         self.0.data.u64() as usize
     }

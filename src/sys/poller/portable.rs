@@ -298,6 +298,15 @@ pub(crate) struct RawEvent(polling::Event);
 
 #[cfg(feature = "test-util")]
 impl RawEvent {
+    /// Creates the event of a source that is readable or writable.
+    pub(crate) fn of(Event { key, ready }: Event) -> Self {
+        let (readable, writable) = (
+            ready.intersects(Ready::READ),
+            ready.intersects(Ready::WRITE),
+        );
+        Self(polling::Event::new(key, readable, writable))
+    }
+
     pub(crate) fn key(&self) -> usize {
         self.0.key
     }

@@ -2,11 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use futures::{AsyncReadExt, AsyncWriteExt};
+use futures::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::UnixStream;
 use phaseloop::shuffle::{Explore, Strategy};
 use phaseloop::time::{sleep, timeout};
@@ -266,4 +267,84 @@ fn a_future_that_trusts_its_second_poll_is_found() {
     is_not_found_without(|| second_poll(false));
     is_found(|| second_poll(false));
     survives(|| second_poll(true));
+}
+
+/// Two messages of four bytes; one read is taken for one message.
+async fn one_read_is_one_message(reads_all: bool) {
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    spawn(async move { theirs.write_all(b"ping").await.unwrap() }).detach();
+    let mut message = [0; 4];
+    if reads_all {
+        ours.read_exact(&mut message).await.unwrap();
+    } else {
+        assert_eq!(ours.read(&mut message).await.unwrap(), 4);
+    }
+    assert_eq!(&message, b"ping");
+}
+
+#[test]
+fn an_assumption_that_a_read_returns_a_whole_message_is_found() {
+    is_not_found_without(|| one_read_is_one_message(false));
+    is_found(|| one_read_is_one_message(false));
+    survives(|| one_read_is_one_message(true));
+}
+
+/// A decoder that returns `Pending` after a read that was too short, although no waker is kept.
+async fn decode(reads_again: bool) {
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    spawn(async move { theirs.write_all(b"ping").await.unwrap() }).detach();
+    let mut message: Vec<u8> = Vec::new();
+    poll_fn(|cx| {
+        loop {
+            let mut part = [0; 4];
+            let read = Pin::new(&mut ours).poll_read(cx, &mut part);
+            let count = std::task::ready!(read).unwrap();
+            message.extend(&part[..count]);
+            if message.len() >= 4 {
+                return Poll::Ready(());
+            }
+            if !reads_again {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+}
+
+#[test]
+fn a_missing_registration_after_a_short_read_is_found() {
+    is_not_found_without(|| decode(false));
+    is_found(|| decode(false));
+    survives(|| decode(true));
+}
+
+/// A read of four bytes with a time limit, repeated until it succeeds.
+async fn read_with_a_limit(keeps_bytes: bool) {
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    spawn(async move {
+        theirs.write_all(b"ping").await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        theirs.write_all(b"pong").await.unwrap();
+        sleep(Duration::from_secs(60)).await;
+    })
+    .detach();
+    let mut message = [0; 4];
+    let mut length = 0;
+    while length < 4 {
+        let limit = Duration::from_millis(20);
+        if keeps_bytes {
+            let part = timeout(limit, ours.read(&mut message[length..])).await;
+            length += part.map_or(0, |count| count.unwrap());
+        } else if timeout(limit, ours.read_exact(&mut message)).await.is_ok() {
+            length = 4;
+        }
+    }
+    assert_eq!(&message, b"ping");
+}
+
+#[test]
+fn bytes_that_a_time_limit_drops_are_found() {
+    is_not_found_without(|| read_with_a_limit(false));
+    is_found(|| read_with_a_limit(false));
+    survives(|| read_with_a_limit(true));
 }

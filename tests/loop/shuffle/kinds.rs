@@ -2,11 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
-use phaseloop::net::UnixStream;
+use phaseloop::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
 use phaseloop::shuffle::{Kind, Question};
 use phaseloop::time::{self, sleep};
 use phaseloop::{Builder, LoopHandle, phase, set_immediate, spawn, spawn_blocking};
@@ -22,7 +23,13 @@ fn run<F: Future<Output = ()>>(
     let trace = Trace::default();
     let chooser = move |question: &Question<'_>| {
         assert!(question.count >= 2, "a question has two answers at least");
-        if question.kind == kind { answer } else { 0 }
+        // The last bytes of a stream cannot be cut any more.
+        let is_cut = matches!(kind, Kind::Read | Kind::Write) && answer >= question.count;
+        if question.kind == kind && !is_cut {
+            answer
+        } else {
+            0
+        }
     };
     let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
     event_loop.block_on(program(trace.clone()));
@@ -223,6 +230,117 @@ fn wake_polls_a_task_for_nothing() {
     assert_eq!(run(Kind::Wake, 0, count_polls), ["2"]);
     let more: u32 = run(Kind::Wake, 1, count_polls)[0].parse().unwrap();
     assert!(more > 2, "{more}");
+}
+
+/// A stream of ten bytes, written and read by single calls of ten bytes at most.
+async fn ten_bytes(trace: Trace) {
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    let noted = trace.clone();
+    let writer = spawn(async move {
+        let mut left = &b"0123456789"[..];
+        while !left.is_empty() {
+            let count = theirs.write(left).await.unwrap();
+            note(&noted, format!("wrote {count}"));
+            left = &left[count..];
+        }
+    });
+    writer.await.unwrap();
+    let mut buffer = [0; 10];
+    loop {
+        let count = ours.read(&mut buffer).await.unwrap();
+        note(&trace, format!("read {count}"));
+        if count == 0 {
+            break;
+        }
+    }
+}
+
+#[test]
+fn read_and_write_are_cut_and_the_bytes_stay_in_order() {
+    let all = ["wrote 10", "read 10", "read 0"];
+    assert_eq!(run(Kind::Read, 0, ten_bytes), all);
+    let sevens = ["wrote 10", "read 7", "read 3", "read 0"];
+    assert_eq!(run(Kind::Read, 4, ten_bytes), sevens);
+    let written = ["wrote 7", "wrote 3", "read 10", "read 0"];
+    assert_eq!(run(Kind::Write, 4, ten_bytes), written);
+    let twos = run(Kind::Write, 3, ten_bytes);
+    assert_eq!(twos.iter().filter(|line| *line == "wrote 2").count(), 5);
+}
+
+#[test]
+fn a_read_or_write_that_would_block_is_tried_again_after_an_event() {
+    for kind in [Kind::Read, Kind::Write, Kind::Attempt] {
+        let mut asked = 0;
+        let trace = Trace::default();
+        let mut event_loop = Builder::new()
+            .shuffle(move |question: &Question<'_>| {
+                asked += usize::from(question.kind == kind);
+                usize::from(question.kind == kind && asked % 2 == 1)
+            })
+            .build()
+            .unwrap();
+        event_loop.block_on(ten_bytes(trace.clone()));
+        assert_eq!(trace.take(), ["wrote 10", "read 10", "read 0"], "{kind}");
+    }
+}
+
+#[test]
+fn every_way_to_read_and_write_is_cut() {
+    let chooser = |question: &Question<'_>| match question.kind {
+        Kind::Read | Kind::Write => 3,
+        _ => 0,
+    };
+    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    event_loop.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let ours = TcpStream::connect(address).await.unwrap();
+        let (theirs, _) = listener.accept().await.unwrap();
+        assert_eq!(ours.try_write(b"abcdef").unwrap(), 2);
+        let parts = [IoSlice::new(b""), IoSlice::new(b"cdef")];
+        assert_eq!(ours.try_write_vectored(&parts).unwrap(), 2);
+        assert_eq!((&ours).write_vectored(&parts).await.unwrap(), 2);
+        theirs.readable().await.unwrap();
+        let mut buffer = [0; 6];
+        assert_eq!(theirs.try_read(&mut buffer).unwrap(), 2);
+        let mut parts = [IoSliceMut::new(&mut []), IoSliceMut::new(&mut buffer)];
+        assert_eq!(theirs.try_read_vectored(&mut parts).unwrap(), 2);
+        assert_eq!((&theirs).read_vectored(&mut parts).await.unwrap(), 2);
+        assert_eq!(&buffer[..2], b"cd");
+    });
+}
+
+#[test]
+fn tcp_and_udp_work_under_seeds() {
+    phaseloop::shuffle::Explore::new()
+        .seeds(100)
+        .check(phaseloop::shuffle::Determinism::Off)
+        .run(|| async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut text = String::new();
+                stream.read_to_string(&mut text).await.unwrap();
+                stream.write_all(text.as_bytes()).await.unwrap();
+            });
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(b"over the wire").await.unwrap();
+            client.close().await.unwrap();
+            let mut text = String::new();
+            client.read_to_string(&mut text).await.unwrap();
+            assert_eq!(text, "over the wire");
+            server.await.unwrap();
+
+            let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0"));
+            let [first, second] = sockets.map(|bind| async { bind.await.unwrap() });
+            let (first, second) = (first.await, second.await);
+            let target = second.local_addr().unwrap();
+            first.send_to(b"whole", target).await.unwrap();
+            let mut buffer = [0; 16];
+            let (count, _) = second.recv_from(&mut buffer).await.unwrap();
+            assert_eq!(&buffer[..count], b"whole", "a datagram is never cut");
+        });
 }
 
 #[test]
