@@ -116,7 +116,7 @@ impl<T: AsSource> Source<T> {
             Interest::Both
         };
         let source = Self::new_at(handle, source, interest, site)?;
-        source.state.writes_are_requests.set(true);
+        source.state.count_writes_as_requests();
         if can_write {
             source.state.add_ready(Ready::WRITE);
         }

@@ -90,7 +90,7 @@ impl Core {
 
     /// Wakes the waker in the slot, then the futures that waited when the event was taken.
     #[inline(never)]
-    fn wake_slot_and_futures(&self, source: &SourceState, waiters: &Waiters) -> usize {
+    fn wake_slot_and_futures(&self, source: &SourceState, waiters: Waiters<'_>) -> usize {
         let limit = waiters.limit();
         let origin = || source.header.origin();
         let mut dispatched = 0;

@@ -12,7 +12,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::Waker;
 
-use super::waiters::Waiters;
+use super::waiters::{Waiters, Wakers};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
@@ -74,18 +74,14 @@ pub(crate) struct SourceState {
     pub(crate) interest: Cell<Interest>,
     /// The readiness, set by events. A direction stays ready until an attempt would block.
     ready: Cell<Ready>,
-    read: Waiters,
-    write: Waiters,
-    /// The waiters for priority and hang-up, boxed because they are rare.
-    rare: OnceCell<Box<[Waiters; 2]>>,
-    /// Whether a waiting writer keeps the loop alive although the handle is unref'd, as libuv's
-    /// write requests do.
-    // Rule R156.
-    pub(crate) writes_are_requests: Cell<bool>,
-    /// Whether such a wait is counted as a keeper.
-    request_counted: Cell<bool>,
-    /// Waits no longer count, though a waker may be left in a slot.
-    is_gone: Cell<bool>,
+    /// [`WRITES_ARE_REQUESTS`], [`REQUEST_COUNTED`] and [`GONE`], any of them or none.
+    flags: Cell<u8>,
+    /// The kinds of waiters of each direction.
+    waiting: [Cell<u8>; 4],
+    read: Wakers,
+    write: Wakers,
+    /// The wakers for priority and hang-up, boxed because they are rare.
+    rare: OnceCell<Box<[Wakers; 2]>>,
     /// What reports say of the descriptor besides what the kernel tells.
     pub(crate) role: Cell<Role>,
     /// The key of the source that was made as its peer.
@@ -102,7 +98,44 @@ pub(crate) struct SourceState {
     pub(crate) was_asked: Cell<bool>,
 }
 
+/// A waiting writer keeps the loop alive although the handle is unref'd, as libuv's write requests
+/// do.
+// Rule R156.
+const WRITES_ARE_REQUESTS: u8 = 1;
+/// Such a wait is counted as a keeper.
+const REQUEST_COUNTED: u8 = 1 << 1;
+/// Waits no longer count, though a waker may be left in a slot.
+const GONE: u8 = 1 << 2;
+
+// One of these for each connection: another word would be another 16 bytes of the allocator.
+#[cfg(all(target_pointer_width = "64", not(any(test, feature = "test-util"))))]
+const _: () = assert!(size_of::<SourceState>() <= 80 + size_of::<Option<RawSource>>());
+
 impl SourceState {
+    #[inline]
+    fn is(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    /// Sets or clears a flag. Returns whether that was a change.
+    #[inline]
+    fn change(&self, flag: u8, is_set: bool) -> bool {
+        let before = self.flags.get();
+        let now = if is_set {
+            before | flag
+        } else {
+            before & !flag
+        };
+        self.flags.set(now);
+        before != now
+    }
+
+    /// Makes waiting writers keep the loop alive although the handle is unref'd.
+    #[cfg(any(unix, feature = "net"))]
+    pub(crate) fn count_writes_as_requests(&self) {
+        self.change(WRITES_ARE_REQUESTS, true);
+    }
+
     /// Sets the descriptor, which [`stop_for_good`](Owner::stop_for_good) deregisters from the
     /// poller.
     pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource, interest: Interest) {
@@ -123,7 +156,7 @@ impl SourceState {
     /// Returns whether the source was deregistered.
     #[inline]
     pub(crate) fn is_gone(&self) -> bool {
-        self.is_gone.get()
+        self.is(GONE)
     }
 
     #[inline]
@@ -183,36 +216,35 @@ impl SourceState {
 
     /// Returns the waiters of a direction.
     #[inline]
-    pub(crate) fn waiters(&self, direction: Direction) -> &Waiters {
-        match direction {
+    pub(crate) fn waiters(&self, direction: Direction) -> Waiters<'_> {
+        let wakers = match direction {
             Direction::Read => &self.read,
             Direction::Write => &self.write,
             Direction::Priority => &self.rare()[0],
             Direction::HangUp => &self.rare()[1],
+        };
+        Waiters {
+            wakers,
+            waiting: &self.waiting[direction as usize],
         }
     }
 
-    fn rare(&self) -> &[Waiters; 2] {
+    fn rare(&self) -> &[Wakers; 2] {
         self.rare.get_or_init(Box::default)
     }
 
     #[inline]
     pub(crate) fn is_awaited(&self, direction: Direction) -> bool {
-        match direction {
-            Direction::Read => self.read.has_waiters(),
-            Direction::Write => self.write.has_waiters(),
-            Direction::Priority => self.rare.get().is_some_and(|rare| rare[0].has_waiters()),
-            Direction::HangUp => self.rare.get().is_some_and(|rare| rare[1].has_waiters()),
-        }
+        self.waiting[direction as usize].get() != 0
     }
 
     /// Returns whether a wait for this direction counts already. No wait for a source that was
     /// deregistered counts.
     #[inline(always)]
     pub(crate) fn is_wait_counted(&self, direction: Direction) -> bool {
-        let is_request = direction == Direction::Write && self.writes_are_requests.get();
+        let is_request = direction == Direction::Write && self.is(WRITES_ARE_REQUESTS);
         if is_request {
-            self.request_counted.get()
+            self.is(REQUEST_COUNTED)
         } else {
             self.header.active.get()
         }
@@ -224,7 +256,7 @@ impl SourceState {
         if self.is_gone() {
             return false;
         }
-        if direction == Direction::Write && self.writes_are_requests.get() {
+        if direction == Direction::Write && self.is(WRITES_ARE_REQUESTS) {
             self.count_waits(core);
         } else {
             core.set_active(&self.header, true);
@@ -258,8 +290,8 @@ impl SourceState {
     /// Updates liveness for a wait that has ended.
     #[inline]
     pub(crate) fn count_end_of_wait(&self, core: &Core) {
-        let waits = self.read.has_waiters() || self.write.has_waiters();
-        if waits || self.rare.get().is_some() || self.request_counted.get() || self.is_gone() {
+        let waits = Direction::ALL.into_iter().any(|one| self.is_awaited(one));
+        if waits || self.is(REQUEST_COUNTED | GONE) {
             self.count_waits(core);
         } else {
             core.set_active(&self.header, false);
@@ -270,24 +302,24 @@ impl SourceState {
     /// the chance to start again.
     #[inline(never)]
     pub(crate) fn count_waits(&self, core: &Core) {
-        if self.is_gone.get() {
+        if self.is_gone() {
             return;
         }
-        let write = self.write.has_waiters();
-        let request = write && self.writes_are_requests.get();
-        let active = self.read.has_waiters()
+        let write = self.is_awaited(Direction::Write);
+        let request = write && self.is(WRITES_ARE_REQUESTS);
+        let active = self.is_awaited(Direction::Read)
             || write && !request
             || self.is_awaited(Direction::Priority)
             || self.is_awaited(Direction::HangUp);
         core.set_active(&self.header, active);
-        if self.request_counted.replace(request) != request {
+        if self.change(REQUEST_COUNTED, request) {
             core.ledger.change(Keeper::Io, request);
         }
     }
 
     /// Returns whether a wait keeps the loop alive although the handle is unref'd.
     pub(in crate::event_loop) fn has_request(&self) -> bool {
-        self.request_counted.get()
+        self.is(REQUEST_COUNTED)
     }
 
     /// Returns the directions with waiters, and the data pointers of their wakers.
@@ -301,9 +333,9 @@ impl SourceState {
 
     /// Stops counting the waits of a source that was closed.
     pub(crate) fn end_waits(&self, core: &Core) {
-        self.is_gone.set(true);
+        self.change(GONE, true);
         core.set_active(&self.header, false);
-        if self.request_counted.replace(false) {
+        if self.change(REQUEST_COUNTED, false) {
             core.ledger.change(Keeper::Io, false);
         }
     }
@@ -362,12 +394,11 @@ impl Sources {
             registered: Cell::new(None),
             interest: Cell::new(Interest::Both),
             ready: Cell::new(Ready::SHORT_PROVES_NOTHING),
-            read: Waiters::default(),
-            write: Waiters::default(),
+            flags: Cell::new(0),
+            waiting: Default::default(),
+            read: Wakers::default(),
+            write: Wakers::default(),
             rare: OnceCell::new(),
-            writes_are_requests: Cell::new(false),
-            request_counted: Cell::new(false),
-            is_gone: Cell::new(false),
             role: Cell::default(),
             #[cfg(any(test, feature = "test-util"))]
             twin: Cell::default(),

@@ -7,15 +7,22 @@ use std::task::Waker;
 use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::current;
 
-/// The waiters of one direction.
+/// The wakers of one direction. Who of them is waiting is in [`Waiters::waiting`].
 #[derive(Default)]
-pub(crate) struct Waiters {
+pub(super) struct Wakers {
     /// The waker of the last caller of a `poll_*` function.
     slot: Slot,
     /// The futures, boxed: a stream that is read through `poll_*` has none.
     futures: OnceCell<Box<Futures>>,
-    /// The kinds of waiters: [`SLOT`], [`ALONE`], [`LISTED`], any of them or none.
-    waiting: Cell<u8>,
+}
+
+/// The waiters of one direction.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiters<'a> {
+    pub(super) wakers: &'a Wakers,
+    /// The kinds of waiters: [`SLOT`], [`ALONE`], [`LISTED`], any of them or none. It is apart from
+    /// the wakers, since a source keeps those of all directions in one word.
+    pub(super) waiting: &'a Cell<u8>,
 }
 
 #[derive(Default)]
@@ -72,12 +79,7 @@ impl Slot {
     }
 }
 
-impl Waiters {
-    #[inline]
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.waiting.get() != 0
-    }
-
+impl Waiters<'_> {
     #[inline]
     fn have_futures(&self) -> bool {
         self.is(ALONE | LISTED)
@@ -97,7 +99,7 @@ impl Waiters {
     /// Sets the waker of the `poll_*` functions.
     #[inline(always)]
     pub(crate) fn wait_in_slot(&self, waker: &Waker) {
-        if self.slot.has(waker) {
+        if self.wakers.slot.has(waker) {
             self.set_waiting(SLOT, true);
         } else {
             self.change_slot(waker);
@@ -109,7 +111,7 @@ impl Waiters {
     fn change_slot(&self, waker: &Waker) {
         current::note_waker(waker);
         let new = waker.clone();
-        let before = self.slot.0.replace(Some(new));
+        let before = self.wakers.slot.0.replace(Some(new));
         self.set_waiting(SLOT, true);
         // Dropping a waker may run user code.
         drop(before);
@@ -123,7 +125,7 @@ impl Waiters {
             return None;
         }
         self.set_waiting(SLOT, false);
-        self.slot.0.take()
+        self.wakers.slot.0.take()
     }
 
     /// Takes the waker of the `poll_*` functions if it is the only waiter;
@@ -134,19 +136,19 @@ impl Waiters {
             return None;
         }
         self.waiting.set(0);
-        self.slot.0.take()
+        self.wakers.slot.0.take()
     }
 
     /// Puts a waker back that was woken, unless the slot has another one by now.
     #[inline]
     pub(crate) fn put_back(&self, waker: Waker) {
-        self.slot.put_back(waker);
+        self.wakers.slot.put_back(waker);
     }
 
     /// Adds a future, or replaces the waker of the future with this key. Returns the key.
     #[inline]
     pub(crate) fn wait(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
-        if let Some(futures) = self.futures.get() {
+        if let Some(futures) = self.wakers.futures.get() {
             if !self.have_futures() && futures.alone.has(waker) {
                 return self.wait_alone(futures);
             }
@@ -157,7 +159,7 @@ impl Waiters {
     /// Adds a future that is not alone, or has another waker than the last one.
     #[inline(never)]
     fn wait_rarely(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
-        let futures = self.futures.get_or_init(Box::default);
+        let futures = self.wakers.futures.get_or_init(Box::default);
         let is_alone = self.is(ALONE) && key.is_some() && futures.alone_key.get() == key;
         if let (true, Some(key)) = (is_alone, key) {
             if !futures.alone.has(waker) {
@@ -213,7 +215,7 @@ impl Waiters {
     /// Removes a future, unless it was woken before.
     #[inline]
     pub(crate) fn stop_waiting(&self, key: WaitKey) {
-        let Some(futures) = self.futures.get() else {
+        let Some(futures) = self.wakers.futures.get() else {
             return;
         };
         if futures.alone_key.get() == Some(key) {
@@ -230,9 +232,9 @@ impl Waiters {
     pub(super) fn wakers(&self) -> Vec<*const ()> {
         let mut wakers = Vec::new();
         if self.is(SLOT) {
-            wakers.extend(self.slot.data());
+            wakers.extend(self.wakers.slot.data());
         }
-        if let Some(futures) = self.futures.get() {
+        if let Some(futures) = self.wakers.futures.get() {
             if self.is(ALONE) {
                 wakers.extend(futures.alone.data());
             }
@@ -271,7 +273,8 @@ impl Waiters {
     /// Returns the number of the next future. The futures with lower numbers are waiting already.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
-        self.futures
+        self.wakers
+            .futures
             .get()
             .map_or(0, |futures| futures.list.borrow().next_number())
     }
@@ -280,7 +283,7 @@ impl Waiters {
     /// `limit`; [`put_back_alone`](Self::put_back_alone) puts it back.
     #[inline]
     pub(crate) fn take_alone_before(&self, limit: u64) -> Option<Waker> {
-        let futures = self.futures.get()?;
+        let futures = self.wakers.futures.get()?;
         let is_waiting = self.is(ALONE);
         if !is_waiting || !futures.alone_key.get()?.is_before(limit) {
             return None;
@@ -297,13 +300,13 @@ impl Waiters {
             return None;
         }
         self.waiting.set(0);
-        self.futures.get()?.alone.0.take()
+        self.wakers.futures.get()?.alone.0.take()
     }
 
     /// Puts the waker of a future back that was woken, unless another one has the slot by now.
     #[inline]
     pub(crate) fn put_back_alone(&self, waker: Waker) {
-        if let Some(futures) = self.futures.get() {
+        if let Some(futures) = self.wakers.futures.get() {
             futures.alone.put_back(waker);
         }
     }
@@ -314,7 +317,7 @@ impl Waiters {
         if !self.is(LISTED) {
             return None;
         }
-        let mut list = self.futures.get()?.list.borrow_mut();
+        let mut list = self.wakers.futures.get()?.list.borrow_mut();
         let waker = list.pop_before(limit);
         self.set_waiting(LISTED, !list.is_empty());
         waker
