@@ -128,6 +128,7 @@ mod frame;
 mod histogram;
 mod keeper;
 mod label;
+mod numbered;
 mod phase_order;
 mod raw;
 mod site;

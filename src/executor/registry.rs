@@ -1,12 +1,11 @@
 //! The registry of the live tasks of one loop, which wakes, aborts and lists them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use super::shared::Entry;
 use crate::frame::Capture;
+use crate::numbered::NumberedMap;
 use crate::raw::slots::Slots;
 use crate::task_info::{Id, Info};
 
@@ -15,9 +14,9 @@ use crate::task_info::{Id, Info};
 pub(crate) struct Registry {
     tasks: Slots<Entry>,
     /// The names, by slot.
-    names: RefCell<HashMap<u32, Rc<str>, BuildHasherDefault<SlotHasher>>>,
+    names: RefCell<NumberedMap<u32, Rc<str>>>,
     /// What the tasks run in that are not being polled, by slot.
-    contexts: RefCell<HashMap<u32, Capture, BuildHasherDefault<SlotHasher>>>,
+    contexts: RefCell<NumberedMap<u32, Capture>>,
     /// Whether a task ever had a name or a context.
     has_extras: Cell<bool>,
     next_id: Cell<u64>,
@@ -32,28 +31,6 @@ pub(crate) struct TaskState {
     pub(crate) waker: *const (),
     /// The data pointer of the waker that awaits the task's output, if there is one.
     pub(crate) awaiter: Option<*const ()>,
-}
-
-/// Hashes the number of a slot, which the loop chooses: no input of a program can make many of them
-/// collide, as it could with keys of its own.
-#[derive(Default)]
-struct SlotHasher(u64);
-
-impl Hasher for SlotHasher {
-    fn write_u32(&mut self, slot: u32) {
-        // The odd factor spreads consecutive numbers over all bits.
-        self.0 = u64::from(slot).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 impl Registry {

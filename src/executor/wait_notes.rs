@@ -6,11 +6,11 @@
 //! not noted, so that a program without such wakers pays for one comparison.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Weak;
 use std::task::Waker;
 
 use super::Executor;
+use crate::numbered::{NumberedMap, NumberedSet};
 use crate::task_info::Id;
 
 /// The number of notes that are kept without a search for those that are out of date.
@@ -35,7 +35,7 @@ pub(crate) trait TaskSet {
 #[derive(Default)]
 pub(super) struct WaitNotes {
     /// What was polled when a foreign waker was registered, by the waker's data pointer.
-    foreign: RefCell<HashMap<*const (), Polled>>,
+    foreign: RefCell<NumberedMap<*const (), Polled>>,
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
@@ -74,14 +74,14 @@ impl Executor {
     }
 
     /// Forgets the foreign wakers that are not in `registered`.
-    pub(crate) fn forget_foreign(&self, registered: &HashSet<*const ()>) {
+    pub(crate) fn forget_foreign(&self, registered: &NumberedSet<*const ()>) {
         let mut foreign = self.wait_notes.foreign.borrow_mut();
         foreign.retain(|data, _| registered.contains(data));
         self.wait_notes.limit.set(foreign.len() * 2);
     }
 
     /// Returns what was polled when the foreign wakers were registered.
-    pub(crate) fn foreign_wakers(&self) -> HashMap<*const (), Polled> {
+    pub(crate) fn foreign_wakers(&self) -> NumberedMap<*const (), Polled> {
         self.wait_notes.foreign.borrow().clone()
     }
 

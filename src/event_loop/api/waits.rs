@@ -18,6 +18,7 @@ use crate::executor::shared::Runnable;
 use crate::executor::wait_notes::Polled;
 use crate::keeper::Keeper;
 use crate::label::Label;
+use crate::numbered::NumberedSet;
 use crate::phase_order::Phase;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
@@ -228,8 +229,8 @@ impl Core {
 
     /// Returns the data pointers of all wakers that are registered on the loop.
     #[cold]
-    fn registered_wakers(&self) -> HashSet<*const ()> {
-        let mut wakers = HashSet::new();
+    fn registered_wakers(&self) -> NumberedSet<*const ()> {
+        let mut wakers = NumberedSet::default();
         self.each_timer(|_, payload, _| {
             if let Payload::Sleep { waker, .. } = payload {
                 wakers.insert(waker.data());

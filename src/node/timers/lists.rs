@@ -12,10 +12,11 @@
 //! This is pure data: the caller reads the clock and runs the callbacks.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BinaryHeap;
 
 use slab::Slab;
+
+use crate::numbered::NumberedMap;
 
 /// The index of no item and of no list.
 const NONE: u32 = u32::MAX;
@@ -28,7 +29,7 @@ const SPARE_LISTS: usize = 64;
 
 pub(super) struct Lists<T> {
     /// The slot of each list, by duration in milliseconds.
-    slots: HashMap<u32, u32, BuildHasherDefault<DurationHasher>>,
+    slots: NumberedMap<u32, u32>,
     /// The duration of the last lookup and its slot. Programs often start many timers of one
     /// duration in a row.
     last: (u32, u32),
@@ -104,7 +105,7 @@ impl ItemKey {
 impl<T> Lists<T> {
     pub(super) fn new() -> Self {
         Self {
-            slots: HashMap::default(),
+            slots: NumberedMap::default(),
             last: (0, NONE),
             lists: Slab::new(),
             queue: BinaryHeap::new(),
@@ -369,29 +370,6 @@ impl<T> Lists<T> {
     pub(super) fn drain(&mut self) -> Vec<T> {
         let Self { items, .. } = std::mem::replace(self, Self::new());
         items.into_iter().filter_map(|item| item.value).collect()
-    }
-}
-
-/// A hasher for durations. They are small numbers that the program itself chose, so one
-/// multiplication spreads them well enough.
-#[derive(Default)]
-struct DurationHasher(u64);
-
-impl Hasher for DurationHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(self.0 as u32 ^ u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        // The odd number nearest to 2^64 divided by the golden ratio.
-        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        // The high bits are mixed best, and the map uses both ends of the hash.
-        self.0 ^ (self.0 >> 32)
     }
 }
 
