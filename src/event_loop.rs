@@ -245,6 +245,8 @@ impl EventLoop {
 }
 
 impl Core {
+    // Inlined into the loop of a run, so that a turn that finds nothing to do saves no registers.
+    #[inline(always)]
     fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
         if self.modes().is_plain() {
             self.turn_as::<false>(mode, until)

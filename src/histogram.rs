@@ -74,7 +74,10 @@ impl Histogram {
             None => self.record_first(nanos),
         }
         self.sum = self.sum.saturating_add(nanos);
-        self.max = self.max.max(nanos);
+        // Rarely a new maximum: a branch costs less than to write it again.
+        if nanos > self.max {
+            self.max = nanos;
+        }
     }
 
     #[cold]
@@ -283,14 +286,13 @@ impl fmt::Debug for Histogram {
 #[inline]
 fn index_of(nanos: u64) -> usize {
     let units = nanos >> UNIT_BITS;
-    if units < STEPS as u64 {
-        return units as usize;
-    }
-    // The position of the highest bit, at least `STEP_BITS`, selects the power of two; the bits
-    // below it select the bucket.
-    let power = units.ilog2();
-    let step = (units >> (power - STEP_BITS)) as usize & (STEPS - 1);
-    (STEPS * (power - STEP_BITS + 1) as usize + step).min(BUCKETS - 1)
+    // The position of the highest bit selects the power of two, and the bits below it select the
+    // bucket. The first two powers have the same width; the bit that is set for them makes this one
+    // formula, without a branch.
+    let shift = (units | STEPS as u64).ilog2() - STEP_BITS;
+    // The highest bit itself counts for one more power.
+    let index = STEPS * shift as usize + (units >> shift) as usize;
+    index.min(BUCKETS - 1)
 }
 
 /// Returns the first nanosecond of a bucket and the first one after it.

@@ -127,6 +127,7 @@ impl Core {
     }
 
     /// Runs the entry that was just taken out of a queue.
+    // Inlined, so that the entry is not copied on the way.
     #[inline(always)]
     pub(super) fn dispatch_entry(&self, phase: Phase, queue: &PhaseQueue, entry: Entry) {
         if !self.modes().is_plain() {
