@@ -13,7 +13,7 @@ use crate::compare::record::Record;
 use crate::compare::verdict;
 
 const ABOUT: &str = "\
-What one operation costs on phaseloop and on its peers, in one run. `METHOD.md` says how it is measured, how to
+What one operation costs on phaseloop and on its peers, in the same runs. `METHOD.md` says how it is measured, how to
 refute it, and why phaseloop is behind where it is. Counts hardly change between runs; times do, and are medians.";
 
 /// One table: its title, the workloads of its rows, the figure.
