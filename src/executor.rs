@@ -18,7 +18,7 @@ pub(crate) mod budget;
 mod contexts;
 pub(crate) mod inbox;
 pub(crate) mod join;
-mod lane;
+mod lanes;
 mod main_future;
 pub(crate) mod message;
 pub(crate) mod pace;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use self::contexts::Contexts;
 use self::join::JoinHandle;
-use self::lane::{Lane, Microtask};
+use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
 use self::shared::{Local, Runnable, Shared};
@@ -58,7 +58,7 @@ const MAIN_FUTURE: u32 = u32::MAX - 1;
 pub(crate) struct Executor {
     /// What a task on another thread needs of its loop.
     shared: Arc<Shared>,
-    lane: Lane<Runnable>,
+    lanes: Lanes<Runnable>,
     tasks: Rc<Registry>,
     main_future: ScopedCall,
     /// The site and the waker of the main future, while there is one.
@@ -134,7 +134,7 @@ impl Executor {
             clock,
             watched: WatchedCalls::default(),
             shared,
-            lane: Lane::new(),
+            lanes: Lanes::new(),
             tasks,
             main_future: ScopedCall::new(),
             main_info: Cell::new(None),
@@ -185,7 +185,7 @@ impl Executor {
             if !frame::is_plain() {
                 self.set_context(runnable.slot());
             }
-            self.lane.push_task(runnable);
+            self.lanes.push_task(runnable);
         })
     }
 
@@ -247,7 +247,7 @@ impl Executor {
 impl Executor {
     #[inline(always)]
     pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.lane.is_idle() || self.lane.is_empty()
+        self.lanes.is_idle() || self.lanes.is_empty()
     }
 
     /// Returns whether a drain is in progress.
@@ -259,29 +259,29 @@ impl Executor {
     /// until something is queued.
     #[inline(always)]
     pub(crate) fn are_lanes_idle(&self) -> bool {
-        self.lane.is_idle()
+        self.lanes.is_idle()
     }
 
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
-        self.lane.has_microtasks()
+        self.lanes.has_microtasks()
     }
 
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call) {
-        self.lane.push_tick(tick);
+        self.lanes.push_tick(tick);
     }
 
     /// Queues a closure as a microtask.
     #[inline]
     pub(crate) fn push_microtask(&self, call: Call) {
-        self.lane.push_call(call);
+        self.lanes.push_call(call);
     }
 
     /// Queues a woken task as a microtask.
     #[inline]
     pub(crate) fn push_task(&self, runnable: Runnable) {
-        self.lane.push_task(runnable);
+        self.lanes.push_task(runnable);
     }
 
     /// Queues a woken task, or returns it if the lane must grow first or the loop is watched.
@@ -290,7 +290,7 @@ impl Executor {
         if !self.modes.is_plain() {
             return Err(runnable);
         }
-        self.lane.try_push_task(runnable)
+        self.lanes.try_push_task(runnable)
     }
 
     /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
@@ -307,15 +307,15 @@ impl Executor {
     // calls, so that no call lies between the wake and the poll.
     #[inline(always)]
     pub(crate) fn drain_only_microtask(&self) -> bool {
-        let is_over = if let Some(runnable) = self.lane.pop_front() {
+        let is_over = if let Some(runnable) = self.lanes.pop_front() {
             self.run_task(runnable);
             self.polled.set(NO_TASK);
-            self.lane.end_front()
-        } else if let Some(microtask) = self.lane.pop_only_microtask() {
+            self.lanes.end_front()
+        } else if let Some(microtask) = self.lanes.pop_only_microtask() {
             // The main future, which is not a task.
             self.run_microtask(microtask);
             self.polled.set(NO_TASK);
-            self.lane.end_drain()
+            self.lanes.end_drain()
         } else {
             return false;
         };
@@ -348,7 +348,7 @@ impl Executor {
         if !self.drain_rounds(drain, budget) {
             self.budget_hits.set(self.budget_hits.get() + 1);
         } else if !is_nested {
-            self.lane.end_drain();
+            self.lanes.end_drain();
         }
     }
 
@@ -356,7 +356,7 @@ impl Executor {
     /// are left.
     #[inline(always)]
     fn drain_rounds(&self, drain: &mut Drain, mut budget: u64) -> bool {
-        self.lane.begin_drain();
+        self.lanes.begin_drain();
         while budget > 0 {
             if drain.in_microtasks {
                 budget = self.run_microtasks(budget);
@@ -365,14 +365,14 @@ impl Executor {
                 }
                 drain.in_microtasks = false;
                 // Ticks that the microtasks queued begin another round.
-                if !self.lane.has_ticks() {
+                if !self.lanes.has_ticks() {
                     return true;
                 }
             }
             budget = self.run_ticks(budget);
             drain.in_microtasks = true;
         }
-        self.lane.is_empty()
+        self.lanes.is_empty()
     }
 
     /// Runs ticks and returns the rest of the budget; zero only if it was used up.
@@ -380,7 +380,7 @@ impl Executor {
     fn run_ticks(&self, mut budget: u64) -> u64 {
         let before = budget;
         while budget > 0 {
-            let Some(tick) = self.lane.pop_tick() else {
+            let Some(tick) = self.lanes.pop_tick() else {
                 break;
             };
             tick.call();
@@ -388,7 +388,7 @@ impl Executor {
         }
         // Most drains have no tick to run; they skip the call.
         if budget != before {
-            self.lane.shrink_ticks();
+            self.lanes.shrink_ticks();
         }
         budget
     }
@@ -396,7 +396,7 @@ impl Executor {
     /// Runs microtasks and returns the rest of the budget; zero only if it was used up.
     #[inline(always)]
     fn run_microtasks(&self, mut budget: u64) -> u64 {
-        while let Some(microtask) = self.lane.pop_microtask() {
+        while let Some(microtask) = self.lanes.pop_microtask() {
             self.run_microtask(microtask);
             budget -= 1;
             if budget == 0 {
@@ -405,7 +405,7 @@ impl Executor {
         }
         self.polled.set(NO_TASK);
         if budget > 0 {
-            self.lane.shrink();
+            self.lanes.shrink();
         }
         budget
     }
@@ -413,8 +413,8 @@ impl Executor {
     /// Takes the next microtask. The returned closure runs it.
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn next_microtask(&self) -> Option<impl FnOnce()> {
-        self.lane.begin_drain();
-        let microtask = self.lane.pop_microtask()?;
+        self.lanes.begin_drain();
+        let microtask = self.lanes.pop_microtask()?;
         Some(|| {
             self.run_microtask(microtask);
             self.polled.set(NO_TASK);
@@ -469,7 +469,7 @@ impl Executor {
     /// Returns the number of ticks and microtask closures that were taken out of the lanes.
     pub(crate) fn closures(&self) -> u64 {
         // The main future is polled through a microtask closure.
-        self.lane.calls_taken() - self.main_polls.get()
+        self.lanes.calls_taken() - self.main_polls.get()
     }
 
     /// Returns how often a drain has used up its budget.
@@ -509,7 +509,7 @@ impl Executor {
 
     /// Calls `f` with each woken task, in the order of the lane. `f` runs no user code.
     pub(crate) fn each_woken(&self, f: impl FnMut(&Runnable)) {
-        self.lane.each_task(f);
+        self.lanes.each_task(f);
     }
 
     /// Removes a completed task from the registry.
@@ -578,12 +578,12 @@ impl Executor {
 
     /// Takes the woken tasks out of the lane, in order.
     pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
-        self.lane.take_tasks()
+        self.lanes.take_tasks()
     }
 
     /// Takes the ticks and closures out of the lanes.
     pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
-        let [mut ticks, mut microtasks] = self.lane.take_calls();
+        let [mut ticks, mut microtasks] = self.lanes.take_calls();
         self.watched.take(&mut ticks, &mut microtasks);
         [ticks, microtasks]
     }

@@ -28,13 +28,13 @@ mod pipe;
 mod poll_handle;
 #[cfg(unix)]
 mod pooled;
-#[cfg(unix)]
-mod readiness;
 pub(crate) mod shared_fd;
 mod source;
 mod split;
 #[cfg(unix)]
 mod stdio;
+#[cfg(unix)]
+mod when_ready;
 
 pub use futures_lite::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
@@ -45,11 +45,11 @@ pub use copy::{copy, copy_both_ways};
 #[cfg(unix)]
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
-pub use readiness::Readiness;
 pub use source::Source;
 pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 #[cfg(unix)]
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
+pub use when_ready::Readiness;
 
 pub use crate::sys::poller::{AsSource, PollEvents};
 #[cfg(unix)]

@@ -42,7 +42,7 @@ impl Executor {
             return;
         }
         self.modes.set(Mode::CONTEXTS, true);
-        self.lane.wrap_calls(wrapped);
+        self.lanes.wrap_calls(wrapped);
         // The outermost poll, if there is one: those inside of it keep their frames themselves.
         let outermost = self.spawners.borrow().first().copied();
         let first = match outermost.unwrap_or(self.polled.get()) {

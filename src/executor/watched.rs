@@ -54,8 +54,8 @@ impl Executor {
         let calls = self.watched.of(activity);
         calls.borrow_mut().push_back((call, site));
         match activity {
-            Activity::Tick => self.lane.push_tick(stand_in),
-            _ => self.lane.push_call(stand_in),
+            Activity::Tick => self.lanes.push_tick(stand_in),
+            _ => self.lanes.push_call(stand_in),
         }
     }
 

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::Location;
 
 use super::bytes::{impl_async_read, impl_async_write};
-use super::readiness::Readiness;
 use super::source::Source;
+use super::when_ready::Readiness;
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;

@@ -12,7 +12,7 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use super::readiness::{Readiness, WhenReady};
+use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;

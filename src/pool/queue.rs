@@ -1,7 +1,7 @@
 //! The pool's queue: first in, first out, with classes that may hold a limited number of threads.
 //!
-//! Jobs of a limited class wait in a lane of their own and take turns with the others through a
-//! *token* in the common queue. A thread that reaches the token takes one job of that lane and, if
+//! Jobs of a limited class wait in a line of their own and take turns with the others through a
+//! *token* in the common queue. A thread that reaches the token takes one job of that line and, if
 //! more wait there, puts the token at the end again. A token that is reached while its class is at
 //! its limit is removed; the thread that finishes a job of the class adds it again.
 
@@ -25,7 +25,7 @@ enum Entry {
 }
 
 #[derive(Default)]
-struct Lane {
+struct Line {
     /// The most threads of the class. `None`: all of them, and its jobs stand in the common queue.
     limit: Option<usize>,
     waiting: VecDeque<Queued>,
@@ -35,16 +35,16 @@ struct Lane {
 
 pub(super) struct Queue {
     common: VecDeque<Entry>,
-    lanes: [Lane; Class::COUNT],
+    lines: [Line; Class::COUNT],
 }
 
 impl Queue {
     pub(super) fn new(builder: &PoolBuilder) -> Self {
         Self {
             common: VecDeque::new(),
-            lanes: std::array::from_fn(|class| Lane {
+            lines: std::array::from_fn(|class| Line {
                 limit: builder.limit_of(class),
-                ..Lane::default()
+                ..Line::default()
             }),
         }
     }
@@ -56,11 +56,11 @@ impl Queue {
 
     pub(super) fn push(&mut self, job: Queued) {
         let class = job.class.index();
-        let lane = &mut self.lanes[class];
-        if lane.limit.is_none() {
+        let line = &mut self.lines[class];
+        if line.limit.is_none() {
             self.common.push_back(Entry::Job(job));
         } else {
-            lane.waiting.push_back(job);
+            line.waiting.push_back(job);
             self.offer_token(class);
         }
     }
@@ -71,11 +71,11 @@ impl Queue {
             match self.common.pop_front()? {
                 Entry::Job(job) => return Some(job),
                 Entry::Token(class) => {
-                    let lane = &mut self.lanes[class];
-                    lane.has_token = false;
-                    if !lane.is_full() {
-                        if let Some(job) = lane.waiting.pop_front() {
-                            lane.running += 1;
+                    let line = &mut self.lines[class];
+                    line.has_token = false;
+                    if !line.is_full() {
+                        if let Some(job) = line.waiting.pop_front() {
+                            line.running += 1;
                             self.offer_token(class);
                             return Some(job);
                         }
@@ -87,24 +87,24 @@ impl Queue {
 
     /// Records that a job of this class has finished.
     pub(super) fn ended(&mut self, class: Class) {
-        let lane = &mut self.lanes[class.index()];
-        if lane.limit.is_some() {
-            lane.running -= 1;
+        let line = &mut self.lines[class.index()];
+        if line.limit.is_some() {
+            line.running -= 1;
             self.offer_token(class.index());
         }
     }
 
     /// Adds the token of a class that has a job, is below its limit and has no token yet.
     fn offer_token(&mut self, class: usize) {
-        let lane = &mut self.lanes[class];
-        if !lane.has_token && !lane.is_full() && !lane.waiting.is_empty() {
-            lane.has_token = true;
+        let line = &mut self.lines[class];
+        if !line.has_token && !line.is_full() && !line.waiting.is_empty() {
+            line.has_token = true;
             self.common.push_back(Entry::Token(class));
         }
     }
 }
 
-impl Lane {
+impl Line {
     fn is_full(&self) -> bool {
         self.limit.is_some_and(|limit| self.running >= limit)
     }

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
         "histogram",
         "keeper",
         "label",
+        "numbered",
         "phase_order",
         "raw",
         "site",
@@ -92,12 +93,12 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "pop_tick(",
-        &["executor.rs", "executor/lane.rs"],
+        &["executor.rs", "executor/lanes.rs"],
         "only the executor takes entries out of the lanes",
     ),
     (
         "pop_microtask(",
-        &["executor.rs", "executor/lane.rs"],
+        &["executor.rs", "executor/lanes.rs"],
         "only the executor takes entries out of the lanes",
     ),
     (

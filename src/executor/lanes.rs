@@ -40,7 +40,7 @@ enum Content {
 ///
 /// Most events wake one task, which is polled at once. Such a task does not go through a ring: it
 /// waits in the front of the microtask lane.
-pub(crate) struct Lane<R> {
+pub(crate) struct Lanes<R> {
     ticks: Ring<Call>,
     /// The first microtask, if it was queued while the lanes were empty.
     front: Cell<Option<R>>,
@@ -53,7 +53,7 @@ pub(crate) struct Lane<R> {
     wrapped: Cell<u64>,
 }
 
-impl<R> Lane<R> {
+impl<R> Lanes<R> {
     pub(crate) fn new() -> Self {
         Self {
             ticks: Ring::new(),
@@ -279,11 +279,11 @@ impl<R> Lane<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, LARGE, Lane, Microtask};
+    use super::{Call, LARGE, Lanes, Microtask};
 
     /// Returns the names of the tasks; a closure shows as `call`.
-    fn microtasks(lane: &Lane<&'static str>) -> Vec<&'static str> {
-        let pop = || lane.pop_microtask();
+    fn microtasks(lanes: &Lanes<&'static str>) -> Vec<&'static str> {
+        let pop = || lanes.pop_microtask();
         std::iter::from_fn(pop)
             .map(|microtask| match microtask {
                 Microtask::Task(name) => name,
@@ -301,115 +301,115 @@ mod tests {
 
     #[test]
     fn tasks_and_closures_share_one_order() {
-        let lane = Lane::new();
-        assert!(lane.is_empty());
-        lane.push_task("a");
-        lane.push_call(call());
-        lane.push_call(call());
-        assert_eq!(lane.try_push_task("b"), Ok(()));
-        lane.push_call(call());
-        assert!(!lane.is_empty());
-        assert_eq!(microtasks(&lane), ["a", "call", "call", "b", "call"]);
-        assert!(lane.is_empty());
+        let lanes = Lanes::new();
+        assert!(lanes.is_empty());
+        lanes.push_task("a");
+        lanes.push_call(call());
+        lanes.push_call(call());
+        assert_eq!(lanes.try_push_task("b"), Ok(()));
+        lanes.push_call(call());
+        assert!(!lanes.is_empty());
+        assert_eq!(microtasks(&lanes), ["a", "call", "call", "b", "call"]);
+        assert!(lanes.is_empty());
     }
 
     #[test]
     fn only_a_microtask_without_company_is_the_only_entry() {
-        let lane = Lane::new();
-        assert!(lane.pop_only_microtask().is_none());
-        lane.push_task("a");
-        lane.push_tick(call());
-        assert!(lane.pop_only_microtask().is_none(), "there is a tick");
-        drop(lane.pop_tick());
-        lane.push_task("b");
-        assert!(lane.pop_only_microtask().is_none(), "there are two");
-        assert_eq!(microtasks(&lane), ["a", "b"]);
-        lane.push_call(call());
-        let only = lane.pop_only_microtask();
+        let lanes = Lanes::new();
+        assert!(lanes.pop_only_microtask().is_none());
+        lanes.push_task("a");
+        lanes.push_tick(call());
+        assert!(lanes.pop_only_microtask().is_none(), "there is a tick");
+        drop(lanes.pop_tick());
+        lanes.push_task("b");
+        assert!(lanes.pop_only_microtask().is_none(), "there are two");
+        assert_eq!(microtasks(&lanes), ["a", "b"]);
+        lanes.push_call(call());
+        let only = lanes.pop_only_microtask();
         assert!(matches!(only, Some(Microtask::Call(_))));
-        lane.push_task("c");
-        let only = lane.pop_only_microtask();
+        lanes.push_task("c");
+        let only = lanes.pop_only_microtask();
         assert!(matches!(only, Some(Microtask::Task("c"))));
-        assert!(lane.is_empty());
+        assert!(lanes.is_empty());
     }
 
     #[test]
     fn a_task_that_is_woken_alone_is_the_front() {
-        let lane = Lane::new();
-        let wake = |task| assert!(lane.try_push_task(task).is_ok());
-        assert!(lane.is_idle() && lane.is_empty() && lane.pop_front().is_none());
+        let lanes = Lanes::new();
+        let wake = |task| assert!(lanes.try_push_task(task).is_ok());
+        assert!(lanes.is_idle() && lanes.is_empty() && lanes.pop_front().is_none());
         wake("a");
-        assert!(!lane.is_idle() && !lane.is_empty());
-        assert_eq!(lane.pop_front(), Some("a"));
-        assert!(lane.is_empty() && !lane.is_idle(), "it is being polled");
-        assert!(lane.end_drain() && lane.is_idle());
+        assert!(!lanes.is_idle() && !lanes.is_empty());
+        assert_eq!(lanes.pop_front(), Some("a"));
+        assert!(lanes.is_empty() && !lanes.is_idle(), "it is being polled");
+        assert!(lanes.end_drain() && lanes.is_idle());
 
         wake("b");
-        assert_eq!(lane.pop_front(), Some("b"));
+        assert_eq!(lanes.pop_front(), Some("b"));
         wake("c");
-        assert!(!lane.end_drain(), "the poll has queued another one");
-        assert_eq!(lane.pop_front(), None);
-        lane.begin_drain();
-        assert_eq!(microtasks(&lane), ["c"]);
-        assert!(lane.end_drain() && lane.is_idle());
+        assert!(!lanes.end_drain(), "the poll has queued another one");
+        assert_eq!(lanes.pop_front(), None);
+        lanes.begin_drain();
+        assert_eq!(microtasks(&lanes), ["c"]);
+        assert!(lanes.end_drain() && lanes.is_idle());
     }
 
     #[test]
     fn what_is_queued_behind_the_front_runs_behind_it() {
-        let lane = Lane::new();
-        let wake = |task| assert!(lane.try_push_task(task).is_ok());
+        let lanes = Lanes::new();
+        let wake = |task| assert!(lanes.try_push_task(task).is_ok());
         wake("a");
-        lane.push_call(call());
+        lanes.push_call(call());
         wake("b");
-        assert_eq!(lane.pop_front(), None, "it is not alone");
-        lane.begin_drain();
-        assert_eq!(microtasks(&lane), ["a", "call", "b"]);
-        assert!(lane.end_drain());
+        assert_eq!(lanes.pop_front(), None, "it is not alone");
+        lanes.begin_drain();
+        assert_eq!(microtasks(&lanes), ["a", "call", "b"]);
+        assert!(lanes.end_drain());
 
         wake("c");
-        lane.push_tick(call());
-        assert_eq!(lane.pop_front(), None, "the tick comes first");
-        lane.begin_drain();
-        assert!(lane.pop_tick().is_some() && lane.has_microtasks());
-        assert!(!lane.end_drain());
-        assert_eq!(microtasks(&lane), ["c"]);
-        lane.end_drain();
+        lanes.push_tick(call());
+        assert_eq!(lanes.pop_front(), None, "the tick comes first");
+        lanes.begin_drain();
+        assert!(lanes.pop_tick().is_some() && lanes.has_microtasks());
+        assert!(!lanes.end_drain());
+        assert_eq!(microtasks(&lanes), ["c"]);
+        lanes.end_drain();
 
         wake("d");
-        assert_eq!(lane.take_tasks(), ["d"]);
-        assert!(lane.is_empty());
+        assert_eq!(lanes.take_tasks(), ["d"]);
+        assert!(lanes.is_empty());
     }
 
     #[test]
     fn tasks_and_closures_can_be_taken_out_apart() {
         let fill = || {
-            let lane = Lane::new();
-            lane.push_tick(call());
-            lane.push_task("a");
-            lane.push_call(call());
-            lane.push_task("b");
-            lane
+            let lanes = Lanes::new();
+            lanes.push_tick(call());
+            lanes.push_task("a");
+            lanes.push_call(call());
+            lanes.push_task("b");
+            lanes
         };
-        let lane = fill();
-        assert_eq!(lane.take_tasks(), ["a", "b"]);
-        assert!(lane.has_ticks());
-        assert_eq!(microtasks(&lane), ["call"]);
-        let lane = fill();
-        assert_eq!(lane.take_calls().map(|calls| calls.len()), [1, 1]);
-        assert!(!lane.has_ticks());
-        assert_eq!(microtasks(&lane), ["a", "b"]);
+        let lanes = fill();
+        assert_eq!(lanes.take_tasks(), ["a", "b"]);
+        assert!(lanes.has_ticks());
+        assert_eq!(microtasks(&lanes), ["call"]);
+        let lanes = fill();
+        assert_eq!(lanes.take_calls().map(|calls| calls.len()), [1, 1]);
+        assert!(!lanes.has_ticks());
+        assert_eq!(microtasks(&lanes), ["a", "b"]);
     }
 
     #[test]
     fn a_lane_works_on_after_it_was_shrunk() {
-        let lane = Lane::new();
+        let lanes = Lanes::new();
         for _ in 0..=LARGE {
-            lane.push_call(call());
+            lanes.push_call(call());
         }
-        assert_eq!(microtasks(&lane).len(), LARGE + 1);
-        lane.shrink();
-        lane.push_task("a");
-        lane.push_call(call());
-        assert_eq!(microtasks(&lane), ["a", "call"]);
+        assert_eq!(microtasks(&lanes).len(), LARGE + 1);
+        lanes.shrink();
+        lanes.push_task("a");
+        lanes.push_call(call());
+        assert_eq!(microtasks(&lanes), ["a", "call"]);
     }
 }
