@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The figures are those of the last second: the difference of two copies of the loop's metrics,
-//! and the newest records of a recorder. There is no protocol and no port: the view is a task of the
-//! loop that it shows.
+//! and the newest records of a recorder. There is no protocol and no port: the view is a task of
+//! the loop that it shows.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -22,9 +22,28 @@ pub(crate) struct ReportOn {
 }
 
 impl Core {
+    /// Prints reports as the program asks, or as the environment does if the program does not. What
+    /// the environment asks in vain is one line on standard error.
+    pub(super) fn report_as_asked(
+        &self,
+        by_program: Option<ReportOn>,
+        by_environment: Option<(i32, Option<PathBuf>)>,
+    ) -> io::Result<()> {
+        match (by_program, by_environment) {
+            (Some(how), _) => self.report_on(how),
+            (None, None) => Ok(()),
+            (None, Some((signal, file))) => {
+                if let Err(error) = self.report_on(ReportOn { signal, file }) {
+                    eprintln!("phaseloop: PHASELOOP_REPORT: {error}");
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Prints a report whenever the signal arrives. It neither keeps the loop alive nor is it a
     /// handle of the loop.
-    pub(super) fn report_on(&self, how: ReportOn) -> io::Result<()> {
+    fn report_on(&self, how: ReportOn) -> io::Result<()> {
         let header = Header::new(Keeper::Signal, Location::caller(), u64::MAX);
         let listener = Listener::new(Rc::new(header));
         let signal = how.signal;
@@ -45,6 +64,7 @@ impl Core {
     }
 
     fn answer(&self, how: &ReportOn) {
+        self.probe().write_trace();
         let signal = sys::signal::name(how.signal)
             .map_or_else(|| format!("signal {}", how.signal), ToOwned::to_owned);
         let text = format!(

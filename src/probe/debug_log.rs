@@ -70,7 +70,6 @@ pub(crate) struct Areas(u16);
 impl Areas {
     /// Parses names with commas between them; `*` stands for all. The second result are the names
     /// that no area has.
-    #[allow(dead_code, reason = "the variable is read elsewhere")]
     pub(crate) fn parse(text: &str) -> (Self, Vec<&str>) {
         let (mut areas, mut unknown) = (Self::default(), Vec::new());
         let names = text.split(',').map(str::trim);
@@ -88,7 +87,6 @@ impl Areas {
     }
 
     /// Returns the names of all areas.
-    #[allow(dead_code, reason = "the variable is read elsewhere")]
     pub(crate) fn names() -> String {
         Area::NAMED.map(|(_, name)| name).join(" ")
     }

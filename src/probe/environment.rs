@@ -4,6 +4,9 @@
 //! |---|---|---|
 //! | `PHASELOOP_TRACE` | `out.html`, `out.json` | records, writes a timeline when the loop ends |
 //! | `PHASELOOP_SLOW` | `10ms` | records, prints a line for each busy period that is so long |
+//! | `PHASELOOP_WATCHDOG` | `50ms` | tells when a loop is stuck for so long |
+//! | `PHASELOOP_REPORT` | `USR1`, `USR1:file` | prints a report on the signal |
+//! | `PHASELOOP_DEBUG` | `timers,poll`, `*` | prints lines about these areas |
 //!
 //! They are read once, when the first loop of the process is built. A set-user-id program ignores
 //! them, and so does a loop that was built with
@@ -13,12 +16,14 @@
 //! A new variable needs a field of [`Environment`], a line in [`VARIABLES`], and a line in the
 //! table above.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use super::debug_log::Areas;
 use crate::sys::privilege;
 
 /// What the variables ask for.
@@ -28,10 +33,17 @@ pub(crate) struct Environment {
     pub(crate) trace: Option<PathBuf>,
     /// How long a busy period must be for a line on standard error.
     pub(crate) slow: Option<Duration>,
+    /// How long a loop must be stuck for its watchdog.
+    pub(crate) watchdog: Option<Duration>,
+    /// The number of the signal that asks for a report, and the file that the report is appended
+    /// to.
+    pub(crate) report: Option<(i32, Option<PathBuf>)>,
+    /// The areas of the debug log.
+    pub(crate) debug: Areas,
 }
 
 /// Stores the value of one variable, or says what is wrong with it.
-type Parse = fn(&mut Environment, &OsStr) -> Result<(), &'static str>;
+type Parse = fn(&mut Environment, &OsStr) -> Result<(), Cow<'static, str>>;
 
 /// All variables.
 const VARIABLES: &[(&str, Parse)] = &[
@@ -41,7 +53,7 @@ const VARIABLES: &[(&str, Parse)] = &[
             .extension()
             .is_some_and(|it| it == "json" || it == "html");
         if !is_known {
-            return Err("the name of the file must end in `.json` or `.html`");
+            return Err("the name of the file must end in `.json` or `.html`".into());
         }
         environment.trace = Some(path);
         Ok(())
@@ -49,6 +61,24 @@ const VARIABLES: &[(&str, Parse)] = &[
     ("PHASELOOP_SLOW", |environment, value| {
         environment.slow = Some(duration(value)?);
         Ok(())
+    }),
+    ("PHASELOOP_WATCHDOG", |environment, value| {
+        environment.watchdog = Some(duration(value)?);
+        Ok(())
+    }),
+    ("PHASELOOP_REPORT", |environment, value| {
+        environment.report = Some(report(value)?);
+        Ok(())
+    }),
+    ("PHASELOOP_DEBUG", |environment, value| {
+        let value = value.to_string_lossy();
+        let (areas, unknown) = Areas::parse(&value);
+        environment.debug = areas;
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let (unknown, areas) = (unknown.join(", "), Areas::names());
+        Err(format!("no area is named {unknown}; the areas are {areas}").into())
     }),
 ];
 
@@ -103,6 +133,34 @@ fn duration(value: &OsStr) -> Result<Duration, &'static str> {
     Duration::try_from_secs_f64((number * (1e9 / second_parts)).round() / 1e9).map_err(|_| FAULT)
 }
 
+/// Parses a signal, by its name with or without `SIG`, and a file after a colon.
+fn report(value: &OsStr) -> Result<(i32, Option<PathBuf>), Cow<'static, str>> {
+    let text = value.to_str().ok_or("not Unicode")?;
+    let (name, file) = match text.split_once(':') {
+        Some((name, file)) if !file.is_empty() => (name, Some(PathBuf::from(file))),
+        Some((name, _)) => (name, None),
+        None => (text, None),
+    };
+    let number = signal(name.trim()).ok_or("not a signal that this program can catch")?;
+    Ok((number, file))
+}
+
+#[cfg(all(unix, feature = "signal"))]
+fn signal(name: &str) -> Option<i32> {
+    let name = name.to_ascii_uppercase();
+    let short = name.strip_prefix("SIG").unwrap_or(&name);
+    let known = crate::sys::signal::NAMES.iter();
+    let mut known = known.filter(|(number, _)| crate::sys::signal::can_be_caught(*number));
+    let found = known.find(|(_, known)| known.strip_prefix("SIG") == Some(short));
+    found.map(|&(number, _)| number)
+}
+
+/// Without signals no report can be requested.
+#[cfg(not(all(unix, feature = "signal")))]
+fn signal(_: &str) -> Option<i32> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Environment, Path, duration};
@@ -139,6 +197,42 @@ mod tests {
             "{faults:?}"
         );
         assert!(faults[1].starts_with("PHASELOOP_SLOW=soon: "), "{faults:?}");
+    }
+
+    #[test]
+    fn a_watchdog_has_a_duration() {
+        let (found, faults) = parse(&[("PHASELOOP_WATCHDOG", "50ms")]);
+        assert_eq!(found.watchdog, Some(Duration::from_millis(50)));
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+
+    #[cfg(all(unix, feature = "signal"))]
+    #[test]
+    fn a_report_has_a_signal_and_may_have_a_file() {
+        use crate::sys::signal::{SIGHUP, SIGUSR1};
+        let report = |value| parse(&[("PHASELOOP_REPORT", value)]).0.report;
+        assert_eq!(report("USR1"), Some((SIGUSR1, None)));
+        assert_eq!(report("sigusr1:"), Some((SIGUSR1, None)));
+        let file = Some(Path::new("a:b").to_owned());
+        assert_eq!(report("SIGHUP:a:b"), Some((SIGHUP, file)));
+        for value in ["KILL", "SIGSEGV", "USR3", "10", ":file", "SIG"] {
+            assert_eq!(report(value), None, "{value}");
+            let (_, faults) = parse(&[("PHASELOOP_REPORT", value)]);
+            assert_eq!(faults.len(), 1, "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_areas_are_named_and_the_others_hold() {
+        let (found, faults) = parse(&[("PHASELOOP_DEBUG", "timers,timer,x")]);
+        let (known, _) = parse(&[("PHASELOOP_DEBUG", "timers")]);
+        assert_eq!(found.debug, known.debug);
+        assert!(!found.debug.is_empty());
+        assert_eq!(faults.len(), 1);
+        assert!(
+            faults[0].contains("no area is named timer, x;"),
+            "{faults:?}"
+        );
     }
 
     #[test]

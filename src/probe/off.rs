@@ -20,6 +20,13 @@ pub(crate) struct Running<'a>(PhantomData<&'a ()>);
 #[derive(Default)]
 pub(crate) struct Sinks;
 
+impl Sinks {
+    #[allow(dead_code, reason = "called with the feature `signal`")]
+    pub(crate) fn report_on(&self) -> Option<(i32, Option<std::path::PathBuf>)> {
+        None
+    }
+}
+
 #[expect(
     clippy::unused_self,
     reason = "the signatures are those of the probe with sinks"

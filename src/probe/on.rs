@@ -1,6 +1,7 @@
 //! The probe with the feature `probe`: the sinks of a loop, and what they are told.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::debug_log::{Area, Areas, DebugLog};
@@ -135,7 +136,18 @@ impl Sinks {
             let recorder = self.recorder.take().unwrap_or_default();
             self.recorder = Some(recorder.slow(slow).print_each());
         }
+        if let (None, Some(limit)) = (&self.watchdog, environment.watchdog) {
+            self.watchdog = Some(Watchdog::new(limit));
+        }
+        self.areas = environment.debug;
         trace
+    }
+
+    /// Returns the signal on which the environment asks for a report, and the file of the report.
+    #[allow(dead_code, reason = "called with the feature `signal`")]
+    pub(crate) fn report_on(&self) -> Option<(i32, Option<PathBuf>)> {
+        let environment = (!self.ignores_environment).then(Environment::of_process)?;
+        environment.report.clone()
     }
 }
 

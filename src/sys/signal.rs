@@ -44,6 +44,12 @@ pub(crate) struct Watch {
     listener: handler::Listener,
 }
 
+/// Returns whether a handler can be installed for a signal.
+#[allow(dead_code, reason = "called with the feature `probe`")]
+pub(crate) fn can_be_caught(number: i32) -> bool {
+    !FORBIDDEN.contains(&number)
+}
+
 /// Records each catch of signal `number` in `caught`, from now on.
 ///
 /// # Errors

@@ -15,3 +15,4 @@ mod memory;
 mod report_on;
 mod signal_owners;
 mod signals;
+mod variables;

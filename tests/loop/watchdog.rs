@@ -192,8 +192,7 @@ fn a_stall_is_printed_on_standard_error() {
         let watchdog = Watchdog::new(LIMIT).stack(false);
         let mut event_loop = Builder::new().watchdog(watchdog).build().unwrap();
         event_loop.block_on(async {
-            let start = std::time::Instant::now();
-            while start.elapsed() < LIMIT * 20 {}
+            std::thread::sleep(LIMIT * 100);
             sleep(ms(1)).await;
             assert!(LoopHandle::current().is_alive());
         });

@@ -158,7 +158,12 @@ impl Builder {
     /// Otherwise `PHASELOOP_TRACE=out.html` (or `.json`) records each loop of the process and
     /// writes its timeline when the loop ends; `%p` in the name stands for the process, and a
     /// second loop writes to `out-2.html`. `PHASELOOP_SLOW=10ms` prints a line for each busy period
-    /// that is so long. The variables are read once, when the first loop is built.
+    /// that is so long. `PHASELOOP_WATCHDOG=50ms` adds a [watchdog](Self::watchdog).
+    /// `PHASELOOP_REPORT=USR1` (or `USR1:file`) prints a report on the signal.
+    /// `PHASELOOP_DEBUG=timers,poll` prints lines about these areas; the areas are `loop`,
+    /// `timers`, `poll`, `io`, `tasks`, `lanes`, `pool`, `signal`, `process`, `fs`, `node`,
+    /// `context`, and `*` stands for all. The variables are read once, when the first loop is
+    /// built. Set-user-id programs ignore them.
     #[cfg(feature = "probe")]
     pub fn ignore_environment(mut self) -> Self {
         self.sinks.ignores_environment = true;
@@ -258,13 +263,13 @@ impl Builder {
     /// a signal that cannot be caught.
     pub fn build(self) -> io::Result<EventLoop> {
         #[cfg(all(unix, feature = "signal"))]
-        let report_on = self.options.report_on.clone();
+        let (report_on, by_environment) = (self.options.report_on.clone(), self.sinks.report_on());
         let core = Core::new(self.options, self.sinks, self.paused)?;
         if let Some(make) = self.wait_hook {
             core.set_wait_hook(make)?;
         }
         #[cfg(all(unix, feature = "signal"))]
-        report_on.map_or(Ok(()), |how| core.report_on(how))?;
+        core.report_as_asked(report_on, by_environment)?;
         #[cfg(feature = "test-util")]
         {
             core.clock().set_auto_advance(self.auto_advance);
