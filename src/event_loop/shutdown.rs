@@ -46,6 +46,9 @@ impl Core {
 
     /// Drops everything that is left on the loop, on its owner thread.
     fn shut_down(&self) {
+        // What is dropped is not part of the program that drops the loop.
+        let _frame = Restored::current();
+        frame::clear();
         self.executor.close();
         let mut messages = self.drop_tasks();
         messages.append(&mut self.shared().inbox.close());

@@ -399,6 +399,26 @@ fn a_task_that_ends_or_is_aborted_is_dropped_in_its_frame() {
 }
 
 #[test]
+fn what_is_dropped_with_the_loop_is_dropped_in_an_empty_frame() {
+    let seen = Rc::new(Cell::new(""));
+    let guard = NotesDrop(seen.clone());
+    let mut event_loop = EventLoop::new().unwrap();
+    let task = NAME.run("task", || {
+        event_loop.handle().spawn(async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        })
+    });
+    event_loop.run(RunMode::NoWait).unwrap();
+    NAME.run("dropper", || {
+        drop(event_loop);
+        assert_eq!(name(), "dropper");
+    });
+    assert!(task.is_finished());
+    assert_eq!(seen.get(), "-");
+}
+
+#[test]
 fn tasks_of_sets_and_scopes_have_the_frame_of_their_spawn() {
     block_on(async {
         let mut set = JoinSet::new();

@@ -45,9 +45,27 @@ impl AsyncResource {
     ///
     /// When no loop runs on this thread.
     #[must_use]
+    #[track_caller]
     pub fn new(kind: &'static str) -> Self {
+        Self::make(kind, None)
+    }
+
+    /// Creates a resource with another cause than what runs now. JavaScript: `new
+    /// AsyncResource(type, { triggerAsyncId })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[must_use]
+    #[track_caller]
+    pub fn with_trigger(kind: &'static str, trigger: u64) -> Self {
+        Self::make(kind, Some(trigger))
+    }
+
+    #[track_caller]
+    fn make(kind: &'static str, trigger: Option<u64>) -> Self {
         drop(Hooks::current());
-        let capture = Capture::of(kind, None);
+        let capture = Capture::of(kind, trigger);
         Self(Rc::new(Resource {
             frame: capture.frame,
             work: capture.work,

@@ -1,21 +1,21 @@
-//! 502, 505–510: contexts of requests, files, children, datagrams, streams, ports and lines.
+//! 502, 505–510 and 518: contexts of requests, files, children, datagrams, streams, ports and lines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt as _;
-use phaseloop::node::child_process::{EXIT as CHILD_EXIT, SPAWN, spawn};
+use phaseloop::node::child_process::{EXIT as CHILD_EXIT, SPAWN, exec, spawn};
 use phaseloop::node::dgram;
 use phaseloop::node::events::ERROR;
 use phaseloop::node::fs::{self, OPEN, READY};
 use phaseloop::node::http::{self, Agent, RESPONSE, RequestOptions, SOCKET};
-use phaseloop::node::net::{CONNECTION, LISTENING};
+use phaseloop::node::net::{self, CONNECTION, LISTENING, Server, TIMEOUT};
 use phaseloop::node::readline::{CLOSE as LINES_CLOSE, LINE, create_interface};
 use phaseloop::node::stream::{
     CLOSE, END, FINISH, Readable, Transform, Writable, finished, pipeline,
 };
 use phaseloop::node::worker_threads::{CLOSE as PORT_CLOSE, EXIT, MessageChannel, ONLINE, Worker};
-use phaseloop::node::{Emitter, async_generator, call, set_immediate, set_timeout};
+use phaseloop::node::{Emitter, Error, async_generator, call, set_immediate, set_timeout};
 
 use super::contexts::{at, enter, exit, run, sees};
 use crate::support::{scratch, text};
@@ -28,6 +28,7 @@ super::ports! {
     Virtual "508-context-pipes" => pipes,
     Real "509-context-ports" => ports,
     Virtual "510-context-readline" => lines,
+    Real "518-context-socket-ends" => socket_ends,
 }
 
 async fn requests() {
@@ -253,7 +254,7 @@ async fn pipes() {
                     while let Some(c) = chunks.next().await {
                         at(format!("sink-{}", c?));
                     }
-                    Ok::<(), phaseloop::node::Error>(())
+                    Ok::<(), Error>(())
                 });
                 end.await.unwrap();
                 at("piped");
@@ -393,5 +394,86 @@ async fn lines() {
     set_immediate(move || {
         run("w2", || input.writable().write("c\n"));
         set_immediate(move || run("ender", || input.writable().end()));
+    });
+}
+
+async fn socket_ends() {
+    fn command() {
+        run("ex", || {
+            let c = exec("echo hi", |_, _, _| at("exec-cb"));
+            run("o", || {
+                c.stdout().unwrap().on_data(|_| at("exec-data"));
+                c.on(CHILD_EXIT, |_| at("exec-exit"));
+            });
+        });
+    }
+
+    fn paused() {
+        let server = net::create_server(|s| run("sender", || s.end_chunk("a")));
+        run("lst", || {
+            server.listen_this(("127.0.0.1", 0), |server| {
+                let c = run("c2", || net::connect(server.address().unwrap()));
+                run("r", || {
+                    c.readable().pause();
+                    let resumed = c.clone();
+                    set_timeout(30, move || {
+                        run("resumer", || {
+                            resumed.on_data(|d| at(format!("d-{}", text(d))));
+                            resumed.resume();
+                        });
+                    });
+                    let server = server.clone();
+                    c.on(END, move |()| {
+                        at("e");
+                        server.close();
+                        exit(command);
+                    });
+                });
+            });
+        });
+    }
+
+    fn refused() {
+        let c = run("conn", || net::connect(("127.0.0.1", 1)));
+        run("err", || {
+            c.on(ERROR, |_| at("refused"));
+            c.on(CLOSE, |()| {
+                at("refused-close");
+                exit(paused);
+            });
+        });
+    }
+
+    let server = Server::new();
+    server.on_this(CONNECTION, |server, s| {
+        let server = Server::clone(server);
+        run("srv", || {
+            s.on_this(TIMEOUT, |s, ()| {
+                at("timeout");
+                s.destroy(Some(Error::new("x")));
+            });
+            s.set_timeout(20);
+            s.on(ERROR, |_| at("srv-error"));
+            s.on(CLOSE, move |()| {
+                at("srv-close");
+                run("closer", || server.close());
+            });
+        });
+    });
+    run("on-close", || {
+        server.on(CLOSE, |()| {
+            at("server-close");
+            exit(refused);
+        });
+    });
+    server.listen_this(("127.0.0.1", 0), |server| {
+        run("cli", || {
+            let c = net::connect(server.address().unwrap());
+            run("l", || {
+                c.on(CLOSE, |()| at("cli-close"));
+                c.on(ERROR, |_| at("cli-error"));
+                c.resume();
+            });
+        });
     });
 }
