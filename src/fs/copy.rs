@@ -148,7 +148,7 @@ fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let (target, is_new) = open_target(to, &original, how.exclusive)?;
-    if !is_new && sys::fs::is_same_file(&original, &target.metadata()?) {
+    if !is_new && sys::fs::is_same_file(&source, &target)? {
         return Ok(0);
     }
     let mut is_touched = is_new;

@@ -16,6 +16,11 @@ pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> 
     {
         let socket = Socket::new(domain, kind, protocol)?;
         socket.set_nonblocking(true)?;
+        // Windows excludes IPv4 from IPv6 sockets by default; other platforms, and libuv, do not.
+        #[cfg(windows)]
+        if domain == Domain::IPV6 {
+            socket.set_only_v6(false)?;
+        }
         Ok(socket)
     }
 }

@@ -28,6 +28,7 @@ mod tcp_faults;
 mod tcp_peers;
 mod tcp_rules;
 mod tcp_syscalls;
+mod two_directions;
 mod udp;
 mod udp_batch;
 mod udp_faults;

@@ -1,4 +1,5 @@
-//! Platforms other than Unix: the part that the standard library offers.
+//! Windows: mostly the part that the standard library offers.
+#![allow(unsafe_code, reason = "asks for the identity of a file")]
 
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, IoSliceMut};
@@ -48,9 +49,27 @@ pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether both are the metadata of one file. This platform cannot tell.
-pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    false
+/// Whether both are one file.
+pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+    Ok(identity(one)? == identity(other)?)
+}
+
+/// Returns what no two open files have in common: the volume, and the number in it.
+fn identity(file: &File) -> io::Result<(u32, u32, u32)> {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Win32::Storage::FileSystem::{
+        BY_HANDLE_FILE_INFORMATION, GetFileInformationByHandle,
+    };
+    let mut information = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the handle is open, and `information` has room for the answer.
+    match unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut information) } {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok((
+            information.dwVolumeSerialNumber,
+            information.nFileIndexHigh,
+            information.nFileIndexLow,
+        )),
+    }
 }
 
 /// Whether metadata shows no change between two checks of a path.

@@ -117,9 +117,14 @@ pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether both are the metadata of one file.
-pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+/// Whether both are one file.
+pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+    Ok(identity(&one.metadata()?) == identity(&other.metadata()?))
+}
+
+/// Returns what no two files have in common: the device and the inode.
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Whether metadata shows no change between two checks of a path. Any change of a field that is not
@@ -133,7 +138,7 @@ pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
         let owner = (metadata.uid(), metadata.gid(), metadata.mode());
         (times, metadata.size(), owner, metadata.created().ok())
     };
-    is_same_file(before, now) && state(before) == state(now)
+    identity(before) == identity(now) && state(before) == state(now)
 }
 
 /// Copies the owner of a file, as far as this process has the privilege.

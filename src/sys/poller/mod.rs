@@ -32,6 +32,13 @@
 )]
 mod backend;
 mod level;
+// The interests of `portable.rs` where they are one-shot.
+#[cfg(any(
+    test,
+    not(any(target_os = "linux", target_os = "android")),
+    phaseloop_portable_poller
+))]
+mod asked;
 
 use std::cell::Cell;
 use std::io;
@@ -152,10 +159,10 @@ pub(crate) struct Event {
 
 /// The raw descriptor of a registered source. Its owner keeps it open as long as it is registered.
 #[cfg(unix)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RawSource(std::os::fd::RawFd);
 #[cfg(windows)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RawSource(std::os::windows::io::RawSocket);
 
 impl RawSource {

@@ -1,13 +1,14 @@
 //! Platforms other than Linux: the wait and the notification of `polling`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use polling::{AsSource, PollMode};
 
-use super::{BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready};
+use super::asked::{Asked, Directions};
+use super::{BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
 /// does not report it.
@@ -21,6 +22,10 @@ pub(crate) const REPORTS_PRIORITY: bool = false;
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = false;
 
+/// The longest wait in one call. A longer one fails on macOS, and never ends on Windows, where the
+/// time is a number of milliseconds in 32 bits. The loop waits again.
+const LONGEST_WAIT: Duration = Duration::from_secs(1_000_000);
+
 /// A `polling` poller, which the `Backend`s share.
 pub(super) struct Kernel {
     pub(super) poller: polling::Poller,
@@ -31,13 +36,16 @@ pub(crate) struct Poller {
     pub(super) kernel: Arc<Kernel>,
     /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
+    /// The interests in one-shot mode.
+    asked: RefCell<Asked<RawSource>>,
     pub(super) maker: Maker,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
-        let mode = if poller.supports_edge() {
+        // `--cfg phaseloop_oneshot` selects the one-shot mode on Linux, to test it there.
+        let mode = if poller.supports_edge() && !cfg!(phaseloop_oneshot) {
             PollMode::Edge
         } else {
             PollMode::Oneshot
@@ -45,6 +53,7 @@ impl Poller {
         Ok(Self {
             kernel: Arc::new(Kernel { poller }),
             mode,
+            asked: RefCell::default(),
             maker: Maker::this_process(),
         })
     }
@@ -83,7 +92,11 @@ impl Poller {
         }
     }
 
-    /// Registers the source: both directions when edge-triggered, none yet otherwise.
+    fn is_oneshot(&self) -> bool {
+        matches!(self.mode, PollMode::Oneshot)
+    }
+
+    /// Registers the source for both directions: the first event tells what is ready.
     ///
     /// # Safety
     ///
@@ -94,20 +107,22 @@ impl Poller {
         key: usize,
         _: Interest,
     ) -> io::Result<()> {
-        let interest = match self.mode {
-            PollMode::Edge => polling::Event::all(key),
-            _ => polling::Event::none(key),
-        };
+        let raw = RawSource::of(source);
         let source = source.source();
+        let interest = polling::Event::all(key);
         // SAFETY: the contract of this function.
         unsafe {
             self.kernel
                 .poller
-                .add_with_mode(&source, interest, self.mode)
+                .add_with_mode(&source, interest, self.mode)?;
         }
+        if self.is_oneshot() {
+            self.asked.borrow_mut().insert(key, raw);
+        }
+        Ok(())
     }
 
-    /// Does nothing: a source is registered for both directions, or by each wait.
+    /// Does nothing: a source is registered for both directions, and again by each wait.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
@@ -124,13 +139,39 @@ impl Poller {
         readable: bool,
         writable: bool,
     ) -> io::Result<()> {
-        if matches!(self.mode, PollMode::Edge) {
-            return Ok(());
+        let more = Directions {
+            read: readable,
+            write: writable,
+        };
+        match self.asked.borrow_mut().ask(key, more) {
+            Some(all) => {
+                let source = source.source();
+                self.kernel
+                    .poller
+                    .modify_with_mode(source, all.interest(key), self.mode)
+            }
+            None => Ok(()),
         }
-        let interest = polling::Event::new(key, readable, writable);
-        self.kernel
-            .poller
-            .modify_with_mode(source.source(), interest, self.mode)
+    }
+
+    /// Asks again for the directions that the events have taken back without reporting them.
+    fn ask_again(&self, events: &[polling::Event]) {
+        let mut asked = self.asked.borrow_mut();
+        for event in events {
+            let reported = Directions {
+                read: event.readable,
+                write: event.writable,
+            };
+            if let Some((source, left)) = asked.report(event.key, reported) {
+                let interest = left.interest(event.key);
+                // An error says that the descriptor was closed by other code.
+                let _ = source.with(|source| {
+                    self.kernel
+                        .poller
+                        .modify_with_mode(source, interest, self.mode)
+                });
+            }
+        }
     }
 
     /// Registers a source for `events`, one-shot, or changes its registration. It is called again
@@ -168,17 +209,20 @@ impl Poller {
             // The call would deregister it from the parent's poller.
             return Ok(());
         }
+        self.asked.borrow_mut().remove(RawSource::of(source));
         self.kernel.poller.delete(source.source())
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.clear();
         self.maker.check()?;
-        self.kernel
-            .poller
-            .wait(&mut events.buffer, timeout.map(Duration::from_nanos))?;
+        let timeout = timeout.map(|timeout| Duration::from_nanos(timeout).min(LONGEST_WAIT));
+        self.kernel.poller.wait(&mut events.buffer, timeout)?;
         events.list.extend(events.buffer.iter());
         events.buffer.clear();
+        if self.is_oneshot() {
+            self.ask_again(&events.list);
+        }
         Ok(())
     }
 }
