@@ -28,12 +28,12 @@ mod pipe;
 mod poll_handle;
 #[cfg(unix)]
 mod pooled;
+#[cfg(unix)]
 pub(crate) mod shared_fd;
 mod source;
 mod split;
 #[cfg(unix)]
 mod stdio;
-#[cfg(unix)]
 mod when_ready;
 
 pub use futures_lite::io::{
