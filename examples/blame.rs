@@ -1,5 +1,5 @@
 //! Why is it slow? A hundred tasks that sleep, and one, `hash`, that keeps the loop from waking
-//! them in time: it blocks once for 50 ms, and later computes 20 times for 0.7 ms without a pause.
+//! them in time: it blocks once for 51 ms, and later computes 20 times for 0.7 ms without a pause.
 //!
 //! The recorder names it: a line for each slow period, and at the end who made timers late.
 //!
@@ -21,7 +21,7 @@ const MS: Duration = Duration::from_millis(1);
 /// A task that blocks the loop. Tasks share one thread, so all others wait.
 async fn hash() {
     sleep(40 * MS).await;
-    thread::sleep(50 * MS); // a blocking call
+    thread::sleep(51 * MS); // a blocking call
     sleep(20 * MS).await;
     for _ in 0..20 {
         compute(MS * 7 / 10);

@@ -70,6 +70,7 @@
 //! - [`tokio`](mod@tokio): tokio's crates, such as reqwest, sqlx and `axum::serve`, on the loop's
 //!   thread.
 //! - [`os`], [`tty`]: the machine and its terminals.
+//! - [`observe`]: how busy a loop is, how late its timers are, and who made them late.
 //! - [`probe`]: an observer of phases, callbacks and task polls.
 //! - [`guide`]: [from tokio](guide::from_tokio), and [which crates work how](guide::crates).
 //!
