@@ -72,7 +72,8 @@
 //! - [`os`], [`tty`]: the machine and its terminals.
 //! - [`observe`]: how busy a loop is, how late its timers are, and who made them late.
 //! - [`probe`]: an observer of phases, callbacks and task polls.
-//! - [`guide`]: [from tokio](guide::from_tokio), and [which crates work how](guide::crates).
+//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates), and
+//!   [testing what you cannot see](guide::orders).
 //!
 //! # What you can rely on
 //!

@@ -8,6 +8,9 @@ use std::sync::Once;
 use crate::executor::join::panic_message;
 use crate::raw::unwind::discard;
 
+/// The file that panics if the loop is stuck.
+const STUCK: &str = "shuffled.rs";
+
 thread_local! {
     /// Whether panics of this thread are kept, and the first one.
     static KEPT: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
@@ -57,7 +60,10 @@ fn keep(panic: &PanicHookInfo<'_>) -> bool {
         };
         first.get_or_insert_with(|| {
             let text = text_of_hook(panic);
-            match panic.location() {
+            let location = panic.location();
+            // A line of this crate says nothing to the program's author.
+            let location = location.filter(|location| !location.file().ends_with(STUCK));
+            match location {
                 Some(location) => format!("{text}  ({location})"),
                 None => text,
             }
