@@ -15,13 +15,13 @@ use crate::sys::poller::Backend;
 ///
 /// ```
 /// use std::time::Duration;
-/// use phaseloop::{EventLoop, NextWait, time::sleep};
+/// use phaseloop::{EventLoop, NextWait, spawn, time::sleep};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// let mut event_loop = EventLoop::new()?;
 /// let handle = event_loop.handle();
 /// assert_eq!(handle.next_wait(), NextWait::Idle);
-/// let task = handle.spawn(sleep(Duration::from_secs(3600)));
+/// let task = handle.enter(|| spawn(sleep(Duration::from_secs(3600))));
 /// assert_eq!(handle.next_wait(), NextWait::Now);
 /// event_loop.turn(Some(Duration::ZERO))?;
 /// assert!(matches!(handle.next_wait(), NextWait::Timeout(_)));

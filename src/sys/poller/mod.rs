@@ -84,12 +84,12 @@ pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 /// # #[cfg(target_os = "linux")]
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use phaseloop::{EventLoop, time::sleep};
+/// use phaseloop::{EventLoop, spawn, time::sleep};
 /// use rustix::event::{PollFd, PollFlags, poll};
 ///
 /// let mut event_loop = EventLoop::new()?;
 /// let backend = event_loop.handle().backend()?;
-/// let task = event_loop.handle().spawn(sleep(Duration::from_millis(5)));
+/// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
 /// while !task.is_finished() {
 ///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
 ///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
