@@ -475,12 +475,19 @@ pub(crate) fn without_context<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Lets a queued closure run in the current surroundings.
-#[inline]
+#[inline(always)]
 pub(crate) fn carry(kind: &'static str, call: Call) -> Call {
-    match Capture::new(kind) {
-        None => call,
-        Some(capture) => Call::new(move || capture.run(|| call.call())),
+    if is_plain() {
+        return call;
     }
+    carry_along(kind, call)
+}
+
+#[cold]
+#[inline(never)]
+fn carry_along(kind: &'static str, call: Call) -> Call {
+    let capture = Capture::of(kind, None);
+    Call::new(move || capture.run(|| call.call()))
 }
 
 /// Lets a boxed closure run in the current surroundings.
