@@ -17,6 +17,7 @@ use phaseloop::node::net::{self, LISTENING, Socket};
 use phaseloop::node::stream::{CLOSE, Readable};
 use phaseloop::node::{Emitter, Error, Reason, fetch, http, run_on, set_timeout, sleep};
 
+use crate::util::http::with_any;
 use crate::util::trace::paused;
 
 /// Runs a program with a listening server.
@@ -26,18 +27,10 @@ fn with<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let (mut event_loop, _, _) = paused();
-    let exit = run_on(&mut event_loop, async move {
-        let server = server();
-        let listening = once(&server, LISTENING);
-        server.listen(("127.0.0.1", 0));
-        listening.await.unwrap();
+    with_any(server, |server| {
         let url = format!("http://{}", server.address().unwrap());
-        program(server.clone(), url).await;
-        server.close();
-        server.close_all_connections();
+        program(server, url)
     });
-    assert_eq!(exit.code(), 0);
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -26,6 +26,20 @@ pub(crate) fn with<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
+    with_any(server, |server| async move {
+        program(server.clone()).await;
+        assert_eq!(get(&server).await, "/last", "the next client is served");
+    });
+}
+
+/// Runs a program with a listening server on the paused clock. The server and its connections are
+/// closed at the end.
+pub(crate) fn with_any<F>(
+    server: impl FnOnce() -> Server + 'static,
+    program: impl FnOnce(Server) -> F + 'static,
+) where
+    F: Future<Output = ()> + 'static,
+{
     let (mut event_loop, _, _) = paused();
     let exit = run_on(&mut event_loop, async move {
         let server = server();
@@ -33,8 +47,8 @@ pub(crate) fn with<F>(
         server.listen(("127.0.0.1", 0));
         listening.await.unwrap();
         program(server.clone()).await;
-        assert_eq!(get(&server).await, "/last", "the next client is served");
         server.close();
+        server.close_all_connections();
     });
     assert_eq!(exit.code(), 0);
 }

@@ -471,7 +471,7 @@ impl Plan {
         let mut url = self
             .url
             .join(location)
-            .map_err(|_| Error::new("invalid redirect"))?;
+            .map_err(|_| Error::type_error("Invalid URL").coded("ERR_INVALID_URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Error::new("URL scheme must be a HTTP(S) scheme"));
         }

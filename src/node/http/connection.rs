@@ -14,6 +14,7 @@
 //
 // H2 to H4, H17 to H19, H36 to H55.
 
+mod answering;
 mod bounds;
 mod spares;
 
@@ -28,11 +29,7 @@ use super::incoming::{IncomingMessage, IncomingOptions, set_limit};
 use super::outgoing::{KeepAliveLine, Sending};
 use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
-use super::server::{
-    CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, ClientError, DROP_REQUEST, Dropped,
-    Exchange, Handover, REQUEST, State, TIMEOUT, UPGRADE,
-};
-use super::validate::has_word;
+use super::server::{CLIENT_ERROR, CONNECT, ClientError, Handover, State, TIMEOUT, UPGRADE};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::frame::Frame;
 use crate::node::callback_futures::run_as_callback;
@@ -80,11 +77,17 @@ pub(super) struct Connection {
     is_expired: Cell<bool>,
     /// Since when too many requests are unanswered.
     flooded: Cell<Option<Instant>>,
+    /// Whether header lines were handed over apart from their head; see
+    /// [`hand_over_lines`](Self::hand_over_lines).
+    hands_over_lines: Cell<bool>,
     /// Why the rest of the input is not parsed: a handler has panicked.
     broken: Cell<Option<Fault>>,
     /// The listener for the first error of the socket.
     on_error: Cell<Option<ListenerId>>,
 }
+
+/// The number of header lines from which on Node's parser hands them over apart from their head.
+const MANY_LINES: usize = 32;
 
 // What a connection hears of its socket: the tokens of an observer.
 const TIMED_OUT: u8 = 0;
@@ -126,6 +129,7 @@ impl Connection {
             started: Cell::new(Some(LoopHandle::current().now())),
             is_expired: Cell::new(false),
             flooded: Cell::new(None),
+            hands_over_lines: Cell::new(false),
             broken: Cell::new(None),
             on_error: Cell::new(None),
         });
@@ -201,7 +205,13 @@ impl Connection {
                     }
                     return Outcome::Parsed;
                 }
-                Ok(Part::Head) => self.guarded(Fault::HeadHandler, || self.head()),
+                Ok(Part::Head) => {
+                    let lines = self.with_parser(|parser| parser.lines_seen());
+                    if lines >= MANY_LINES || self.hands_over_lines.get() {
+                        self.hand_over_lines();
+                    }
+                    self.guarded(Fault::HeadHandler, || self.head());
+                }
                 Ok(Part::Body(piece)) => {
                     let push = || self.guarded(Fault::BodyHandler, || self.body(&bytes[piece]));
                     run_as_callback(push);
@@ -212,6 +222,14 @@ impl Connection {
                 Err(fault) => return Outcome::Refused(fault, at),
             }
         }
+    }
+
+    /// Drains the lanes, as Node does when its parser hands header lines over apart from their
+    /// head: trailers, and heads with many lines. From then on it does so for each head of the
+    /// connection.
+    fn hand_over_lines(&self) {
+        self.hands_over_lines.set(true);
+        run_as_callback(|| ());
     }
 
     /// Calls user code. A panic in it breaks the connection: later input is refused.
@@ -289,53 +307,6 @@ impl Connection {
         response
     }
 
-    /// Passes a request to the program, or answers it.
-    // H15, H16, H35.
-    fn answer(&self, request: IncomingMessage, response: ServerResponse) {
-        let exchange = Exchange { request, response };
-        let (request, response) = (&exchange.request, &exchange.response);
-        if request.head().version() != (1, 1) {
-            return self.server.emit(REQUEST, &exchange);
-        }
-        if self.server.requires_host.get() && request.find(b"host").is_none() {
-            return refuse(response, 400, &[("Connection", "close")]);
-        }
-        let limit = self.server.max_requests_per_socket.get();
-        if limit > 0 {
-            let count = self.request_count.get() + 1;
-            self.request_count.set(count);
-            response
-                .sending()
-                .framing
-                .is_last_allowed
-                .set(count >= limit);
-            if count > limit {
-                let dropped = Dropped {
-                    request: request.clone(),
-                    socket: (*self.socket).clone(),
-                };
-                self.server.emit(DROP_REQUEST, &dropped);
-                return refuse(response, 503, &[]);
-            }
-        }
-        if request.find(b"expect").is_none() {
-            return self.server.emit(REQUEST, &exchange);
-        }
-        let expectation = request.headers().get("expect").unwrap_or_default();
-        if has_word(expectation, "100-continue") {
-            response.state().expects_continue.set(true);
-            if self.server.listener_count(CHECK_CONTINUE) > 0 {
-                return self.server.emit(CHECK_CONTINUE, &exchange);
-            }
-            response.write_continue();
-            return self.server.emit(REQUEST, &exchange);
-        }
-        if self.server.listener_count(CHECK_EXPECTATION) > 0 {
-            return self.server.emit(CHECK_EXPECTATION, &exchange);
-        }
-        refuse(response, 417, &[]);
-    }
-
     fn body(&self, bytes: &[u8]) {
         let message = self.message.borrow().clone();
         if let Some(message) = message {
@@ -345,6 +316,9 @@ impl Connection {
 
     fn end_of_message(&self) {
         let trailers = self.with_parser(Parser::take_trailers);
+        if trailers.is_some() {
+            self.hand_over_lines();
+        }
         self.started.set(None);
         let is_upgrade = |message: &mut IncomingMessage| !message.upgrade();
         let message = match &mut *self.message.borrow_mut() {
@@ -597,13 +571,6 @@ fn close(response: &Sending) {
     if !response.base.is_closed() {
         response.emit_close();
     }
-}
-
-/// Answers a request without the program.
-fn refuse(response: &ServerResponse, status: u16, headers: &[(&str, &str)]) {
-    let written = response.write_head_with(status, None, headers.iter().copied());
-    debug_assert!(written.is_ok(), "the head is not fixed");
-    response.end();
 }
 
 /// Returns the answer to bad input.

@@ -246,6 +246,11 @@ impl Parser {
         std::mem::replace(&mut self.head, spare.unwrap_or_default())
     }
 
+    /// Returns the number of header lines of the head, after [`Part::Head`].
+    pub(super) fn lines_seen(&self) -> usize {
+        self.seen
+    }
+
     /// Returns whether the parser knows nothing of the connection: any other parser would continue
     /// alike.
     pub(super) fn is_at_rest(&self) -> bool {

@@ -83,28 +83,15 @@ pub struct Pipeline<T: 'static> {
 impl<T: Clone + 'static> Pipeline<T> {
     /// Appends a transform or another duplex stream.
     pub fn through<R: 'static>(self, next: &impl AsDuplex<T, R>) -> Pipeline<R> {
-        let next = next.as_duplex();
-        let sides = Sides {
-            readable: true,
-            writable: true,
-        };
-        self.row.add(next.base(), sides);
-        self.row.pipe(&self.last, next.writable(), true);
-        Pipeline {
-            last: next.readable().clone(),
-            row: self.row,
-        }
+        let last = self.last;
+        let feed = |row: &Rc<Row>, sink: &Writable<T>| row.pipe(&last, sink, true);
+        self.row.through(next.as_duplex(), feed)
     }
 
     /// Appends the sink and starts the chain.
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
-        let sides = Sides {
-            readable: false,
-            writable: true,
-        };
-        self.row.add(sink.base(), sides);
-        self.row.pipe(&self.last, sink, true);
-        PipelineEnd::new(self.row)
+        let last = self.last;
+        self.row.into(sink, |row| row.pipe(&last, sink, true))
     }
 
     /// Appends a sink that stays open, and starts the chain: it ends when the last stream before
@@ -273,6 +260,39 @@ impl Row {
         EndOfStream::new(base, sides, true, Box::new(end)).keep();
         self.members.borrow_mut().push(member);
         self.watch_errors(base);
+    }
+
+    /// Adds a stream that `feed` passes the chunks so far to. Returns the chain behind it.
+    pub(super) fn through<W: 'static, R: 'static>(
+        self: Rc<Self>,
+        next: &Duplex<W, R>,
+        feed: impl FnOnce(&Rc<Self>, &Writable<W>),
+    ) -> Pipeline<R> {
+        let sides = Sides {
+            readable: true,
+            writable: true,
+        };
+        self.add(next.base(), sides);
+        feed(&self, next.writable());
+        Pipeline {
+            last: next.readable().clone(),
+            row: self,
+        }
+    }
+
+    /// Adds the sink and starts the chain; `feed` passes the chunks so far to the sink.
+    pub(super) fn into<T: 'static>(
+        self: Rc<Self>,
+        sink: &Writable<T>,
+        feed: impl FnOnce(&Rc<Self>),
+    ) -> PipelineEnd {
+        let sides = Sides {
+            readable: false,
+            writable: true,
+        };
+        self.add(sink.base(), sides);
+        feed(&self);
+        PipelineEnd::new(self)
     }
 
     /// Ends the chain with an error of the stream, also after its pipe has ended.

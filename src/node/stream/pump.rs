@@ -169,28 +169,15 @@ where
 
     /// Appends a transform or another duplex stream.
     pub fn through<R: 'static>(self, next: &impl AsDuplex<T, R>) -> Pipeline<R> {
-        let next = next.as_duplex();
-        let sides = Sides {
-            readable: true,
-            writable: true,
-        };
-        self.row.add(next.base(), sides);
-        self.row.pump(self.items, next.writable());
-        Pipeline {
-            last: next.readable().clone(),
-            row: self.row,
-        }
+        let items = self.items;
+        let feed = |row: &Rc<Row>, sink: &Writable<T>| row.pump(items, sink);
+        self.row.through(next.as_duplex(), feed)
     }
 
     /// Appends the sink and starts the chain.
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
-        let sides = Sides {
-            readable: false,
-            writable: true,
-        };
-        self.row.add(sink.base(), sides);
-        self.row.pump(self.items, sink);
-        PipelineEnd::new(self.row)
+        let items = self.items;
+        self.row.into(sink, |row| row.pump(items, sink))
     }
 
     /// Ends the chain with an async function; see [`Pipeline::run`].

@@ -38,6 +38,7 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+mod mixed;
 mod modules;
 mod order;
 mod processes;
@@ -92,6 +93,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     http_ends::PORTS,
     http_client::PORTS,
     fetch::PORTS,
+    mixed::PORTS,
     contexts::PORTS,
     context_flow::PORTS,
     context_handles::PORTS,
