@@ -96,6 +96,9 @@ pub enum Kind {
     Http {
         connections: u64,
     },
+    Axum {
+        connections: u64,
+    },
     HttpBody {
         connections: u64,
     },
@@ -215,6 +218,7 @@ impl Workload {
             Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
             Kind::TcpEcho { connections, .. }
             | Kind::Http { connections }
+            | Kind::Axum { connections }
             | Kind::HttpBody { connections } => connections,
             Kind::UdpEcho { clients } | Kind::UdpBatched { clients } => clients,
             Kind::Blocking { in_flight } | Kind::ReadFiles { in_flight } => in_flight,
@@ -258,6 +262,7 @@ impl Workload {
             | Kind::UdpEcho { .. }
             | Kind::UdpBatched { .. }
             | Kind::Http { .. }
+            | Kind::Axum { .. }
             | Kind::HttpBody { .. } => Topic::Sockets,
             Kind::Blocking { .. } | Kind::ReadFiles { .. } | Kind::ReadThrough { .. } => {
                 Topic::Pool
@@ -299,9 +304,9 @@ impl Workload {
             Kind::UdpEcho { clients } | Kind::UdpBatched { clients } => {
                 Some(format!("datagrams {clients} 64 {n}"))
             }
-            Kind::Http { connections } | Kind::HttpBody { connections } => {
-                Some(format!("http {connections} {n}"))
-            }
+            Kind::Http { connections }
+            | Kind::Axum { connections }
+            | Kind::HttpBody { connections } => Some(format!("http {connections} {n}")),
             Kind::TcpRate {
                 connections,
                 per_second,

@@ -18,7 +18,8 @@ use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
-    bursts, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks, timers,
+    axum, bursts, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks,
+    timers,
 };
 
 /// Runs what the arguments name and prints what it took.
@@ -95,7 +96,10 @@ impl Cell {
         if self.is_pinned && self.runtime != "tokio-threads" {
             affinity::pin(Side::Server);
         }
+        let is_axum = matches!(self.kind, Kind::Axum { .. });
         match self.runtime.as_str() {
+            "phaseloop" if is_axum => Some(axum::on_phaseloop(self.n)),
+            "tokio" if is_axum => Some(axum::on_tokio(self.n)),
             "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
             "phaseloop-node" => self.node_http(),
             "phaseloop-budget" => self.all(|| Phaseloop { has_budget: true }),

@@ -4,6 +4,8 @@
 //! times. The measured part runs in a spawned task; what the loop does between two polls of it is
 //! measured with it.
 
+pub(crate) mod axum;
+mod axum_app;
 pub(crate) mod bursts;
 pub(crate) mod fairness;
 pub(crate) mod growth;

@@ -6,6 +6,9 @@ impl Workload {
     /// Whether the runtime has what this is about, and is built in or installed.
     #[must_use]
     pub fn exists_on(&self, runtime: &str) -> bool {
+        if matches!(self.kind, Kind::Axum { .. }) {
+            return matches!(runtime, "phaseloop" | "tokio");
+        }
         match runtime {
             "phaseloop" => true,
             "tokio" | "tokio-local-rt" => self.has_a_counterpart(),

@@ -91,6 +91,7 @@ pub const WORKLOADS: [Workload; 87] = [
     workload("udp_echo/50", Kind::UdpEcho { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("udp_batched/50", Kind::UdpBatched { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("http/50", Kind::Http { connections: 50 }, 100 * K, 2 * K).quick(),
+    workload("axum/50", Kind::Axum { connections: 50 }, 100 * K, 2 * K).quick(),
     workload("http_body/8", Kind::HttpBody { connections: 8 }, 2 * K, 200).quick(),
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),

@@ -76,6 +76,9 @@ impl Workload {
             Kind::Http { connections } => {
                 format!("HTTP: a GET of 13 bytes (hyper; Node's own), {connections} connections")
             }
+            Kind::Axum { connections } => {
+                format!("HTTP: a GET of 13 bytes by a handler of axum, {connections} connections")
+            }
             Kind::HttpBody { connections } => {
                 format!("HTTP: an answer of a mebibyte, streamed, {connections} connections")
             }

@@ -68,6 +68,7 @@ fn work(workload: &Workload, n: u64) -> f64 {
         Kind::TcpRate { per_second, .. } => n / per_second as f64,
         Kind::UdpEcho { .. } | Kind::UdpBatched { .. } => n * 4e-6,
         Kind::Http { .. } => n * 8e-6,
+        Kind::Axum { .. } => n * 10e-6,
         Kind::HttpBody { .. } => n * 0.4e-3,
         Kind::IdleHttp => n * 60e-6,
         Kind::Blocking { in_flight: 1 } => n * 15e-6,
