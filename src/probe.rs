@@ -1,8 +1,8 @@
 //! Observation of the loop: its phases, callbacks and task polls.
 //!
 //! With the feature `probe`, an [`Observer`] set by [`Builder::observer`](crate::Builder::observer)
-//! receives every [`Fact`], and a [`Recorder`](crate::observe::Recorder) keeps records. A loop that
-//! nothing watches tests one byte for each callback and each poll.
+//! receives every [`Fact`], and a [`Recorder`] keeps records. A loop that nothing watches tests one
+//! byte for each callback and each poll.
 //!
 //! ```text
 //! PhaseStart ─┬─> CallbackStart ─┬─> PollStart ─> PollEnd ─┬─> CallbackEnd ─┬─> PhaseEnd
