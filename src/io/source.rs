@@ -456,8 +456,11 @@ impl<T: AsSource> Source<T> {
                 Poll::Pending
             };
         }
-        let read = self.state.is_awaited(Direction::Read);
-        let write = self.state.is_awaited(Direction::Write);
+        // A deferred direction is resumed without an event, which would come at once.
+        let [read, write] = [Direction::Read, Direction::Write].map(|direction| {
+            self.state.is_awaited(direction)
+                && !self.loop_core().is_deferred(&self.state, direction)
+        });
         match self.registration().rearm(self.state.key, read, write) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),

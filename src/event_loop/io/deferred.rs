@@ -48,6 +48,14 @@ impl Core {
         false
     }
 
+    /// Returns whether a direction of a source is deferred.
+    pub(crate) fn is_deferred(&self, source: &SourceState, direction: Direction) -> bool {
+        let deferred = self.io.deferred.sources.borrow();
+        deferred
+            .iter()
+            .any(|(one, other)| one.key == source.key && *other == direction)
+    }
+
     /// Marks the deferred sources as ready again. One callback serves all of them, so that a task
     /// that waits for several is polled once.
     fn resume(&self) {
