@@ -22,7 +22,7 @@ use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::site::Site;
 use crate::sys::clock::Counter;
-use crate::sys::stall::{AtomicSite, Thread, stack_of};
+use crate::sys::stall::{AtomicSite, Thread, stack_of, warm_up};
 
 /// A loop is looked at this often within its limit.
 const LOOKS: u64 = 4;
@@ -342,18 +342,17 @@ impl Marks {
         drop(told_what);
         // From here on the loop tells the end.
         self.told.store(since, Ordering::Release);
-        let stack = match self.has_stack {
-            true => stack_of(self.thread),
-            false => Vec::new(),
-        };
+        let stack = self.has_stack.then(|| stack_of(self.thread));
+        let took = Duration::from_nanos(now() - since);
         if self.since.load(Ordering::Relaxed) != since {
             // It is over, and the stack is not that of the stall.
             return;
         }
+        let stack = stack.map(|stack| stack.functions());
         self.tell(&Stall {
-            took: Duration::from_nanos(now() - since),
+            took,
             what,
-            stack,
+            stack: stack.unwrap_or_default(),
             is_over: false,
             report: String::new(),
         });
@@ -417,6 +416,7 @@ impl Watched {
 
 /// Watches the loops until none is left.
 fn watch() {
+    warm_up();
     let mut house = house();
     while !house.watched.is_empty() {
         let is_busy = |one: &&Watched| one.marks.since.load(Ordering::SeqCst) != 0;

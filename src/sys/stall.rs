@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::site::Site;
 
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
-pub(crate) use linux::{Thread, stack_of};
+pub(crate) use linux::{Thread, stack_of, warm_up};
 #[cfg(not(all(feature = "stacks", target_os = "linux", target_env = "gnu")))]
-pub(crate) use portable::{Thread, stack_of};
+pub(crate) use portable::{Thread, stack_of, warm_up};
 
 /// A line of the program, or none, that threads share.
 pub(crate) struct AtomicSite(AtomicPtr<Location<'static>>);
@@ -64,10 +64,20 @@ mod portable {
         }
     }
 
-    /// Returns nothing: the stack of another thread cannot be read here.
-    pub(crate) fn stack_of(_: Thread) -> Vec<String> {
-        Vec::new()
+    /// A stack, of which nothing is known: that of another thread cannot be read here.
+    pub(crate) struct Stack;
+
+    impl Stack {
+        pub(crate) fn functions(&self) -> Vec<String> {
+            Vec::new()
+        }
     }
+
+    pub(crate) fn stack_of(_: Thread) -> Stack {
+        Stack
+    }
+
+    pub(crate) fn warm_up() {}
 }
 
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
@@ -115,17 +125,35 @@ mod linux {
         }
     }
 
-    /// Returns the functions on the stack of a thread, innermost first, up to the code of this
-    /// crate that has called them. The result is empty if the thread does not answer.
-    pub(crate) fn stack_of(thread: Thread) -> Vec<String> {
-        let mut names = all_functions(thread);
+    /// Reads the stack of a thread, up to the code of this crate that has called the program. It is
+    /// empty if the thread does not answer.
+    pub(crate) fn stack_of(thread: Thread) -> Stack {
+        Stack(addresses(thread))
+    }
+
+    /// Does what takes long the first time: reads the names of the program, and finds the unwinder.
+    pub(crate) fn warm_up() {
+        all_functions(&addresses(Thread::this()));
+    }
+
+    /// The addresses on the stack of a thread, innermost first.
+    pub(crate) struct Stack(Vec<usize>);
+
+    impl Stack {
+        /// Names the functions, which may take long.
+        pub(crate) fn functions(&self) -> Vec<String> {
+            program_of(all_functions(&self.0))
+        }
+    }
+
+    fn program_of(mut names: Vec<String>) -> Vec<String> {
         let part = part_of_program(&names);
         names.truncate(part.end);
         names.split_off(part.start)
     }
 
-    /// Returns all functions on the stack of a thread, innermost first.
-    pub(super) fn all_functions(thread: Thread) -> Vec<String> {
+    /// Returns the addresses on the stack of a thread, innermost first.
+    pub(super) fn addresses(thread: Thread) -> Vec<usize> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // A walk that has not ended in time may end later; until then there is no other.
@@ -134,7 +162,7 @@ mod linux {
         }
         // The first walk of a process may load the unwinder, which the handler must not.
         backtrace::trace(|_| false);
-        functions(&ask(thread))
+        ask(thread)
     }
 
     /// Installs the handler, once in a process. A handler that is installed above it later may call
@@ -238,7 +266,7 @@ mod linux {
     }
 
     /// Names the functions at the addresses.
-    fn functions(addresses: &[usize]) -> Vec<String> {
+    pub(super) fn all_functions(addresses: &[usize]) -> Vec<String> {
         let mut names = Vec::new();
         for &address in addresses {
             let pointer = ptr::with_exposed_provenance_mut(address);
@@ -322,7 +350,7 @@ mod tests {
         // handler's; so the whole stack is looked for.
         let mut stack = Vec::new();
         for _ in 0..100 {
-            stack = super::linux::all_functions(thread);
+            stack = super::linux::all_functions(&super::linux::addresses(thread));
             if stack.iter().any(|name| name.contains("blocks_here")) {
                 break;
             }
@@ -336,7 +364,7 @@ mod tests {
     #[test]
     fn a_thread_that_has_ended_has_no_stack() {
         let thread = std::thread::spawn(Thread::this).join().unwrap();
-        assert_eq!(stack_of(thread), [""; 0]);
+        assert_eq!(stack_of(thread).functions(), [""; 0]);
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub(super) const ALIKE: usize = 3;
 /// The maximum number of lines of each part of a report.
 const LINES: usize = 50;
 
+/// The maximum number of waits of one task that a line names.
+const WAITS: usize = 8;
+
 /// A description of what a loop waits for and what keeps it alive: the answer to "why does it
 /// hang?".
 ///
@@ -165,8 +168,11 @@ impl Waits {
                         Wait::Task(place) => short_name(&self.tasks[place].info),
                         Wait::Phase(phase) => format!("the {phase} phase"),
                     });
-                    let waits = waits.collect::<Vec<_>>().join(", ");
-                    format!("waits for {waits}")
+                    let some = waits.clone().take(WAITS).collect::<Vec<_>>().join(", ");
+                    match waits.count().saturating_sub(WAITS) {
+                        0 => format!("waits for {some}"),
+                        more => format!("waits for {some} and {more} more"),
+                    }
                 };
                 (text(Waiting::name), text(Waiting::common_name))
             }
