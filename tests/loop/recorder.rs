@@ -261,7 +261,8 @@ fn blame_rule_5_a_panic_ends_each_kind_of_activity_like_a_return() {
         busy(ms(12));
         panic!("boom");
     }
-    let kinds: [(What, fn(&LoopHandle)); 5] = [
+    type Start = fn(&LoopHandle);
+    let kinds: [(What, Start); 5] = [
         (What::Callback, |handle| drop(handle.set_immediate(boom))),
         (What::Tick, |handle| handle.next_tick(boom)),
         (What::Microtask, |handle| handle.queue_microtask(boom)),
