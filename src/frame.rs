@@ -341,6 +341,7 @@ impl Work {
     }
 
     /// Returns work that has begun elsewhere, and that ends there.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn known(id: u64, cause: u64) -> Option<Self> {
         Some(Self {
             id,
@@ -357,10 +358,12 @@ impl Work {
         self
     }
 
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
+    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn cause(&self) -> u64 {
         self.cause
     }

@@ -42,6 +42,7 @@ pub(crate) enum Role {
     /// It was connected to its peer from here.
     Connected,
     /// It connects two processes that exchange messages.
+    #[allow(dead_code, reason = "only children have channels")]
     Channel,
     Stdin,
     Stdout,

@@ -64,7 +64,7 @@ const _: () = {
     use crate::clock::Clock;
     use crate::phase_order::Phase;
     fn _parity(modes: &Modes, clock: &Clock) {
-        let probe = Probe::new(Sinks::default(), modes, clock);
+        let probe = Probe::new(Sinks::new(), modes, clock);
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);
         let origin = Origin::default();

@@ -144,10 +144,6 @@ impl Connector {
         clippy::unused_async,
         reason = "the signature is that of the feature `tls`"
     )]
-    #[expect(
-        clippy::unused_self,
-        reason = "the signature is that of the feature `tls`"
-    )]
     async fn secure(&self, host: &str, _: TcpStream) -> io::Result<ClientConnection> {
         let text = format!("https://{host}: the feature `tls` of phaseloop is off");
         Err(io::Error::new(io::ErrorKind::Unsupported, text))

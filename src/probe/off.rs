@@ -17,10 +17,13 @@ pub(crate) struct Span<'a>(PhantomData<&'a ()>);
 pub(crate) struct Running<'a>(PhantomData<&'a ()>);
 
 /// The sinks of a loop that is being built: there are none.
-#[derive(Default)]
 pub(crate) struct Sinks;
 
 impl Sinks {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
     #[allow(dead_code, reason = "called with the feature `signal`")]
     pub(crate) fn report_on(&self) -> Option<(i32, Option<std::path::PathBuf>)> {
         None

@@ -125,6 +125,10 @@ pub(crate) struct Sinks {
 }
 
 impl Sinks {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
     /// Adds what the environment asks for. Returns the file for the timeline, if it asks for one.
     fn obey(&mut self, environment: &Environment) -> Option<TraceFile> {
         let trace = environment.trace.as_deref().and_then(TraceFile::create);

@@ -7,7 +7,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::SocketAddr;
 
-pub(crate) use passing::{MOST_DESCRIPTORS, receive_with, send_slices_with, send_with};
+#[cfg(feature = "process")]
+pub(crate) use passing::{MOST_DESCRIPTORS, send_slices_with};
+pub(crate) use passing::{receive_with, send_with};
 
 /// Returns the address of an abstract name.
 #[cfg(any(target_os = "linux", target_os = "android"))]

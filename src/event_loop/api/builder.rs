@@ -64,7 +64,7 @@ impl Builder {
                 #[cfg(all(unix, feature = "signal"))]
                 report_on: None,
             },
-            sinks: Sinks::default(),
+            sinks: Sinks::new(),
             paused: false,
             wait_hook: None,
             #[cfg(feature = "test-util")]

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 
+#[cfg(feature = "net")]
 use crate::event_loop::core::Core;
 
 #[derive(Default)]

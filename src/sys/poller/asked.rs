@@ -31,6 +31,10 @@ impl Directions {
         write: true,
     };
 
+    #[cfg_attr(
+        test,
+        allow(dead_code, reason = "the tests of the table ask no poller")
+    )]
     pub(super) fn interest(self, key: usize) -> polling::Event {
         polling::Event::new(key, self.read, self.write)
     }
