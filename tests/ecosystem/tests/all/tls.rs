@@ -9,9 +9,9 @@ use phaseloop::{block_on, spawn};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-const CA: &[u8] = include_bytes!("../../../tests/node/certificates/ca.pem");
-const CERTIFICATE: &[u8] = include_bytes!("../../../tests/node/certificates/server.pem");
-const KEY: &[u8] = include_bytes!("../../../tests/node/certificates/server.key");
+const CA: &[u8] = include_bytes!("../../../node/certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../node/certificates/server.pem");
+const KEY: &[u8] = include_bytes!("../../../node/certificates/server.key");
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
