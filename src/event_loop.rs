@@ -245,7 +245,18 @@ impl EventLoop {
 }
 
 impl Core {
-    // Inlined into the loop of a run, so that a turn that finds nothing to do saves no registers.
+    /// Makes turns: one, or while the loop is alive and not stopped.
+    // The only caller of the plain turn, which is inlined: a turn saves no registers.
+    #[inline(never)]
+    fn make_turns(&self, mode: RunMode, until: Option<u64>, goes_on: bool) -> std::io::Result<()> {
+        loop {
+            self.turn(mode, until)?;
+            if !goes_on || !self.is_alive() || self.stop.get() {
+                return Ok(());
+            }
+        }
+    }
+
     #[inline(always)]
     fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
         if self.modes().is_plain() {
@@ -278,7 +289,11 @@ impl Core {
         };
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
-        run_in(told(Phase::Poll), || self.run_poll(wait))?;
+        if WATCHED {
+            run_in(told(Phase::Poll), || self.run_poll_rarely(wait))?;
+        } else {
+            self.run_poll(wait)?;
+        }
         // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
         // starving the other phases.
         for _ in 0..PENDING_PASSES {
@@ -305,10 +320,8 @@ impl Core {
                 }
                 // Liveness is not checked again before the first turn: if the timers were the only
                 // thing alive, one whole turn still follows them (R16).
-                let mut alive = true;
-                while alive && !self.stop.get() {
-                    self.turn(mode, None)?;
-                    alive = mode == RunMode::Default && self.is_alive();
+                if !self.stop.get() {
+                    self.make_turns(mode, None, mode == RunMode::Default)?;
                 }
             }
             self.end_run();
@@ -325,7 +338,7 @@ impl Core {
             if self.begin_run() || is_kept {
                 let until =
                     max_wait.map(|wait| self.clock().read().saturating_add(nanoseconds(wait)));
-                self.turn(RunMode::Default, until)?;
+                self.make_turns(RunMode::Default, until, false)?;
             }
             self.end_run();
             Ok(self.is_alive())

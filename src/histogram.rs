@@ -215,7 +215,9 @@ impl Histogram {
 /// reference, and takes memory only for the powers of two that occur.
 #[derive(Default)]
 pub(crate) struct Tally {
-    groups: [OnceCell<Box<[Cell<u64>; STEPS]>>; GROUPS],
+    /// The counts by shift and step of [`place_of`]. Only the first group uses the lower half of
+    /// its steps. The others leave it empty, which saves each record a subtraction.
+    groups: [OnceCell<Box<[Cell<u64>; 2 * STEPS]>>; GROUPS - 1],
     sum: Cell<u64>,
     max: Cell<u64>,
 }
@@ -224,10 +226,11 @@ impl Tally {
     /// Adds one duration, in nanoseconds.
     #[inline(always)]
     pub(crate) fn record(&self, nanos: u64) {
-        let index = index_of(nanos);
-        match self.groups[index / STEPS].get() {
-            Some(group) => add(&group[index % STEPS], 1),
-            None => self.record_first(index),
+        let (shift, step) = place_of(nanos);
+        match self.groups.get(shift).and_then(OnceCell::get) {
+            // The remainder changes nothing, and spares the check of the bound.
+            Some(group) => add(&group[step % (2 * STEPS)], 1),
+            None => self.record_rarely(shift, step),
         }
         add(&self.sum, nanos);
         if nanos > self.max.get() {
@@ -237,9 +240,14 @@ impl Tally {
 
     #[cold]
     #[inline(never)]
-    fn record_first(&self, index: usize) {
-        let group = self.groups[index / STEPS].get_or_init(Box::default);
-        add(&group[index % STEPS], 1);
+    fn record_rarely(&self, shift: usize, step: usize) {
+        let (group, step) = match self.groups.get(shift) {
+            Some(group) => (group, step),
+            // The duration is beyond the last bucket.
+            None => (&self.groups[GROUPS - 2], 2 * STEPS - 1),
+        };
+        let group = group.get_or_init(|| Box::new([const { Cell::new(0) }; 2 * STEPS]));
+        add(&group[step], 1);
     }
 
     /// Returns a copy.
@@ -251,8 +259,9 @@ impl Tally {
                 histogram.buckets = vec![0; BUCKETS].into();
             }
             let buckets = &mut histogram.buckets[number * STEPS..];
+            // The ranges of two neighbours overlap in buckets that only one of them counts.
             for (bucket, count) in buckets.iter_mut().zip(&**group) {
-                *bucket = count.get();
+                *bucket += count.get();
             }
         }
         (histogram.sum, histogram.max) = (self.sum.get(), self.max.get());
@@ -285,14 +294,20 @@ impl fmt::Debug for Histogram {
 
 #[inline]
 fn index_of(nanos: u64) -> usize {
+    let (shift, step) = place_of(nanos);
+    // The highest bit of the step counts for one more power.
+    (STEPS * shift + step).min(BUCKETS - 1)
+}
+
+/// Returns the power of two of a duration, and the step that its highest bits are.
+#[inline(always)]
+fn place_of(nanos: u64) -> (usize, usize) {
     let units = nanos >> UNIT_BITS;
     // The position of the highest bit selects the power of two, and the bits below it select the
     // bucket. The first two powers have the same width; the bit that is set for them makes this one
     // formula, without a branch.
     let shift = (units | STEPS as u64).ilog2() - STEP_BITS;
-    // The highest bit itself counts for one more power.
-    let index = STEPS * shift as usize + (units >> shift) as usize;
-    index.min(BUCKETS - 1)
+    (shift as usize, (units >> shift) as usize)
 }
 
 /// Returns the first nanosecond of a bucket and the first one after it.

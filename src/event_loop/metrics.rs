@@ -22,7 +22,9 @@ use crate::phase_order::Phase;
 pub(super) struct Counters {
     callbacks: [Cell<u64>; 7],
     kernel_polls: Cell<u64>,
-    events: Cell<u64>,
+    /// The events that ended a wait.
+    events_awaited: Cell<u64>,
+    /// The events that were there when the kernel was asked without a wait.
     events_waiting: Cell<u64>,
     remote_wakes: Cell<u64>,
     /// Whether the last kernel poll was a wait.
@@ -66,10 +68,11 @@ impl Counters {
 
     #[inline(always)]
     fn add_events(&self, events: usize, did_wait: bool) {
-        add(&self.events, events as u64);
-        if !did_wait {
-            add(&self.events_waiting, events as u64);
-        }
+        let counter = match did_wait {
+            true => &self.events_awaited,
+            false => &self.events_waiting,
+        };
+        add(counter, events as u64);
     }
 
     /// Notes that a timer was collected so long after its deadline, in nanoseconds.
@@ -94,7 +97,8 @@ impl Counters {
     #[inline(always)]
     pub(super) fn end_busy(&self, now: u64) -> u64 {
         let since = self.busy_since.replace(now);
-        self.busy_periods.record(now.saturating_sub(since));
+        // The clock never goes back.
+        self.busy_periods.record(now.wrapping_sub(since));
         since
     }
 
@@ -184,7 +188,7 @@ impl Core {
         Metrics {
             turns: self.turns.get(),
             kernel_polls: counters.kernel_polls.get(),
-            events: counters.events.get(),
+            events: counters.events_awaited.get() + counters.events_waiting.get(),
             events_waiting: counters.events_waiting.get(),
             callbacks: std::array::from_fn(|phase| counters.callbacks[phase].get()),
             polls: executor.polls(),

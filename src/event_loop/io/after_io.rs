@@ -73,7 +73,7 @@ impl AfterIoList {
     #[allow(dead_code, reason = "not every feature has a subscriber")]
     pub(super) fn subscriber<S: Subscriber>(&self) -> &S {
         let subscriber = self.list[S::PLACE as usize].get_or_init(|| {
-            self.is_used.set(true);
+            self.note_use();
             Box::new(S::default())
         });
         let typed = (**subscriber).as_any().downcast_ref();
@@ -86,7 +86,12 @@ impl AfterIoList {
             .filter_map(|one| one.get().map(|one| &**one))
     }
 
-    /// Returns whether the loop has subscribers.
+    /// Notes that something comes after the wait: a subscriber, or the wakes of a hook.
+    pub(super) fn note_use(&self) {
+        self.is_used.set(true);
+    }
+
+    /// Returns whether the loop has subscribers or a hook.
     #[inline(always)]
     pub(super) fn is_used(&self) -> bool {
         self.is_used.get()

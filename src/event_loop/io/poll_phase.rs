@@ -3,6 +3,7 @@
 
 use std::io;
 
+use crate::clock::NEVER;
 use crate::event_loop::Wait;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::WaitHook;
@@ -25,58 +26,70 @@ impl Core {
     /// Messages and signals that arrive before the wait ends are delivered here. Those that arrive
     /// while callbacks run are left to the next wait.
     // Rules R115, R119.
+    // The plain turn has this inlined. A watched turn calls `run_poll_rarely`.
+    #[inline(always)]
     pub(in crate::event_loop) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         // Entries that are queued from now on wait for the next turn.
         let queue = self.phases.queue(Phase::Poll);
         if !queue.is_empty() {
             queue.begin_pass();
         }
-        let mut timeout = self.poll_timeout(wait);
+        let mut timeout = self.poll_timeout(wait).unwrap_or(NEVER);
         let mut full_batches = 0;
         loop {
-            self.wait(timeout)?;
+            let reported = self.wait(timeout)?;
+            let mut dispatched = 0;
             let has_after_io = self.io.after_io.is_used();
             if has_after_io {
                 self.io.after_io.end_wait();
-            }
-            let reported = self.io.events.borrow().len();
-            let mut dispatched = 0;
-            if self.wait_hook().is_some() {
                 dispatched += self.run_wakes_of_hook();
             }
             // A wake-up counts as progress even if it has no callback (R90).
-            dispatched += usize::from(self.run_messages());
+            if self.run_messages() {
+                dispatched += 1;
+            }
             if reported > 0 {
                 dispatched += self.run_events();
             }
             if !queue.is_empty() {
                 dispatched += self.run_poll_queue();
             }
-            let after_io = if has_after_io { self.run_after_io() } else { 0 };
-            dispatched += after_io;
+            let mut after_io = 0;
+            if has_after_io {
+                after_io = self.run_after_io();
+                dispatched += after_io;
+            }
             if dispatched > 0 {
                 full_batches += 1;
                 // A batch with signals is the last one of the phase (R96).
                 if after_io > 0 || reported < BATCH || full_batches == FULL_BATCHES {
                     return Ok(());
                 }
-                timeout = Some(0);
+                timeout = 0;
             } else {
                 // Without a dispatch, the work that kept the phase from sleeping is still there.
-                if timeout == Some(0) && full_batches == 0 {
+                if timeout == 0 && full_batches == 0 {
                     return Ok(());
                 }
                 // There was no waiter for the events, or the wait timed out: wait for the rest of
                 // the time (R90, R91).
-                timeout = self.rest_of_wait(wait);
-                if timeout == Some(0) {
+                timeout = self.rest_of_wait(wait).unwrap_or(NEVER);
+                if timeout == 0 {
                     return Ok(());
                 }
             }
         }
     }
 
+    /// Does what [`run_poll`](Self::run_poll) does, for callers that are rare.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::event_loop) fn run_poll_rarely(&self, wait: Wait) -> io::Result<()> {
+        self.run_poll(wait)
+    }
+
     /// Runs the entries that were queued for the phase when it began.
+    #[inline(never)]
     fn run_poll_queue(&self) -> usize {
         let mut dispatched = 0;
         let queue = self.phases.queue(Phase::Poll);
@@ -108,7 +121,8 @@ impl Core {
         let Some(until) = until else {
             return next;
         };
-        let limit = until.saturating_sub(self.clock().read());
+        // A limit is never [`NEVER`], which is a wait without an end.
+        let limit = until.saturating_sub(self.clock().read()).min(NEVER - 1);
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
@@ -140,19 +154,20 @@ impl Core {
             || self.io.shared.inbox.is_pending()
     }
 
-    /// Asks the kernel for events, and waits for them unless `timeout` is zero. Then updates the
-    /// time. An interrupted wait is a wait without events.
+    /// Asks the kernel for events, and waits for them unless `timeout` is zero; [`NEVER`] is a wait
+    /// without an end. Then updates the time. Returns the number of events. An interrupted wait is
+    /// a wait without events.
     #[inline(always)]
-    fn wait(&self, timeout: Option<u64>) -> io::Result<()> {
+    fn wait(&self, timeout: u64) -> io::Result<usize> {
         if !self.io.events.borrow().is_empty() {
             // A panic left events of the last batch; they come first.
             self.clock().update();
-            return Ok(());
+            return Ok(self.io.events.borrow().len());
         }
         let can_wait = self.io.is_shuffled()
-            || timeout != Some(0) && (self.clock().is_paused() || self.io.shared.inbox.park());
+            || timeout != 0 && (self.clock().is_paused() || self.io.shared.inbox.park());
         if can_wait {
-            self.wait_for_events(timeout)
+            self.wait_for_events((timeout != NEVER).then_some(timeout))
         } else {
             self.look_for_events()
         }
@@ -160,22 +175,23 @@ impl Core {
 
     /// Asks the kernel for the events that are there already. The busy period ends after that.
     #[inline(always)]
-    fn look_for_events(&self) -> io::Result<()> {
+    fn look_for_events(&self) -> io::Result<usize> {
         let asked = self.ask_kernel(Some(0));
         self.clock().update();
-        let now = self.clock().now();
+        let (now, events) = (self.clock().now(), self.io.events.borrow().len());
         let busy_since = self.counters.end_busy(now);
-        self.counters
-            .count_events(self.io.events.borrow().len(), false);
+        self.counters.count_events(events, false);
         if !self.modes().is_plain() {
             self.end_busy_watched(busy_since, now);
             self.probe().begin_period();
         }
-        asked
+        asked?;
+        Ok(events)
     }
 
     /// Waits for events. The busy period ends before that, and another one begins after it.
-    fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<()> {
+    #[inline(always)]
+    fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
         let start = self.clock().read();
         let busy_since = self.count_wait(start);
         let is_plain = self.modes().is_plain();
@@ -193,7 +209,8 @@ impl Core {
             self.probe().begin_period();
             self.probe().end_wait(start, end, events);
         }
-        waited
+        waited?;
+        Ok(events)
     }
 
     #[inline(always)]

@@ -81,6 +81,8 @@ impl Core {
         }
         let is_first = self.io.hook.hook.set(hook).is_ok();
         debug_assert!(is_first, "a loop has one hook");
+        // The poll phase tests one flag for the hook and for the subscribers.
+        self.io.after_io.note_use();
         Ok(())
     }
 
@@ -164,8 +166,9 @@ impl Core {
 
     /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the
     /// loop, the wait was a callback. Returns the number of callbacks.
+    #[cold]
     pub(super) fn run_wakes_of_hook(&self) -> usize {
-        let has_wakes = !self.executor.are_lanes_empty();
+        let has_wakes = self.wait_hook().is_some() && !self.executor.are_lanes_empty();
         if has_wakes {
             self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
         }
