@@ -41,9 +41,10 @@
 //! Two runs of one seed are equal as long as the program is deterministic itself. Jobs of the
 //! thread pool run on the owner thread when the seed says so. Not repeatable are messages of other
 //! threads, sockets whose peer is outside of the program, children, signals and file changes; and
-//! in the program itself the order of a `HashMap`, `Instant::now`, random numbers and statics.
-//! Every failing seed runs twice: if the second run asks other questions, the failure says so and
-//! names the first one that differs.
+//! in the program itself the order of a `HashMap`, `Instant::now`, random numbers and statics. A
+//! child that another thread starts meanwhile inherits all sockets until its `exec`, and delays the
+//! end of a stream that is closed here. Every failing seed runs twice: if the second run asks other
+//! questions, the failure says so and names the first one that differs.
 
 mod explore;
 mod quiet;

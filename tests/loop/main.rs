@@ -42,6 +42,8 @@ mod remote;
 mod report;
 mod run_modes;
 mod scopes;
+// The portable poller reports other events than epoll, so other questions are asked.
+#[cfg(not(phaseloop_portable_poller))]
 mod shuffle;
 mod sites;
 mod spawn;

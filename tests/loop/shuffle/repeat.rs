@@ -13,6 +13,8 @@ use phaseloop::time::sleep;
 use phaseloop::{Builder, spawn, spawn_blocking};
 
 /// Echoes over socket pairs beside jobs and sleeps.
+// No socket is closed before the end: a child that another test starts inherits it until its `exec`,
+// and delays the end of the stream.
 async fn busy(rounds: u32) {
     let mut tasks = Vec::new();
     for peer in 0..8_u64 {
@@ -29,16 +31,20 @@ async fn busy(rounds: u32) {
                     sleep(Duration::from_millis(peer)).await;
                 }
             }
+            ours
         }));
         tasks.push(spawn(async move {
             let mut byte = [0];
-            while theirs.read(&mut byte).await.unwrap() > 0 {
+            for _ in 0..rounds {
+                theirs.read_exact(&mut byte).await.unwrap();
                 theirs.write_all(&byte).await.unwrap();
             }
+            theirs
         }));
     }
+    let mut open = Vec::new();
     for task in tasks {
-        task.await.unwrap();
+        open.push(task.await.unwrap());
     }
 }
 
