@@ -191,6 +191,39 @@ fn lines_come_from_the_files_own_buffer() {
 }
 
 #[test]
+fn a_fill_at_the_end_is_empty_and_a_later_one_reads_again() {
+    let directory = Directory::new("fs-fill-end");
+    let path = directory.path("grows");
+    fs::write(&path, b"one").unwrap();
+    block_on(async {
+        // The trait that the crate re-exports: its future polls twice.
+        use phaseloop::io::AsyncBufReadExt as Buffered;
+        let mut file = open(&path).await;
+        for text in [b"one", b"two"] {
+            assert_eq!(Buffered::fill_buf(&mut file).await.unwrap(), text);
+            Buffered::consume(&mut file, 3);
+            assert!(Buffered::fill_buf(&mut file).await.unwrap().is_empty());
+            let mut grown = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            grown.write_all(b"two").unwrap();
+        }
+        // After the end was told once, a seek is not answered by that end.
+        let mut file = open(&path).await;
+        let mut all = Vec::new();
+        AsyncReadExt::read_to_end(&mut file, &mut all)
+            .await
+            .unwrap();
+        assert!(
+            AsyncBufReadExt::fill_buf(&mut file)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        file.seek(SeekFrom::Start(0)).await.unwrap();
+        assert_eq!(AsyncBufReadExt::fill_buf(&mut file).await.unwrap(), all);
+    });
+}
+
+#[test]
 fn libuv_fs_read_bufs_several_buffers_are_filled_in_turn() {
     let directory = Directory::new("read-bufs");
     let path = directory.file("file", "0123456789");

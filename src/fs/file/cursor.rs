@@ -51,6 +51,8 @@ pub(super) struct Cursor {
     /// The result of the last seek, for a caller that polls again. Reads, writes and changes of the
     /// length discard it.
     sought: Option<(SeekFrom, io::Result<u64>)>,
+    /// Whether the last operation was a fill that found EOF.
+    has_told_end: bool,
     /// Whether data in the page cache is read without a job.
     reads_at_once: bool,
     /// Reads left before the page cache is tried again.
@@ -159,6 +161,16 @@ impl Cursor {
     /// The data that was read ahead.
     pub(super) fn ahead(&self) -> &[u8] {
         &self.ahead.buffer[self.ahead.start..self.ahead.end]
+    }
+
+    /// Returns whether the last operation was a fill that found EOF, and forgets it.
+    pub(super) fn take_told_end(&mut self) -> bool {
+        std::mem::take(&mut self.has_told_end)
+    }
+
+    /// Notes that a fill has found EOF.
+    pub(super) fn note_told_end(&mut self) {
+        self.has_told_end = self.ahead.len() == 0;
     }
 
     pub(super) fn consume(&mut self, count: usize) {

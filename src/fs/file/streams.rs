@@ -19,7 +19,10 @@ impl File {
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Cursor, &Arc<Shared>) -> Poll<T>,
     ) -> Poll<T> {
-        let first = poll(&mut self.cursor.borrow_mut(), &self.shared);
+        let mut cursor = self.cursor.borrow_mut();
+        cursor.take_told_end();
+        let first = poll(&mut cursor, &self.shared);
+        drop(cursor);
         if first.is_ready() {
             return first;
         }
@@ -117,7 +120,12 @@ impl_streams!(&File);
 impl AsyncBufRead for File {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let file = self.get_mut();
-        ready!(file.poll_at(cx, |cursor, shared| cursor.poll_fill(shared, 1)))?;
+        // `AsyncBufReadExt::fill_buf` of futures-lite polls twice, and expects that the second poll
+        // is ready like the first. At EOF another read would not be.
+        if !file.cursor.get_mut().take_told_end() {
+            ready!(file.poll_at(cx, |cursor, shared| cursor.poll_fill(shared, 1)))?;
+            file.cursor.get_mut().note_told_end();
+        }
         Poll::Ready(Ok(file.cursor.get_mut().ahead()))
     }
 
