@@ -53,7 +53,7 @@ pub(crate) fn self_wake<R: Runtime>(rt: R, tasks: u64, n: u64) -> Reading {
     })
 }
 
-/// The same while a recorder keeps everything that the loop does.
+/// Measures a task that wakes itself while a recorder keeps everything that the loop does.
 pub(crate) fn self_wake_recorded(n: u64) -> Reading {
     phaseloop::block_on(async move {
         phaseloop::LoopHandle::current().record(phaseloop::observe::Recorder::new());
