@@ -33,6 +33,11 @@ pub enum Kind {
     Attempt,
     /// Which waiting task is polled although nothing has happened: none; the first; the second …
     Wake,
+    /// How long a packet of the [network in memory](crate::sim) takes: the least latency of its
+    /// link; a step more; two … And how many datagrams of other senders one is delivered before.
+    Net,
+    /// Whether a datagram of the [network in memory](crate::sim) arrives: once; never; twice.
+    Loss,
 }
 
 /// The numbers of bytes that a read or write is cut to.
@@ -40,7 +45,7 @@ pub(crate) const NIBBLES: [usize; 4] = [1, 2, 7, 64];
 
 impl Kind {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Delay,
         Self::Event,
         Self::Late,
@@ -52,6 +57,8 @@ impl Kind {
         Self::Write,
         Self::Attempt,
         Self::Wake,
+        Self::Net,
+        Self::Loss,
     ];
 
     fn name(self) -> &'static str {
@@ -67,6 +74,8 @@ impl Kind {
             Self::Write => "write",
             Self::Attempt => "attempt",
             Self::Wake => "wake",
+            Self::Net => "net",
+            Self::Loss => "loss",
         }
     }
 
@@ -87,6 +96,11 @@ impl Kind {
                 let bytes = NIBBLES.get(n as usize - 2).unwrap_or(&64);
                 return format!("{bytes} bytes at most");
             }
+            (Self::Net, 0) => "as soon as it can",
+            (Self::Net, n) => return format!("by {n} steps of the latency, or places"),
+            (Self::Loss, 0) => "arrives",
+            (Self::Loss, 1) => "is lost",
+            (Self::Loss, _) => "arrives twice",
             (Self::Wake, 0) => "no task",
             (Self::Wake, n) => return format!("task {n} of those that wait"),
             (Self::Event | Self::Job | Self::Arrival, n) => {

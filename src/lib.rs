@@ -143,6 +143,8 @@ mod clock;
 mod probe;
 #[cfg(feature = "probe")]
 pub mod probe;
+#[cfg(feature = "test-util")]
+mod wire;
 
 mod executor;
 pub mod pool;
@@ -188,6 +190,8 @@ pub mod process;
 
 #[cfg(feature = "test-util")]
 pub mod shuffle;
+#[cfg(feature = "test-util")]
+pub mod sim;
 
 pub mod guide;
 #[cfg(feature = "hyper")]

@@ -40,12 +40,16 @@ mod address;
 #[macro_use]
 mod duplex;
 mod idna;
+#[cfg(feature = "test-util")]
+mod memory;
+mod place;
 mod tcp;
 mod udp;
 #[cfg(unix)]
 mod unix;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
+pub use place::{Conn, Packets};
 pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};
 #[cfg(unix)]

@@ -24,7 +24,9 @@ mod timer;
 #[cfg(feature = "test-util")]
 mod virtual_clock;
 
-use std::time::Instant;
+#[cfg(feature = "test-util")]
+use std::time::Duration;
+use std::time::{Instant, SystemTime};
 
 pub use interval::{Interval, MissedTicks, interval, interval_at};
 #[cfg(feature = "net")]
@@ -48,4 +50,47 @@ pub fn now() -> Instant {
     let handle = LoopHandle::current();
     let clock = &handle.core().clock();
     clock.instant(clock.read())
+}
+
+/// Reads the wall clock: that of the OS, except on a loop with a [network in memory](crate::sim).
+///
+/// There it begins with the year 2000, moves with the clock of the loop, and is ahead by the
+/// [skew](crate::sim::Host::clock_skew) of the host. A program that reads it in place of
+/// `SystemTime::now` can be repeated by its seed.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{sleep, system_now};
+///
+/// phaseloop::shuffle::explore(10, || async {
+///     let start = system_now();
+///     sleep(Duration::from_secs(3600)).await;
+///     assert!(system_now().duration_since(start).unwrap() >= Duration::from_secs(3600));
+/// });
+/// ```
+#[must_use]
+pub fn system_now() -> SystemTime {
+    #[cfg(feature = "test-util")]
+    if let Some(time) = simulated_now() {
+        return time;
+    }
+    crate::sys::clock::wall()
+}
+
+#[cfg(feature = "test-util")]
+fn simulated_now() -> Option<SystemTime> {
+    /// From 1970 to 2000.
+    const START: Duration = Duration::from_secs(946_684_800);
+    let handle = LoopHandle::try_current()?;
+    let core = handle.core();
+    let skew = core.network()?.borrow().current_skew();
+    let length = Duration::from_nanos(skew.unsigned_abs());
+    let time = SystemTime::UNIX_EPOCH + START + Duration::from_nanos(core.clock().read());
+    Some(if skew < 0 {
+        time - length
+    } else {
+        time + length
+    })
 }

@@ -26,6 +26,8 @@ use super::ledger::Ledger;
 use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
+#[cfg(feature = "test-util")]
+use crate::choices::{Limits, Question};
 use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
@@ -35,6 +37,8 @@ use crate::pool::Pool;
 use crate::probe::{Modes, Sinks};
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
+#[cfg(feature = "test-util")]
+use crate::wire::Wire;
 
 pub(crate) struct Core {
     pub(super) executor: Executor,
@@ -68,12 +72,21 @@ impl Core {
         )]
         let (mut io, mut pool) = (Io::new(poller, shared.clone()), options.pool);
         #[cfg(feature = "test-util")]
-        if let Some((chooser, limits)) = options.shuffle {
+        if options.shuffle.is_some() || options.network.is_some() {
             let queue = pool
                 .as_ref()
                 .unwrap_or_else(|| Pool::of_process())
                 .manual_twin();
-            io.shuffle(Shuffled::new(chooser, limits, queue.clone()));
+            let wire = Wire::new(
+                options.network.unwrap_or_default(),
+                options.shuffle.is_none(),
+            );
+            let (chooser, limits) = options.shuffle.unwrap_or_else(|| {
+                // A loop that only has a network in memory does what an ordinary one does.
+                let usual = |_: &Question<'_>| 0;
+                (Box::new(usual), Limits::default())
+            });
+            io.shuffle(Shuffled::new(chooser, limits, queue.clone(), wire));
             pool = Some(queue);
         }
         Ok(Rc::new(Self {

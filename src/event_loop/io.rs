@@ -11,6 +11,7 @@
 //!     after_io.rs     file changes, signals, exits
 //!     outside.rs      what a paused clock waits for in real time
 //!   shuffled.rs     the wait of a loop whose order is shuffled by a test
+//!   simulated.rs    the network in memory of such a loop
 //! ```
 
 mod after_io;
@@ -30,6 +31,8 @@ mod poll_phase;
 pub(crate) mod shuffled;
 #[cfg(all(unix, feature = "signal"))]
 pub(crate) mod signals;
+#[cfg(feature = "test-util")]
+pub(crate) mod simulated;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", all(unix, feature = "signal")))]
 mod subscribers;

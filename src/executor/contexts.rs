@@ -83,6 +83,23 @@ impl Executor {
         self.tasks.set_context(slot, Capture::of(TASK, None));
     }
 
+    /// Aborts the tasks whose frame meets a condition, oldest slot first. It runs no user code.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn abort_in_context(&self, is_meant: impl Fn(&Frame) -> bool) {
+        let mut slots = self.tasks.slots_in_context(&is_meant);
+        let polled = self.polled.get();
+        // The frame of the task that is being polled is the current one.
+        if polled != NO_TASK && polled != MAIN_FUTURE && is_meant(&Frame::current()) {
+            slots.push(polled);
+        }
+        slots.sort_unstable();
+        for slot in slots {
+            if let Some(id) = self.tasks.id(slot) {
+                self.tasks.abort(slot, id);
+            }
+        }
+    }
+
     /// Polls a task in its frame.
     pub(super) fn run_task_in_context(&self, runnable: Runnable) {
         self.begin_activity();

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use super::shared::Entry;
 use crate::frame::Capture;
+#[cfg(feature = "test-util")]
+use crate::frame::Frame;
 use crate::numbered::NumberedMap;
 use crate::raw::slots::Slots;
 use crate::task_info::{Id, Info};
@@ -99,6 +101,16 @@ impl Registry {
     /// Takes what a task runs in.
     pub(crate) fn take_context(&self, slot: u32) -> Option<Capture> {
         self.contexts.borrow_mut().remove(&slot)
+    }
+
+    /// Returns the tasks, except those that are being polled, whose frame meets a condition.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn slots_in_context(&self, is_meant: &dyn Fn(&Frame) -> bool) -> Vec<u32> {
+        let contexts = self.contexts.borrow();
+        let of_frame = contexts
+            .iter()
+            .filter(|(_, context)| is_meant(&context.frame));
+        of_frame.map(|(slot, _)| *slot).collect()
     }
 
     /// Schedules every task that is not scheduled. It runs no user code.

@@ -11,7 +11,7 @@ use crate::label::Role;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, Ready};
 #[cfg(any(feature = "hyper", feature = "tokio-io"))]
-use crate::sys::unfilled::Unfilled;
+use crate::sys::unfilled::{Receive, Unfilled};
 
 /// Implements [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for
 /// references to it.
@@ -116,11 +116,17 @@ impl<T: AsSource> Source<T> {
             Interest::Both
         };
         let source = Self::new_at(handle, source, interest, site)?;
-        source.state.count_writes_as_requests();
+        Ok(source.into_stream(can_write))
+    }
+
+    /// Makes the source one of a stream; see [`new_stream`](Self::new_stream).
+    #[inline(always)]
+    pub(crate) fn into_stream(self, can_write: bool) -> Self {
+        self.state.count_writes_as_requests();
         if can_write {
-            source.state.add_ready(Ready::WRITE);
+            self.state.add_ready(Ready::WRITE);
         }
-        Ok(source)
+        self
     }
 
     /// Declares that a short read or write has drained or filled the stream, so that the next
@@ -354,7 +360,10 @@ where
         &self,
         cx: &mut Context<'_>,
         buffer: &mut Unfilled<'_>,
-    ) -> Poll<io::Result<usize>> {
+    ) -> Poll<io::Result<usize>>
+    where
+        T: Receive,
+    {
         #[cfg(feature = "test-util")]
         buffer.truncate(self.nibble(Direction::Read, buffer.len()));
         self.poll_transfer(Direction::Read, cx, buffer.len(), |io| buffer.receive(io))

@@ -129,6 +129,29 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    /// Creates a source that is in memory: its events come from the network of the loop.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn in_memory(handle: &LoopHandle, source: T, site: Site) -> io::Result<Self> {
+        if handle.is_closed() {
+            return Err(io::Error::other(Error::LOOP_CLOSED));
+        }
+        let core = handle.open(Keeper::Io, site);
+        let loop_core = handle.core();
+        let state = loop_core.add_source(core.header.clone());
+        state.belongs_to_memory();
+        Ok(Self {
+            core,
+            registration: Some(Registration::in_memory(loop_core.poller().clone(), source)),
+            state,
+        })
+    }
+
+    /// Returns the key of the events of this source.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn key(&self) -> usize {
+        self.state.key
+    }
+
     /// Returns the registered value.
     #[must_use]
     pub fn get_ref(&self) -> &T {

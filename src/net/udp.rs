@@ -1,7 +1,9 @@
 //! UDP: sockets, and batches of datagrams.
 
 mod batch;
+mod options;
 mod socket;
 
 pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut};
-pub use socket::{UdpOptions, UdpSocket};
+pub use options::UdpOptions;
+pub use socket::UdpSocket;

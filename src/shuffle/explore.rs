@@ -14,6 +14,7 @@ use super::strategy::{Deviation, Pct, Strategy, Walk};
 use crate::choices::{Kind, Limits, Pick};
 use crate::event_loop::api::builder::Builder;
 use crate::executor::shared::UnhandledPanic;
+use crate::wire::Settings;
 
 /// The most lines of a trace that a report prints.
 const MOST_LINES: usize = 40;
@@ -119,6 +120,7 @@ pub struct Explore {
     limits: Limits,
     without: Vec<Kind>,
     check: Determinism,
+    network: Settings,
 }
 
 impl Explore {
@@ -131,6 +133,7 @@ impl Explore {
             limits: Limits::default(),
             without: Vec::new(),
             check: Determinism::default(),
+            network: Settings::default(),
         }
     }
 
@@ -170,6 +173,12 @@ impl Explore {
     /// one second by default.
     pub fn stall(mut self, time: Duration) -> Self {
         self.limits.stall = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Sets the windows, links and losses of the [network in memory](crate::sim).
+    pub fn network(mut self, settings: Settings) -> Self {
+        self.network = settings;
         self
     }
 
@@ -374,6 +383,7 @@ impl Explore {
         let built = Builder::new()
             .unhandled_panic(UnhandledPanic::Unwind)
             .shuffle_within(recorder, self.limits)
+            .network(self.network.clone())
             .build();
         let mut event_loop = match built {
             Ok(event_loop) => event_loop,

@@ -67,6 +67,9 @@ impl Random {
     }
 }
 
+/// The kinds whose rates are drawn one after the other.
+const FIRST_KINDS: usize = 11;
+
 /// [`Strategy::Walk`].
 pub(super) struct Walk {
     random: Random,
@@ -77,8 +80,17 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let mut rate = |kind| (kind, [0, 1, 4, 8][random.below(4) as usize]);
-        let rates = Kind::ALL.map(&mut rate).into_iter().collect();
+        let rate = |(index, kind)| {
+            // A kind that was added later draws apart, so that a seed means what it meant before.
+            let mut apart = Random::new(seed.rotate_left(index as u32));
+            let random = if index < FIRST_KINDS {
+                &mut random
+            } else {
+                &mut apart
+            };
+            (kind, [0, 1, 4, 8][random.below(4) as usize])
+        };
+        let rates = Kind::ALL.into_iter().enumerate().map(rate).collect();
         Self { random, rates }
     }
 }

@@ -7,6 +7,11 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+/// Reads the wall clock.
+pub(crate) fn wall() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
 /// Reads the monotonic clock.
 pub(crate) fn monotonic() -> Instant {
     Instant::now()

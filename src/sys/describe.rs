@@ -15,7 +15,7 @@ fn unknown(role: Role) -> Label {
 }
 
 /// Joins the addresses of a connected socket.
-fn joined(local: &str, role: Role, remote: &str) -> String {
+pub(crate) fn joined(local: &str, role: Role, remote: &str) -> String {
     let parts = [local, role.arrow(), remote];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" ")

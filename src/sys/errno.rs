@@ -41,6 +41,77 @@ pub(crate) fn cancelled() -> io::Error {
     io::Error::other("the handle was closed before the operation completed")
 }
 
+/// Returns the error that a socket of the kernel has for a fault, with its number.
+#[cfg(all(unix, feature = "test-util"))]
+pub(crate) fn fault(fault: Fault) -> io::Error {
+    io::Error::from_raw_os_error(match fault {
+        Fault::AddressInUse => libc::EADDRINUSE,
+        Fault::AddressNotAvailable => libc::EADDRNOTAVAIL,
+        Fault::BrokenPipe => libc::EPIPE,
+        Fault::Crashed => libc::ECONNABORTED,
+        Fault::DestinationRequired => libc::EDESTADDRREQ,
+        Fault::HostUnreachable => libc::EHOSTUNREACH,
+        Fault::Invalid => libc::EINVAL,
+        Fault::MessageSize => libc::EMSGSIZE,
+        Fault::NetworkUnreachable => libc::ENETUNREACH,
+        Fault::NotConnected => libc::ENOTCONN,
+        Fault::NotThisFamily => libc::ENOPROTOOPT,
+        Fault::Refused => libc::ECONNREFUSED,
+        Fault::Reset => libc::ECONNRESET,
+        Fault::TimedOut => libc::ETIMEDOUT,
+        Fault::WouldBlock => libc::EAGAIN,
+    })
+}
+
+#[cfg(all(not(unix), feature = "test-util"))]
+pub(crate) fn fault(fault: Fault) -> io::Error {
+    use io::ErrorKind as Kind;
+    io::Error::from(match fault {
+        Fault::AddressInUse => Kind::AddrInUse,
+        Fault::AddressNotAvailable => Kind::AddrNotAvailable,
+        Fault::BrokenPipe => Kind::BrokenPipe,
+        Fault::Crashed => Kind::ConnectionAborted,
+        Fault::DestinationRequired | Fault::NotConnected => Kind::NotConnected,
+        Fault::HostUnreachable => Kind::HostUnreachable,
+        Fault::Invalid | Fault::MessageSize | Fault::NotThisFamily => Kind::InvalidInput,
+        Fault::NetworkUnreachable => Kind::NetworkUnreachable,
+        Fault::Refused => Kind::ConnectionRefused,
+        Fault::Reset => Kind::ConnectionReset,
+        Fault::TimedOut => Kind::TimedOut,
+        Fault::WouldBlock => Kind::WouldBlock,
+    })
+}
+
+/// What a socket in memory may fail with.
+#[cfg(feature = "test-util")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    AddressInUse,
+    AddressNotAvailable,
+    BrokenPipe,
+    /// The host of the socket has crashed.
+    Crashed,
+    DestinationRequired,
+    HostUnreachable,
+    Invalid,
+    MessageSize,
+    NetworkUnreachable,
+    NotConnected,
+    /// The option belongs to sockets of the other family.
+    NotThisFamily,
+    Refused,
+    Reset,
+    TimedOut,
+    WouldBlock,
+}
+
+#[cfg(feature = "test-util")]
+impl From<Fault> for io::Error {
+    fn from(kind: Fault) -> Self {
+        fault(kind)
+    }
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::name;

@@ -12,6 +12,26 @@ use socket2::SockRef;
 
 use super::poller::AsSource;
 
+/// A socket that receives into memory which is not initialised.
+pub(crate) trait Receive {
+    /// Receives once, and returns how many bytes at the start of `memory` it has written; 0 is EOF.
+    fn receive(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize>;
+}
+
+/// Receives from a socket of the kernel.
+#[inline]
+pub(crate) fn receive(socket: &impl AsSource, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    SockRef::from(socket).recv(memory)
+}
+
+#[cfg(unix)]
+impl Receive for std::os::unix::net::UnixStream {
+    #[inline]
+    fn receive(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        receive(self, memory)
+    }
+}
+
 /// Lent memory, and how many bytes at its start the kernel has written.
 pub(crate) struct Unfilled<'a> {
     memory: &'a mut [MaybeUninit<u8>],
@@ -39,8 +59,8 @@ impl<'a> Unfilled<'a> {
 
     /// Receives once; 0 is EOF. Bytes of an earlier receive are overwritten.
     #[inline]
-    pub(crate) fn receive(&mut self, socket: &impl AsSource) -> io::Result<usize> {
-        self.filled = SockRef::from(socket).recv(self.memory)?;
+    pub(crate) fn receive(&mut self, socket: &impl Receive) -> io::Result<usize> {
+        self.filled = socket.receive(self.memory)?;
         Ok(self.filled)
     }
 }
@@ -52,11 +72,11 @@ pub(crate) fn fill_hyper(
     cursor: &mut hyper::rt::ReadBufCursor<'_>,
     poll: impl FnOnce(&mut Unfilled<'_>) -> Poll<io::Result<usize>>,
 ) -> Poll<io::Result<()>> {
-    // SAFETY: `Unfilled` lends the memory to the kernel only, which writes initialised bytes.
+    // SAFETY: `Unfilled` lends the memory to a `Receive` only, which writes initialised bytes.
     let mut unfilled = Unfilled::new(unsafe { cursor.as_mut() });
     ready!(poll(&mut unfilled))?;
     let filled = unfilled.filled;
-    // SAFETY: `filled` is what `recv` has returned, so the kernel has written that many bytes.
+    // SAFETY: `filled` is what `Receive` has returned: it has written that many bytes.
     unsafe { cursor.advance(filled) };
     Poll::Ready(Ok(()))
 }
@@ -68,11 +88,11 @@ pub(crate) fn fill_tokio(
     buffer: &mut tokio::io::ReadBuf<'_>,
     poll: impl FnOnce(&mut Unfilled<'_>) -> Poll<io::Result<usize>>,
 ) -> Poll<io::Result<()>> {
-    // SAFETY: `Unfilled` lends the memory to the kernel only, which writes initialised bytes.
+    // SAFETY: `Unfilled` lends the memory to a `Receive` only, which writes initialised bytes.
     let mut unfilled = Unfilled::new(unsafe { buffer.unfilled_mut() });
     ready!(poll(&mut unfilled))?;
     let filled = unfilled.filled;
-    // SAFETY: `filled` is what `recv` has returned, so the kernel has written that many bytes.
+    // SAFETY: `filled` is what `Receive` has returned: it has written that many bytes.
     unsafe { buffer.assume_init(filled) };
     buffer.advance(filled);
     Poll::Ready(Ok(()))

@@ -13,6 +13,8 @@ use crate::event_loop::report_on::ReportOn;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;
+#[cfg(feature = "test-util")]
+use crate::wire::Settings;
 
 pub(crate) struct Options {
     pub(in crate::event_loop) unhandled_panic: UnhandledPanic,
@@ -22,6 +24,8 @@ pub(crate) struct Options {
     pub(in crate::event_loop) pool: Option<Pool>,
     #[cfg(feature = "test-util")]
     pub(in crate::event_loop) shuffle: Option<(Box<dyn Chooser>, Limits)>,
+    #[cfg(feature = "test-util")]
+    pub(in crate::event_loop) network: Option<Settings>,
     #[cfg(all(unix, feature = "signal"))]
     report_on: Option<ReportOn>,
 }
@@ -61,6 +65,8 @@ impl Builder {
                 pool: None,
                 #[cfg(feature = "test-util")]
                 shuffle: None,
+                #[cfg(feature = "test-util")]
+                network: None,
                 #[cfg(all(unix, feature = "signal"))]
                 report_on: None,
             },
@@ -207,6 +213,39 @@ impl Builder {
         limits: Limits,
     ) -> Self {
         self.options.shuffle = Some((Box::new(chooser), limits));
+        self.paused = true;
+        self
+    }
+
+    /// Gives the loop a network in memory: `connect` and `bind` of [`net`](crate::net) reach the
+    /// sockets of this loop and no others; see [`sim`](crate::sim). The loop starts with a paused
+    /// clock, and its jobs run on the owner thread, as on a [shuffled](Self::shuffle) loop, which
+    /// has such a network without this call.
+    ///
+    /// # Panics
+    ///
+    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    /// use phaseloop::sim::Settings;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
+    /// event_loop.block_on(async {
+    ///     // No other process has this port, and none can take it.
+    ///     let listener = TcpListener::bind("127.0.0.1:80").await?;
+    ///     TcpStream::connect("127.0.0.1:80").await?;
+    ///     listener.accept().await?;
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[cfg(feature = "test-util")]
+    pub fn network(mut self, settings: Settings) -> Self {
+        self.options.network = Some(settings);
         self.paused = true;
         self
     }

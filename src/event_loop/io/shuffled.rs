@@ -25,6 +25,7 @@ use crate::keeper::Keeper;
 use crate::pool::{Class, Job, Pool};
 use crate::raw::unwind::quietly;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
+use crate::wire::Wire;
 
 /// The answers of a question about a delay.
 const DELAYS: usize = 4;
@@ -48,6 +49,8 @@ pub(crate) struct Shuffled {
     window: HeldList<(Class, Arc<dyn Job>)>,
     /// What jobs have sent, job by job.
     ends: HeldList<Vec<Message>>,
+    /// The network in memory.
+    pub(super) wire: RefCell<Wire>,
 }
 
 /// The moves of the clock so far.
@@ -123,7 +126,7 @@ fn take_over<T>(list: &HeldList<T>, moment: Moment) -> Vec<Held<T>> {
 }
 
 impl Shuffled {
-    pub(crate) fn new(chooser: Box<dyn Chooser>, limits: Limits, pool: Pool) -> Self {
+    pub(crate) fn new(chooser: Box<dyn Chooser>, limits: Limits, pool: Pool, wire: Wire) -> Self {
         Self {
             chooser: RefCell::new(chooser),
             limits,
@@ -135,11 +138,12 @@ impl Shuffled {
             events: RefCell::default(),
             window: RefCell::default(),
             ends: RefCell::default(),
+            wire: RefCell::new(wire),
         }
     }
 
     /// Asks for one of `count` answers. A question with a single answer is not asked.
-    fn ask(&self, question: &Question<'_>) -> usize {
+    pub(super) fn ask(&self, question: &Question<'_>) -> usize {
         if question.count < 2 {
             return 0;
         }
@@ -190,7 +194,7 @@ impl Shuffled {
         ordered
     }
 
-    fn source_number(&self, key: usize) -> Who {
+    pub(super) fn source_number(&self, key: usize) -> Who {
         let mut sources = self.sources.borrow_mut();
         let next = u32::try_from(sources.len()).unwrap_or(u32::MAX);
         Who::Source(*sources.entry(key).or_insert(next))
@@ -267,19 +271,22 @@ impl Core {
             if shuffled.release(|until| matches!(until, Until::Turn(_))) {
                 continue;
             }
-            match (timeout, shuffled.earliest()) {
-                (Some(timeout), held) => {
+            let arrival = shuffled.wire.borrow_mut().next_arrival();
+            let held = shuffled.earliest();
+            match (timeout, held.into_iter().chain(arrival).min()) {
+                (Some(timeout), next) => {
                     let deadline = self.clock().read().saturating_add(timeout);
-                    if held.is_none_or(|held| held >= deadline) {
+                    if next.is_none_or(|next| next >= deadline) {
                         self.move_clock_to(shuffled, deadline);
                         return Ok(());
                     }
-                    self.note_move(shuffled, held.unwrap_or(deadline));
+                    self.note_move(shuffled, next.unwrap_or(deadline));
                 }
-                (None, Some(earliest)) => {
+                (None, Some(earliest)) if held == Some(earliest) => {
                     // Nothing else can happen: the oldest hold ends.
                     shuffled.release(|until| until.latest() == earliest);
                 }
+                (None, Some(arrival)) => self.note_move(shuffled, arrival),
                 (None, None) => return self.wait_for_outside(shuffled),
             }
         }
@@ -321,9 +328,10 @@ impl Core {
     /// Takes the events of the kernel and decides for each when it is delivered.
     fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
         self.ask_kernel(Some(0))?;
-        let again = shuffled.again.take().into_iter().map(RawEvent::of);
+        let again = shuffled.again.take().into_iter();
+        let simulated = again.chain(self.take_simulated(shuffled));
         let batch = self.io.events.borrow_mut().take_all();
-        for event in again.chain(batch) {
+        for event in simulated.map(RawEvent::of).chain(batch) {
             let key = event.key();
             if key == NOTIFY_KEY {
                 continue;
@@ -522,7 +530,11 @@ impl Core {
             Keeper::Child,
             Keeper::Watch,
         ];
-        let waits = OUTSIDE.iter().any(|&kind| self.ledger.count(kind) > 0);
+        let waits = OUTSIDE.iter().any(|&kind| match kind {
+            // Whatever a socket in memory could wait for has happened.
+            Keeper::Io => self.awaits_kernel(),
+            kind => self.ledger.count(kind) > 0,
+        });
         if waits && self.io.shared.inbox.park() {
             self.ask_kernel(Some(shuffled.limits.stall))?;
         }
@@ -532,6 +544,15 @@ impl Core {
         assert!(!is_dead, "{DEAD_END}");
         // The events are delivered as they came: what is outside cannot be repeated.
         Ok(())
+    }
+
+    /// Returns whether a task waits for a descriptor of the kernel.
+    fn awaits_kernel(&self) -> bool {
+        let sources = self.io.sources.list();
+        let is_awaited = |source: &SourceState| source.header.active.get() || source.has_request();
+        sources
+            .iter()
+            .any(|source| source.descriptor().is_some() && is_awaited(source))
     }
 }
 

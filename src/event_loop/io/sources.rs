@@ -145,6 +145,13 @@ impl SourceState {
         self.header.belongs_to(owner);
     }
 
+    /// Notes that the source is in memory: no poller knows it.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn belongs_to_memory(self: &Rc<Self>) {
+        let owner = Rc::downgrade(self);
+        self.header.belongs_to(owner);
+    }
+
     /// Registers the source with the poller of the child process after a fork.
     pub(in crate::event_loop) fn register_again(&self, poller: &Poller) -> io::Result<()> {
         let source = self.registered.get();
@@ -343,6 +350,10 @@ impl SourceState {
 
 impl Owner for SourceState {
     fn label(&self, core: &Core) -> Option<Label> {
+        #[cfg(feature = "test-util")]
+        if let (None, Some(wire)) = (self.registered.get(), core.network()) {
+            return wire.borrow().label(self.key, self.role.get());
+        }
         let source = self.registered.get()?;
         Some(source.label(self.role.get(), core.io.connects.target(self.key)))
     }

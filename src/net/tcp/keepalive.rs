@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::TcpKeepalive;
+
+use crate::net::place::StreamOptions;
 
 /// Keep-alive settings: when an idle connection is probed, and when it is closed.
 ///
@@ -52,9 +54,12 @@ impl Keepalive {
 }
 
 /// Sets keep-alive. Times below a second and zero probes are refused.
-pub(super) fn set_keepalive(socket: &SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
+pub(super) fn set_keepalive(
+    socket: &StreamOptions<'_>,
+    keepalive: Option<Keepalive>,
+) -> io::Result<()> {
     let Some(keepalive) = keepalive else {
-        return socket.set_keepalive(false);
+        return socket.set_keepalive(None);
     };
     let second = Duration::from_secs(1);
     if keepalive.idle < second || keepalive.interval < second || keepalive.retries == 0 {
@@ -67,5 +72,5 @@ pub(super) fn set_keepalive(socket: &SockRef<'_>, keepalive: Option<Keepalive>) 
         .with_time(keepalive.idle)
         .with_interval(keepalive.interval)
         .with_retries(keepalive.retries);
-    socket.set_tcp_keepalive(&parameters)
+    socket.set_keepalive(Some(&parameters))
 }

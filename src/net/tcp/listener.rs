@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_lite::Stream;
-use socket2::{Domain, Protocol, Type};
 
 use super::socket::TcpSocket;
 use super::stream::TcpStream;
@@ -18,9 +17,8 @@ use crate::io::Source;
 use crate::label::Role;
 use crate::net::accept::{Accepted, BACKLOG, accept_one};
 use crate::net::address::{ToAddresses, first_of};
+use crate::net::place::Acceptor;
 use crate::site::Site;
-use crate::sys;
-use crate::sys::poller::Interest;
 
 /// A TCP socket that accepts connections.
 ///
@@ -69,7 +67,7 @@ use crate::sys::poller::Interest;
 /// # }
 /// ```
 pub struct TcpListener {
-    source: Source<net::TcpListener>,
+    source: Source<Acceptor>,
     /// Not if it came with a descriptor of something else.
     is_tcp: bool,
     accepted: Accepted,
@@ -111,25 +109,19 @@ impl TcpListener {
     }
 
     fn bind_to(handle: &LoopHandle, address: SocketAddr, site: Site) -> io::Result<Self> {
-        let socket = sys::socket::socket(
-            Domain::for_address(address),
-            Type::STREAM,
-            Some(Protocol::TCP),
-        )?;
-        let socket = TcpSocket::from_socket(socket);
+        let socket = TcpSocket::new_on(Some(handle), address.is_ipv6())?;
         socket.bind_plainly(address)?;
         socket.listen_on(handle, BACKLOG, site)
     }
 
     pub(in crate::net) fn register(
         handle: &LoopHandle,
-        listener: net::TcpListener,
+        listener: Acceptor,
         site: Site,
     ) -> io::Result<Self> {
-        sys::socket::keep_reserve();
         Ok(Self {
-            is_tcp: sys::socket::is_tcp(&listener),
-            source: Source::new_at(handle, listener, Interest::Read, site)?,
+            is_tcp: listener.is_tcp(),
+            source: listener.open(handle, site)?,
             accepted: Accepted::default(),
         })
     }
@@ -146,13 +138,18 @@ impl TcpListener {
     #[track_caller]
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        let listener = Acceptor::from_std(listener);
         Self::register(&LoopHandle::current(), listener, Location::caller())
     }
 
     /// Deregisters the listener and returns it. It stays in non-blocking mode.
+    ///
+    /// # Panics
+    ///
+    /// If the listener is on a network in memory, which only a test has.
     #[must_use]
     pub fn into_std(self) -> net::TcpListener {
-        self.source.into_inner()
+        self.source.into_inner().0.into_kernel()
     }
 
     /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
@@ -181,7 +178,7 @@ impl TcpListener {
     pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
         let (stream, peer) =
-            accept_one(&self.source, &self.accepted, site, sys::socket::accept).await?;
+            accept_one(&self.source, &self.accepted, site, Acceptor::accept).await?;
         Ok((
             TcpStream::register(&handle, stream, self.is_tcp, Role::Accepted, site)?,
             peer,
@@ -205,7 +202,7 @@ impl TcpListener {
     ///
     /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().local_addr()
+        self.source.get_ref().local_addr()
     }
 
     /// Returns the time to live (TTL) of accepted connections.
@@ -214,7 +211,7 @@ impl TcpListener {
     ///
     /// Any OS error of `getsockopt(IP_TTL)`.
     pub fn ttl(&self) -> io::Result<u32> {
-        self.get_ref().ttl()
+        self.source.get_ref().ttl()
     }
 
     /// Sets the time to live (TTL) of accepted connections.
@@ -223,7 +220,7 @@ impl TcpListener {
     ///
     /// Any OS error of `setsockopt(IP_TTL)`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        self.get_ref().set_ttl(ttl)
+        self.source.get_ref().set_ttl(ttl)
     }
 
     /// Closes the listener at once. The close completes in the closing phase; see [`Close`].
@@ -232,9 +229,13 @@ impl TcpListener {
     }
 
     /// Returns the socket of the standard library, for options without a method here.
+    ///
+    /// # Panics
+    ///
+    /// If the listener is on a network in memory, which only a test has.
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpListener {
-        self.source.get_ref()
+        self.source.get_ref().0.kernel()
     }
 }
 

@@ -6,15 +6,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::Location;
 
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::Socket;
 
 use super::keepalive::{Keepalive, set_keepalive};
 use super::listener::TcpListener;
 use super::stream::TcpStream;
 use crate::error::OsError;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::net::place::Place;
 use crate::site::Site;
-use crate::sys;
 
 /// A TCP socket on which options are set before it connects or listens.
 ///
@@ -35,7 +35,7 @@ use crate::sys;
 /// # }
 /// ```
 pub struct TcpSocket {
-    socket: Socket,
+    socket: Place<Socket>,
 }
 
 impl TcpSocket {
@@ -45,7 +45,7 @@ impl TcpSocket {
     ///
     /// Any OS error of `socket`.
     pub fn new_v4() -> io::Result<Self> {
-        sys::socket::socket(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
+        Self::new_on(LoopHandle::try_current().as_ref(), false)
     }
 
     /// Creates an IPv6 socket, which also serves IPv4 unless [`set_only_v6`](Self::set_only_v6)
@@ -55,11 +55,13 @@ impl TcpSocket {
     ///
     /// Any OS error of `socket`.
     pub fn new_v6() -> io::Result<Self> {
-        sys::socket::socket(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)).map(Self::from_socket)
+        Self::new_on(LoopHandle::try_current().as_ref(), true)
     }
 
-    pub(super) fn from_socket(socket: Socket) -> Self {
-        Self { socket }
+    /// Creates a socket for a loop.
+    pub(super) fn new_on(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
+        let socket = Place::tcp(handle, is_v6)?;
+        Ok(Self { socket })
     }
 
     /// Binds the socket to an address, with `SO_REUSEADDR` set.
@@ -77,8 +79,7 @@ impl TcpSocket {
 
     /// Binds without adding the address to an error.
     pub(super) fn bind_plainly(&self, address: SocketAddr) -> io::Result<()> {
-        sys::socket::allow_lingering_address(&self.socket)?;
-        self.socket.bind(&SockAddr::from(address))
+        self.socket.bind(address)
     }
 
     /// Connects when the returned future is awaited; see [`TcpStream::connect`].
@@ -127,9 +128,7 @@ impl TcpSocket {
         backlog: u32,
         site: Site,
     ) -> io::Result<TcpListener> {
-        self.socket
-            .listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
-        TcpListener::register(handle, self.socket.into(), site)
+        TcpListener::register(handle, self.socket.listen(backlog)?, site)
     }
 
     /// Sets `SO_REUSEPORT`: several sockets may listen on one address, and the kernel distributes
@@ -140,7 +139,7 @@ impl TcpSocket {
     /// Any OS error of `setsockopt`; [`Unsupported`](io::ErrorKind::Unsupported) on platforms
     /// without this option.
     pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
-        sys::socket::set_reuse_port(&self.socket, reuse)
+        self.socket.set_reuse_port(reuse)
     }
 
     /// Sets whether an IPv6 socket excludes IPv4 (`IPV6_V6ONLY`).
@@ -159,7 +158,7 @@ impl TcpSocket {
     ///
     /// Any OS error of `setsockopt(TCP_NODELAY)`.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.socket.set_tcp_nodelay(nodelay)
+        self.socket.options().set_nodelay(nodelay)
     }
 
     /// Sets keep-alive probes; see [`TcpStream::set_keepalive`].
@@ -168,7 +167,7 @@ impl TcpSocket {
     ///
     /// The errors of [`TcpStream::set_keepalive`].
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
-        set_keepalive(&SockRef::from(&self.socket), keepalive)
+        set_keepalive(&self.socket.options(), keepalive)
     }
 
     /// Sets the size of the kernel's receive buffer.
@@ -177,7 +176,7 @@ impl TcpSocket {
     ///
     /// Any OS error of `setsockopt(SO_RCVBUF)`.
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
-        self.socket.set_recv_buffer_size(bytes)
+        self.socket.options().set_recv_buffer_size(bytes)
     }
 
     /// Sets the size of the kernel's send buffer.
@@ -186,7 +185,7 @@ impl TcpSocket {
     ///
     /// Any OS error of `setsockopt(SO_SNDBUF)`.
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
-        self.socket.set_send_buffer_size(bytes)
+        self.socket.options().set_send_buffer_size(bytes)
     }
 
     /// Returns the address that the socket is bound to.
@@ -195,8 +194,7 @@ impl TcpSocket {
     ///
     /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        let address = self.socket.local_addr()?.as_socket();
-        address.ok_or_else(|| io::ErrorKind::InvalidData.into())
+        self.socket.local_addr()
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{self, Shutdown, SocketAddr};
 use std::panic::Location;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::Socket;
 
 use super::keepalive::{Keepalive, set_keepalive};
 use crate::event_loop::api::handle::{Close, impl_handle};
@@ -15,6 +15,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::label::Role;
 use crate::net::address::{ToAddresses, first_of};
+use crate::net::place::{Conn, Place, StreamOptions};
 use crate::phase;
 use crate::site::Site;
 use crate::sys;
@@ -57,7 +58,7 @@ use crate::sys;
 /// # }
 /// ```
 pub struct TcpStream {
-    source: Source<net::TcpStream>,
+    source: Source<Conn>,
 }
 
 impl TcpStream {
@@ -91,8 +92,7 @@ impl TcpStream {
     pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current_for("net::TcpStream::connect", Some(site));
         first_of("connect", target, async |address| {
-            let domain = Domain::for_address(address);
-            let socket = sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP))?;
+            let socket = Place::tcp(Some(&handle), address.is_ipv6())?;
             Self::connect_socket(&handle, socket, address, site).await
         })
         .await
@@ -101,12 +101,11 @@ impl TcpStream {
     /// Connects an existing socket.
     pub(in crate::net) async fn connect_socket(
         handle: &LoopHandle,
-        socket: Socket,
+        socket: Place<Socket>,
         address: SocketAddr,
         site: Site,
     ) -> io::Result<Self> {
-        let address = sys::socket::fill_scope(address);
-        let at_once = match sys::socket::connect(&socket, &SockAddr::from(address)) {
+        let at_once = match socket.connect(address) {
             Ok(at_once) => at_once,
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 // An error that is known at once is deferred to the pending phase, as if it had
@@ -117,10 +116,11 @@ impl TcpStream {
             Err(error) => return Err(error),
         };
         // A connecting socket becomes writable with the next event, not before.
-        let source = Source::new_stream(handle, socket.into(), at_once, site)?;
+        let is_in_kernel = !socket.is_in_memory();
+        let source = socket.into_conn().open(handle, at_once, site)?;
         let stream = Self {
             source: source
-                .with_short_as_drained(true)
+                .with_short_as_drained(is_in_kernel)
                 .with_role(Role::Connected),
         };
         if !at_once {
@@ -138,12 +138,12 @@ impl TcpStream {
     /// says so.
     pub(in crate::net) fn register(
         handle: &LoopHandle,
-        stream: net::TcpStream,
+        stream: Conn,
         is_tcp: bool,
         role: Role,
         site: Site,
     ) -> io::Result<Self> {
-        let source = Source::new_stream(handle, stream, true, site)?;
+        let source = stream.open(handle, true, site)?;
         Ok(Self {
             source: source.with_short_as_drained(is_tcp).with_role(role),
         })
@@ -164,13 +164,17 @@ impl TcpStream {
         stream.set_nonblocking(true)?;
         let is_tcp = sys::socket::is_tcp(&stream);
         let (handle, site) = (LoopHandle::current(), Location::caller());
-        Self::register(&handle, stream, is_tcp, Role::Unknown, site)
+        Self::register(&handle, Conn::from_std(stream), is_tcp, Role::Unknown, site)
     }
 
     /// Deregisters the stream and returns it. It stays in non-blocking mode.
+    ///
+    /// # Panics
+    ///
+    /// If the stream is on a network in memory, which only a test has.
     #[must_use]
     pub fn into_std(self) -> net::TcpStream {
-        self.source.into_inner()
+        self.source.into_inner().0.into_kernel()
     }
 
     /// Returns the local address.
@@ -179,7 +183,7 @@ impl TcpStream {
     ///
     /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().local_addr()
+        self.source.get_ref().local_addr()
     }
 
     /// Returns the address of the peer.
@@ -189,7 +193,7 @@ impl TcpStream {
     /// Any OS error of `getpeername`: [`NotConnected`](io::ErrorKind::NotConnected) once the
     /// connection is gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().peer_addr()
+        self.source.get_ref().peer_addr()
     }
 
     /// Returns whether the loop knows that the peer has closed both directions.
@@ -199,12 +203,12 @@ impl TcpStream {
     }
 
     /// Waits until the socket is readable: data, EOF or an error.
-    pub fn readable(&self) -> Readiness<'_, net::TcpStream> {
+    pub fn readable(&self) -> Readiness<'_, Conn> {
         self.source.readable()
     }
 
     /// Waits until the socket is writable, or has an error.
-    pub fn writable(&self) -> Readiness<'_, net::TcpStream> {
+    pub fn writable(&self) -> Readiness<'_, Conn> {
         self.source.writable()
     }
 
@@ -266,7 +270,7 @@ impl TcpStream {
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.get_ref().shutdown(how)
+        self.source.get_ref().shutdown(how)
     }
 
     /// Returns whether small writes are sent at once (`TCP_NODELAY`).
@@ -275,7 +279,7 @@ impl TcpStream {
     ///
     /// Any OS error of `getsockopt(TCP_NODELAY)`.
     pub fn nodelay(&self) -> io::Result<bool> {
-        self.get_ref().nodelay()
+        self.options().nodelay()
     }
 
     /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
@@ -284,7 +288,7 @@ impl TcpStream {
     ///
     /// Any OS error of `setsockopt(TCP_NODELAY)`.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.get_ref().set_nodelay(nodelay)
+        self.options().set_nodelay(nodelay)
     }
 
     /// Sets keep-alive probes for an idle connection; `None` turns them off.
@@ -332,7 +336,7 @@ impl TcpStream {
     ///
     /// Any OS error of `getsockopt(IP_TTL)`.
     pub fn ttl(&self) -> io::Result<u32> {
-        self.get_ref().ttl()
+        self.source.get_ref().ttl()
     }
 
     /// Sets the time to live (TTL) of sent packets, 1 to 255.
@@ -341,7 +345,7 @@ impl TcpStream {
     ///
     /// Any OS error of `setsockopt(IP_TTL)`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        self.get_ref().set_ttl(ttl)
+        self.source.get_ref().set_ttl(ttl)
     }
 
     /// Returns the size of the kernel's receive buffer. Linux reports twice the size that was set.
@@ -386,7 +390,7 @@ impl TcpStream {
     ///
     /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.get_ref().take_error()
+        self.source.get_ref().take_error()
     }
 
     /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
@@ -409,13 +413,17 @@ impl TcpStream {
     }
 
     /// Returns the socket of the standard library, for options without a method here.
+    ///
+    /// # Panics
+    ///
+    /// If the stream is on a network in memory, which only a test has.
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpStream {
-        self.source.get_ref()
+        self.source.get_ref().0.kernel()
     }
 
-    fn options(&self) -> SockRef<'_> {
-        SockRef::from(self.get_ref())
+    fn options(&self) -> StreamOptions<'_> {
+        self.source.get_ref().options()
     }
 }
 

@@ -4,9 +4,10 @@ mod socket;
 
 use std::fmt;
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::SocketAddr;
 
 use crate::error::OsError;
+use crate::net::place::{Packets, either};
 use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
 
 /// Datagrams that are received or sent together, with one system call for many on Linux.
@@ -260,19 +261,29 @@ impl Batch {
     }
 
     /// Replaces the datagrams by those in the receive buffer, if any.
-    fn receive(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
+    fn receive(&mut self, socket: &Packets) -> io::Result<usize> {
         self.clear();
-        self.end = self.rooms.receive(socket)?;
+        self.end = either!(
+            &socket.0,
+            socket => self.rooms.receive(socket)?,
+            memory => memory.receive_many(&mut self.rooms)?,
+        );
         Ok(self.end)
     }
 
     /// Sends as many datagrams as the kernel accepts in one call. An error concerns the first.
-    fn send(&mut self, socket: &net::UdpSocket) -> io::Result<usize> {
+    fn send(&mut self, socket: &Packets) -> io::Result<usize> {
         self.has_failed = false;
         if self.is_empty() {
             return Ok(0);
         }
-        match self.rooms.send(socket, self.start..self.end) {
+        let all = self.start..self.end;
+        let sent = either!(
+            &socket.0,
+            socket => self.rooms.send(socket, all),
+            memory => memory.send_many(&self.rooms, all),
+        );
+        match sent {
             Ok(sent) => {
                 self.start += sent;
                 if self.is_empty() {

@@ -7,15 +7,14 @@ use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::Location;
 use std::task::{Context, Poll};
 
-use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
-
 use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{Readiness, Source};
 use crate::net::address::{ToAddresses, first_of};
+use crate::net::place::Packets;
+use crate::net::udp::UdpOptions;
 use crate::site::Site;
-use crate::sys;
 
 /// A UDP socket.
 ///
@@ -45,7 +44,7 @@ use crate::sys;
 /// # }
 /// ```
 pub struct UdpSocket {
-    pub(super) source: Source<net::UdpSocket>,
+    pub(super) source: Source<Packets>,
 }
 
 impl UdpSocket {
@@ -124,27 +123,17 @@ impl UdpSocket {
         options: UdpOptions,
         site: Site,
     ) -> io::Result<Self> {
-        let socket = sys::socket::socket(
-            Domain::for_address(address),
-            Type::DGRAM,
-            Some(Protocol::UDP),
-        )?;
-        if options.reuse_address {
-            socket.set_reuse_address(true)?;
-        }
-        if options.reuse_port {
-            sys::socket::set_reuse_port(&socket, true)?;
-        }
-        if let Some(only) = options.only_v6 {
-            socket.set_only_v6(only)?;
-        }
-        socket.bind(&SockAddr::from(address))?;
-        Self::register(handle, socket.into(), site)
+        Self::register(handle, Packets::bind(handle, address, options)?, site)
     }
 
-    fn register(handle: &LoopHandle, socket: net::UdpSocket, site: Site) -> io::Result<Self> {
-        let source = Source::new_stream(handle, socket, true, site)?;
+    fn register(handle: &LoopHandle, socket: Packets, site: Site) -> io::Result<Self> {
+        let source = socket.open(handle, site)?;
         Ok(Self { source })
+    }
+
+    /// Returns the socket, of the kernel or in memory.
+    pub(crate) fn packets(&self) -> &Packets {
+        self.source.get_ref()
     }
 
     /// Registers a socket of the standard library with the running loop, in non-blocking mode.
@@ -159,13 +148,18 @@ impl UdpSocket {
     #[track_caller]
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
+        let socket = Packets::from_std(socket);
         Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
     /// Deregisters the socket and returns it. It stays in non-blocking mode.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is on a network in memory, which only a test has.
     #[must_use]
     pub fn into_std(self) -> net::UdpSocket {
-        self.source.into_inner()
+        self.source.into_inner().0.into_kernel()
     }
 
     /// Sets the peer for [`send`](Self::send) and [`recv`](Self::recv): the first address of the
@@ -180,7 +174,7 @@ impl UdpSocket {
     ///
     /// A future that is dropped before it completes has not set the peer.
     pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
-        let socket = self.get_ref();
+        let socket = self.packets();
         first_of("connect", target, async |address| socket.connect(address)).await
     }
 
@@ -276,7 +270,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send`](Self::send).
     pub fn try_send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.get_ref().send(datagram)
+        self.packets().send(datagram)
     }
 
     /// Sends to an address without waiting.
@@ -286,7 +280,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_to`](Self::send_to).
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
-        send_to(self.get_ref(), datagram, address)
+        send_to(self.packets(), datagram, address)
     }
 
     /// Receives a datagram without waiting.
@@ -329,12 +323,12 @@ impl UdpSocket {
     }
 
     /// Waits until the socket has a datagram or an error.
-    pub fn readable(&self) -> Readiness<'_, net::UdpSocket> {
+    pub fn readable(&self) -> Readiness<'_, Packets> {
         self.source.readable()
     }
 
     /// Waits until the send buffer has room.
-    pub fn writable(&self) -> Readiness<'_, net::UdpSocket> {
+    pub fn writable(&self) -> Readiness<'_, Packets> {
         self.source.writable()
     }
 
@@ -344,7 +338,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().local_addr()
+        self.packets().local_addr()
     }
 
     /// Returns the peer set by [`connect`](Self::connect).
@@ -353,7 +347,7 @@ impl UdpSocket {
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if no peer is set.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.get_ref().peer_addr()
+        self.packets().peer_addr()
     }
 
     /// Sets whether datagrams may be sent to broadcast addresses.
@@ -362,7 +356,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(SO_BROADCAST)`.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
-        self.get_ref().set_broadcast(broadcast)
+        self.packets().set_broadcast(broadcast)
     }
 
     /// Sets the time to live (TTL) of datagrams, 1 to 255.
@@ -374,8 +368,8 @@ impl UdpSocket {
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 1, "a TTL")?;
         match self.local_addr()? {
-            SocketAddr::V4(_) => self.get_ref().set_ttl(ttl),
-            SocketAddr::V6(_) => self.options().set_unicast_hops_v6(ttl),
+            SocketAddr::V4(_) => self.packets().set_ttl_v4(ttl),
+            SocketAddr::V6(_) => self.packets().set_ttl_v6(ttl),
         }
     }
 
@@ -387,7 +381,7 @@ impl UdpSocket {
     /// `setsockopt`.
     pub fn set_multicast_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 0, "a multicast TTL")?;
-        let socket = self.options();
+        let socket = self.packets().multicast()?;
         match self.local_addr()? {
             SocketAddr::V4(_) => socket.set_multicast_ttl_v4(ttl),
             SocketAddr::V6(_) => socket.set_multicast_hops_v6(ttl),
@@ -400,9 +394,10 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_MULTICAST_LOOP)`.
     pub fn set_multicast_loop(&self, receive_own: bool) -> io::Result<()> {
+        let socket = self.packets().multicast()?;
         match self.local_addr()? {
-            SocketAddr::V4(_) => self.get_ref().set_multicast_loop_v4(receive_own),
-            SocketAddr::V6(_) => self.get_ref().set_multicast_loop_v6(receive_own),
+            SocketAddr::V4(_) => socket.set_multicast_loop_v4(receive_own),
+            SocketAddr::V6(_) => socket.set_multicast_loop_v6(receive_own),
         }
     }
 
@@ -412,7 +407,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_MULTICAST_IF)`.
     pub fn set_multicast_interface_v4(&self, interface: &Ipv4Addr) -> io::Result<()> {
-        self.options().set_multicast_if_v4(interface)
+        self.packets().multicast()?.set_multicast_if_v4(interface)
     }
 
     /// Sets the interface for multicast datagrams by its index.
@@ -421,7 +416,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_MULTICAST_IF)`.
     pub fn set_multicast_interface_v6(&self, interface: u32) -> io::Result<()> {
-        self.options().set_multicast_if_v6(interface)
+        self.packets().multicast()?.set_multicast_if_v6(interface)
     }
 
     /// Joins a multicast group on the interface with this address. [`Ipv4Addr::UNSPECIFIED`] lets
@@ -431,7 +426,9 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.get_ref().join_multicast_v4(group, interface)
+        self.packets()
+            .multicast()?
+            .join_multicast_v4(group, interface)
     }
 
     /// Leaves a multicast group.
@@ -440,7 +437,9 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.get_ref().leave_multicast_v4(group, interface)
+        self.packets()
+            .multicast()?
+            .leave_multicast_v4(group, interface)
     }
 
     /// Joins a multicast group on the interface with this index; 0 lets the kernel choose the
@@ -450,7 +449,9 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.get_ref().join_multicast_v6(group, interface)
+        self.packets()
+            .multicast()?
+            .join_multicast_v6(group, interface)
     }
 
     /// Leaves a multicast group.
@@ -459,7 +460,9 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.get_ref().leave_multicast_v6(group, interface)
+        self.packets()
+            .multicast()?
+            .leave_multicast_v6(group, interface)
     }
 
     /// Joins a multicast group for datagrams of one sender only.
@@ -473,7 +476,9 @@ impl UdpSocket {
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        self.options().join_ssm_v4(source, group, interface)
+        self.packets()
+            .multicast()?
+            .join_ssm_v4(source, group, interface)
     }
 
     /// Leaves a multicast group that was joined for one sender.
@@ -487,7 +492,9 @@ impl UdpSocket {
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        self.options().leave_ssm_v4(source, group, interface)
+        self.packets()
+            .multicast()?
+            .leave_ssm_v4(source, group, interface)
     }
 
     /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
@@ -496,7 +503,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.get_ref().take_error()
+        self.packets().take_error()
     }
 
     /// Closes the socket at once. The close completes in the closing phase; see [`Close`].
@@ -505,70 +512,19 @@ impl UdpSocket {
     }
 
     /// Returns the socket of the standard library, for options without a method here.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is on a network in memory, which only a test has.
     #[must_use]
     pub fn get_ref(&self) -> &net::UdpSocket {
-        self.source.get_ref()
-    }
-
-    fn options(&self) -> SockRef<'_> {
-        SockRef::from(self.get_ref())
-    }
-}
-
-/// Options of a [`UdpSocket`] that must be set before it is bound.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::net::{UdpOptions, UdpSocket};
-///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
-///     let options = UdpOptions::new().reuse_address(true);
-///     let one = UdpSocket::bind_with(([127, 0, 0, 1], 0).into(), options)?;
-///     let other = UdpSocket::bind_with(one.local_addr()?, options)?;
-///     assert_eq!(one.local_addr()?, other.local_addr()?);
-///     Ok(())
-/// })
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "options do nothing until a socket is bound with them"]
-pub struct UdpOptions {
-    reuse_address: bool,
-    reuse_port: bool,
-    only_v6: Option<bool>,
-}
-
-impl UdpOptions {
-    /// Creates the default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets `SO_REUSEADDR`: several sockets may share an address, and the last one bound receives.
-    pub fn reuse_address(mut self, reuse: bool) -> Self {
-        self.reuse_address = reuse;
-        self
-    }
-
-    /// Sets `SO_REUSEPORT`: several sockets may share an address, and the kernel distributes the
-    /// datagrams.
-    pub fn reuse_port(mut self, reuse: bool) -> Self {
-        self.reuse_port = reuse;
-        self
-    }
-
-    /// Sets whether an IPv6 socket excludes IPv4. Binding an IPv4 socket fails with this option.
-    pub fn only_v6(mut self, only: bool) -> Self {
-        self.only_v6 = Some(only);
-        self
+        self.packets().0.kernel()
     }
 }
 
 /// Sends a datagram. An error names the address, except `WouldBlock`, after which the call is
 /// repeated.
-fn send_to(socket: &net::UdpSocket, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+fn send_to(socket: &Packets, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
     use io::ErrorKind::{Interrupted, WouldBlock};
     socket
         .send_to(datagram, address)

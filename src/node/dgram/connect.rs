@@ -7,7 +7,6 @@ use super::{Sent, Socket, State, any_address};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Event};
 use crate::node::reason::throw;
-use crate::sys::socket;
 use crate::task::next_tick;
 
 /// The socket is connected; see [`Socket::connect`]. JavaScript: `'connect'`.
@@ -54,7 +53,7 @@ impl Socket {
         let bound = self.inner.bound.borrow();
         let connected = bound
             .as_ref()
-            .map(|bound| bound.socket.get_ref().connect(to));
+            .map(|bound| bound.socket.packets().connect(to));
         drop(bound);
         let this = self.clone();
         match connected {
@@ -120,7 +119,7 @@ impl Socket {
         let bound = self.inner.bound.borrow();
         let result = bound
             .as_ref()
-            .map_or(Ok(()), |bound| socket::disconnect(bound.socket.get_ref()));
+            .map_or(Ok(()), |bound| bound.socket.packets().disconnect());
         drop(bound);
         if let Err(error) = result {
             throw(Error::of_address(error, "connect", peer));

@@ -394,11 +394,14 @@ pub(crate) struct RawEvent(epoll::Event);
 
 #[cfg(feature = "test-util")]
 impl RawEvent {
-    /// Creates the event of a source that is readable or writable.
+    /// Creates the event of a source with this readiness.
     pub(crate) fn of(Event { key, ready }: Event) -> Self {
-        let mut flags = epoll::EventFlags::empty();
-        flags.set(epoll::EventFlags::IN, ready.intersects(Ready::READ));
-        flags.set(epoll::EventFlags::OUT, ready.intersects(Ready::WRITE));
+        use epoll::EventFlags as Flags;
+        let mut flags = Flags::empty();
+        flags.set(Flags::IN, ready.intersects(Ready::READ));
+        flags.set(Flags::OUT, ready.intersects(Ready::WRITE));
+        flags.set(Flags::RDHUP, ready.intersects(Ready::HANG_UP));
+        flags.set(Flags::HUP, ready.intersects(Ready::WRITE_FOR_GOOD));
         let data = epoll::EventData::new_u64(key as u64);
         Self(epoll::Event { flags, data })
     }

@@ -32,6 +32,7 @@
 )]
 mod backend;
 mod level;
+mod registration;
 // The interests of `portable.rs` where they are one-shot.
 #[cfg(any(
     test,
@@ -42,9 +43,7 @@ mod asked;
 
 use std::cell::Cell;
 use std::io;
-use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::label::{Label, Role};
@@ -56,6 +55,7 @@ pub(crate) use backend::REPORTS_END;
 pub(crate) use backend::RawEvent;
 pub(crate) use backend::{Events, Notifier, Poller};
 pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_PRIORITY};
+pub(crate) use registration::Registration;
 
 pub use level::PollEvents;
 /// A type that can be registered: it has a descriptor (Unix) or a socket (Windows).
@@ -200,6 +200,31 @@ impl RawSource {
         f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
     }
 }
+
+/// Implements the platform's view of a descriptor for a type, by an expression that returns one of
+/// the kernel.
+#[cfg(feature = "net")]
+macro_rules! impl_as_source {
+    ($type:ty, |$this:ident| $kernel:expr) => {
+        #[cfg(unix)]
+        impl std::os::fd::AsFd for $type {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                let $this = self;
+                std::os::fd::AsFd::as_fd($kernel)
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsSocket for $type {
+            fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
+                let $this = self;
+                std::os::windows::io::AsSocket::as_socket($kernel)
+            }
+        }
+    };
+}
+#[cfg(feature = "net")]
+pub(crate) use impl_as_source;
 
 /// The process that created a poller, identified by its generation.
 struct Maker {
@@ -365,89 +390,6 @@ impl Ready {
 pub(crate) enum Interest {
     Read,
     Both,
-}
-
-/// A registered source. It is deregistered before it is closed.
-pub(crate) struct Registration<T: AsSource> {
-    /// Valid until `leave` or drop. No `&mut T` is ever returned: the descriptor must stay the
-    /// registered one.
-    source: ManuallyDrop<T>,
-    poller: Rc<Poller>,
-}
-
-impl<T: AsSource> Registration<T> {
-    /// Registers `source` under `key`.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `epoll_ctl`: `AlreadyExists` for a source that is registered already,
-    /// `PermissionDenied` for one that cannot be polled (a regular file), `OutOfMemory`. The source
-    /// is returned with the error.
-    pub(crate) fn new(
-        poller: Rc<Poller>,
-        source: T,
-        key: usize,
-        interest: Interest,
-    ) -> Result<Self, (T, io::Error)> {
-        // SAFETY: the source must be deleted from the poller before it is dropped. `Registration`
-        // owns it; its drop deregisters the source first, and `leave` is called for a deregistered
-        // one only.
-        match unsafe { poller.add(&source, key, interest) } {
-            Ok(()) => Ok(Self {
-                source: ManuallyDrop::new(source),
-                poller,
-            }),
-            Err(error) => Err((source, error)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn get(&self) -> &T {
-        &self.source
-    }
-
-    /// Registers a source for both directions that was registered, under `key`, for reading. If it
-    /// is writable, an event reports that.
-    pub(crate) fn add_write(&self, key: usize) -> io::Result<()> {
-        self.poller.add_write(self.get(), key)
-    }
-
-    /// Registers one-shot interests in these directions again, under the key of the source, on
-    /// platforms that need it.
-    // The owner of a registration knows the key. A copy here would be in every socket.
-    pub(crate) fn rearm(&self, key: usize, readable: bool, writable: bool) -> io::Result<()> {
-        self.poller.rearm(self.get(), key, readable, writable)
-    }
-
-    /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.
-    pub(crate) fn raw(&self) -> RawSource {
-        RawSource::of(self.get())
-    }
-
-    /// Returns the source, which [`Poller::remove`] has deregistered.
-    pub(crate) fn leave(self) -> T {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped; each field is moved out or dropped here, once.
-        unsafe {
-            std::ptr::drop_in_place(&raw mut this.poller);
-            ManuallyDrop::take(&mut this.source)
-        }
-    }
-
-    fn deregister(&self) {
-        // The error is ignored. Only a source that stays registered would matter, and the call
-        // fails only if other code has closed the descriptor, which has deregistered it.
-        let _ = self.poller.delete(&*self.source);
-    }
-}
-
-impl<T: AsSource> Drop for Registration<T> {
-    fn drop(&mut self) {
-        self.deregister();
-        // SAFETY: the source is not used afterwards; `leave`, which moves it out, prevents this
-        // drop.
-        unsafe { ManuallyDrop::drop(&mut self.source) };
-    }
 }
 
 #[cfg(all(test, unix))]

@@ -89,7 +89,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_batch`](Self::send_batch).
     pub fn try_send_batch(&self, batch: &mut Batch) -> io::Result<usize> {
-        batch.send(self.get_ref())
+        batch.send(self.packets())
     }
 
     /// Polls [`recv_batch`](Self::recv_batch). One task at a time may wait this way.

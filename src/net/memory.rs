@@ -1,0 +1,288 @@
+//! A socket of the network in memory; see [`sim`](crate::sim).
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::io::{AsSource, Source};
+use crate::sys::datagrams::{Address, Head, Rooms};
+use crate::sys::errno::Fault;
+use crate::wire::{Options, SocketId, Wire};
+
+/// A socket in memory. Clones share it, and the last one closes it.
+pub(super) struct Memory {
+    socket: Rc<Number>,
+}
+
+struct Number {
+    handle: LoopHandle,
+    id: SocketId,
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        self.handle.core().with_wire(|wire| wire.close(self.id));
+    }
+}
+
+#[cold]
+fn on_wire<T>(
+    socket: &Number,
+    f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>,
+) -> io::Result<T> {
+    let core = socket.handle.core();
+    Ok(core.with_wire(|wire| f(wire, socket.id))?)
+}
+
+impl Memory {
+    fn new(handle: &LoopHandle, id: SocketId) -> Self {
+        let handle = handle.clone();
+        Self {
+            socket: Rc::new(Number { handle, id }),
+        }
+    }
+
+    pub(super) fn tcp(handle: &LoopHandle, is_v6: bool) -> io::Result<Self> {
+        let id = handle.core().with_wire(|wire| wire.tcp_socket(is_v6))?;
+        Ok(Self::new(handle, id))
+    }
+
+    /// Returns another owner of the socket.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            socket: self.socket.clone(),
+        }
+    }
+
+    fn wire<T>(&self, f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>) -> io::Result<T> {
+        on_wire(&self.socket, f)
+    }
+
+    /// Lets the source learn of the readiness of the socket.
+    pub(super) fn attach<T: AsSource>(&self, source: Source<T>, can_write: bool) -> Source<T> {
+        let (core, id) = (self.socket.handle.core(), self.socket.id);
+        core.with_wire(|wire| wire.attach(id, source.key(), can_write));
+        source
+    }
+
+    /// Makes a source a stream; see [`Source::new_stream`].
+    pub(super) fn open<T: AsSource>(
+        &self,
+        source: Source<T>,
+        can_write: bool,
+    ) -> io::Result<Source<T>> {
+        Ok(self.attach(source.into_stream(can_write), can_write))
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.wire(|wire, id| wire.local_addr(id))
+    }
+
+    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.wire(|wire, id| wire.peer_addr(id))
+    }
+
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let fault = self.wire(|wire, id| wire.take_error(id))?;
+        Ok(fault.map(io::Error::from))
+    }
+
+    pub(super) fn get<T>(&self, option: impl FnOnce(&Options) -> T) -> io::Result<T> {
+        self.wire(|wire, id| wire.options(id).map(option))
+    }
+
+    pub(super) fn set(&self, option: impl FnOnce(&mut Options)) -> io::Result<()> {
+        self.wire(|wire, id| wire.options_mut(id).map(option))
+    }
+
+    pub(super) fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        if !(1..=255).contains(&ttl) {
+            return Err(Fault::Invalid.into());
+        }
+        self.set(|options| options.ttl = ttl)
+    }
+
+    pub(super) fn set_only_v6(&self, only: bool) -> io::Result<()> {
+        if self.local_addr()?.is_ipv4() {
+            return Err(Fault::NotThisFamily.into());
+        }
+        self.set(|options| options.only_v6 = only)
+    }
+}
+
+/// TCP.
+impl Memory {
+    pub(super) fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        self.wire(|wire, id| wire.bind_tcp(id, address))
+    }
+
+    pub(super) fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        self.wire(|wire, id| wire.connect_tcp(id, address))
+    }
+
+    pub(super) fn listen(&self, backlog: u32) -> io::Result<()> {
+        let backlog = usize::try_from(backlog).unwrap_or(usize::MAX);
+        self.wire(|wire, id| wire.listen(id, backlog))
+    }
+
+    pub(super) fn accept(&self) -> io::Result<(Self, SocketAddr)> {
+        let (id, peer) = self.wire(Wire::accept)?;
+        Ok((Self::new(&self.socket.handle, id), peer))
+    }
+
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.wire(|wire, id| {
+            wire.read(id, |mut front, mut back| {
+                let count = io::Read::read(&mut front, buffer).unwrap_or(0);
+                count + io::Read::read(&mut back, &mut buffer[count..]).unwrap_or(0)
+            })
+        })
+    }
+
+    pub(super) fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return Ok(0);
+        }
+        self.wire(|wire, id| {
+            wire.read(id, |front, back| {
+                let mut bytes = io::Read::chain(front, back);
+                let mut all = 0;
+                for buffer in buffers {
+                    // The end of the first piece cuts a read short.
+                    let mut filled = 0;
+                    loop {
+                        let rest = &mut buffer[filled..];
+                        let count = io::Read::read(&mut bytes, rest).unwrap_or(0);
+                        if count == 0 {
+                            break;
+                        }
+                        filled += count;
+                    }
+                    all += filled;
+                }
+                all
+            })
+        })
+    }
+
+    /// Reads into memory that is not initialised.
+    #[allow(dead_code, reason = "only hyper and tokio lend such memory")]
+    pub(super) fn receive_into(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        if memory.is_empty() {
+            return Ok(0);
+        }
+        self.wire(|wire, id| {
+            wire.read(id, |front, back| {
+                let bytes = front.iter().chain(back);
+                let pairs = memory.iter_mut().zip(bytes);
+                pairs.map(|(place, byte)| place.write(*byte)).count()
+            })
+        })
+    }
+
+    pub(super) fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wire(|wire, id| wire.peek(id, buffer))
+    }
+
+    #[cold]
+    pub(super) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
+        let Number { handle, id } = &*self.socket;
+        handle.core().write_simulated(*id, [buffer].into_iter())
+    }
+
+    #[cold]
+    pub(super) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Number { handle, id } = &*self.socket;
+        let buffers = buffers.iter().map(|buffer| &**buffer);
+        handle.core().write_simulated(*id, buffers)
+    }
+
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.wire(|wire, id| wire.shutdown(id, how))
+    }
+}
+
+/// UDP.
+impl Memory {
+    pub(super) fn udp(
+        handle: &LoopHandle,
+        address: SocketAddr,
+        set: impl FnOnce(&mut Options),
+    ) -> io::Result<Self> {
+        let id = handle
+            .core()
+            .with_wire(|wire| wire.udp_socket(address, set))?;
+        Ok(Self::new(handle, id))
+    }
+
+    pub(super) fn connect_udp(&self, address: SocketAddr) -> io::Result<()> {
+        self.wire(|wire, id| wire.connect_udp(id, address))
+    }
+
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(super) fn disconnect_udp(&self) -> io::Result<()> {
+        self.wire(Wire::disconnect_udp)
+    }
+
+    #[cold]
+    pub(super) fn send(&self, datagram: &[u8], to: Option<SocketAddr>) -> io::Result<usize> {
+        let Number { handle, id } = &*self.socket;
+        handle.core().send_simulated(*id, datagram, to)
+    }
+
+    /// Receives a datagram: the bytes that fit, its whole length, and its sender.
+    pub(super) fn receive(
+        &self,
+        buffer: &mut [u8],
+        stays: bool,
+    ) -> io::Result<(usize, usize, SocketAddr)> {
+        self.wire(|wire, id| wire.receive(id, buffer, stays))
+    }
+
+    /// Receives datagrams into the buffers, beginning with the first.
+    pub(super) fn receive_many(&self, rooms: &mut Rooms) -> io::Result<usize> {
+        for index in 0..rooms.count() {
+            let (head, room) = rooms.get_mut(index);
+            match self.receive(room, false) {
+                Ok((count, length, from)) => {
+                    *head = Head {
+                        address: Address::new(from),
+                        length: count,
+                        truncated: count < length,
+                    }
+                }
+                Err(error) if index == 0 => return Err(error),
+                Err(_) => return Ok(index),
+            }
+        }
+        Ok(rooms.count())
+    }
+
+    /// Sends these datagrams up to the first that fails. An error concerns the first.
+    pub(super) fn send_many(&self, rooms: &Rooms, range: Range<usize>) -> io::Result<usize> {
+        let count = range.len();
+        for (index, (head, room)) in rooms.iter(range).enumerate() {
+            match self.send(&room[..head.length], head.address.get()) {
+                Ok(_) => {}
+                Err(error) if index == 0 => return Err(error),
+                Err(_) => return Ok(index),
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("local", &self.local_addr().ok())
+            .finish_non_exhaustive()
+    }
+}

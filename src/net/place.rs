@@ -1,0 +1,573 @@
+//! Where a socket is: in the kernel or, in a test, in the memory of the loop's own network.
+//!
+//! The types of this file stand below [`Source`], in place of those of the standard library. All
+//! above is one for both places. Without the feature `test-util` there is one place, and a
+//! [`Place`] is the socket itself.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::{self, Shutdown, SocketAddr};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+
+#[cfg(feature = "test-util")]
+use super::memory::Memory;
+use super::udp::UdpOptions;
+use crate::event_loop::api::loop_handle::LoopHandle;
+#[cfg(feature = "test-util")]
+use crate::event_loop::io::simulated::no_groups;
+use crate::io::Source;
+use crate::site::Site;
+use crate::sys;
+use crate::sys::poller::{Interest, impl_as_source};
+
+/// A socket of the kernel, or one in memory.
+pub(super) enum Place<K> {
+    Kernel(K),
+    #[cfg(feature = "test-util")]
+    Memory(Memory),
+}
+
+/// Does one thing with a socket of the kernel, and another one with a socket in memory.
+macro_rules! either {
+    ($place:expr, $kernel:ident => $in_kernel:expr, $memory:ident => $in_memory:expr $(,)?) => {
+        match $place {
+            $crate::net::place::Place::Kernel($kernel) => $in_kernel,
+            #[cfg(feature = "test-util")]
+            $crate::net::place::Place::Memory($memory) => $in_memory,
+        }
+    };
+}
+pub(super) use either;
+
+/// The panic of a call that needs a descriptor.
+#[cfg(feature = "test-util")]
+const IN_MEMORY: &str = "this socket is on the loop's network in memory and has no descriptor: a test of \
+                         `get_ref` or `into_std` needs a loop that is not shuffled, or a socket made by `from_std`";
+
+impl<K> Place<K> {
+    /// Returns the socket of the kernel.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is in memory.
+    pub(super) fn kernel(&self) -> &K {
+        either!(self, socket => socket, _memory => panic!("{IN_MEMORY}"))
+    }
+
+    /// Returns the socket of the kernel; see [`kernel`](Self::kernel).
+    pub(super) fn into_kernel(self) -> K {
+        either!(self, socket => socket, _memory => panic!("{IN_MEMORY}"))
+    }
+
+    fn map<T>(self, convert: impl FnOnce(K) -> T) -> Place<T> {
+        either!(self, socket => Place::Kernel(convert(socket)), memory => Place::Memory(memory))
+    }
+
+    pub(super) fn is_in_memory(&self) -> bool {
+        either!(self, _socket => false, _memory => true)
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for Place<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        either!(self, socket => socket.fmt(f), memory => memory.fmt(f))
+    }
+}
+
+/// A TCP socket before it connects or listens.
+impl Place<Socket> {
+    /// Creates a socket for a loop: in memory if the loop has a network there.
+    pub(super) fn tcp(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
+        #[cfg(feature = "test-util")]
+        if let Some(handle) = handle.filter(|handle| handle.core().network().is_some()) {
+            return Memory::tcp(handle, is_v6).map(Self::Memory);
+        }
+        let _ = handle;
+        let domain = if is_v6 { Domain::IPV6 } else { Domain::IPV4 };
+        sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP)).map(Self::Kernel)
+    }
+
+    /// Binds the socket, with `SO_REUSEADDR` set.
+    pub(super) fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        either!(
+            self,
+            socket => {
+                sys::socket::allow_lingering_address(socket)?;
+                socket.bind(&SockAddr::from(address))
+            },
+            memory => memory.bind(address),
+        )
+    }
+
+    /// Starts to connect; see [`sys::socket::connect`].
+    pub(super) fn connect(&self, address: SocketAddr) -> io::Result<bool> {
+        either!(
+            self,
+            socket => {
+                let address = sys::socket::fill_scope(address);
+                sys::socket::connect(socket, &SockAddr::from(address))
+            },
+            memory => memory.connect(address).map(|()| false),
+        )
+    }
+
+    pub(super) fn listen(self, backlog: u32) -> io::Result<Acceptor> {
+        either!(
+            &self,
+            socket => socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?,
+            memory => memory.listen(backlog)?,
+        );
+        Ok(Acceptor(self.map(Socket::into)))
+    }
+
+    /// Returns the socket that [`connect`](Self::connect) connects.
+    pub(super) fn into_conn(self) -> Conn {
+        Conn(self.map(Socket::into))
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        either!(
+            self,
+            socket => socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::InvalidData.into()),
+            memory => memory.local_addr(),
+        )
+    }
+
+    pub(super) fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
+        either!(
+            self,
+            socket => sys::socket::set_reuse_port(socket, reuse),
+            memory => memory.set(|options| options.reuse_port = reuse),
+        )
+    }
+
+    pub(super) fn set_only_v6(&self, only: bool) -> io::Result<()> {
+        either!(
+            self,
+            socket => socket.set_only_v6(only),
+            memory => memory.set_only_v6(only),
+        )
+    }
+
+    /// Returns the options that a connection has, too.
+    pub(super) fn options(&self) -> StreamOptions<'_> {
+        either!(
+            self,
+            socket => StreamOptions(Place::Kernel(SockRef::from(socket))),
+            memory => StreamOptions(Place::Memory(memory.share())),
+        )
+    }
+}
+
+/// The socket of a [`TcpStream`](super::TcpStream). It is the type of what
+/// [`readable`](super::TcpStream::readable) waits for, and has no use of its own.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::Readiness;
+/// use phaseloop::net::{Conn, TcpStream};
+///
+/// fn readable(stream: &TcpStream) -> Readiness<'_, Conn> {
+///     stream.readable()
+/// }
+/// ```
+pub struct Conn(pub(super) Place<net::TcpStream>);
+
+impl Conn {
+    pub(super) fn from_std(stream: net::TcpStream) -> Self {
+        Self(Place::Kernel(stream))
+    }
+
+    /// Puts the connection on the loop; see [`Source::new_stream`].
+    pub(super) fn open(
+        self,
+        handle: &LoopHandle,
+        can_write: bool,
+        site: Site,
+    ) -> io::Result<Source<Self>> {
+        #[cfg(feature = "test-util")]
+        if let Place::Memory(memory) = &self.0 {
+            let socket = memory.share();
+            return socket.open(Source::in_memory(handle, self, site)?, can_write);
+        }
+        Source::new_stream(handle, self, can_write, site)
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        either!(&self.0, socket => socket.local_addr(), memory => memory.local_addr())
+    }
+
+    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        either!(&self.0, socket => socket.peer_addr(), memory => memory.peer_addr())
+    }
+
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        either!(&self.0, socket => socket.take_error(), memory => memory.take_error())
+    }
+
+    pub(super) fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        either!(&self.0, socket => socket.peek(buffer), memory => memory.peek(buffer))
+    }
+
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        either!(&self.0, socket => socket.shutdown(how), memory => memory.shutdown(how))
+    }
+
+    pub(super) fn options(&self) -> StreamOptions<'_> {
+        either!(
+            &self.0,
+            socket => StreamOptions(Place::Kernel(SockRef::from(socket))),
+            memory => StreamOptions(Place::Memory(memory.share())),
+        )
+    }
+}
+
+impl Read for &Conn {
+    #[inline(always)]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        either!(&self.0, socket => (&mut &*socket).read(buffer), memory => memory.read(buffer))
+    }
+
+    #[inline]
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => (&mut &*socket).read_vectored(buffers),
+            memory => memory.read_vectored(buffers),
+        )
+    }
+}
+
+impl Write for &Conn {
+    #[inline(always)]
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        either!(&self.0, socket => (&mut &*socket).write(buffer), memory => memory.write(buffer))
+    }
+
+    #[inline]
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => (&mut &*socket).write_vectored(buffers),
+            memory => memory.write_vectored(buffers),
+        )
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
+impl sys::unfilled::Receive for Conn {
+    #[inline(always)]
+    fn receive(&self, memory: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => sys::unfilled::receive(socket, memory),
+            socket => socket.receive_into(memory),
+        )
+    }
+}
+
+impl_as_source!(Conn, |this| this.0.kernel());
+
+impl fmt::Debug for Conn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Conn").field(&self.0).finish()
+    }
+}
+
+/// The options of a connection, or of a socket that becomes one.
+pub(super) struct StreamOptions<'a>(Place<SockRef<'a>>);
+
+impl StreamOptions<'_> {
+    pub(super) fn nodelay(&self) -> io::Result<bool> {
+        either!(&self.0, socket => socket.tcp_nodelay(), memory => memory.get(|options| options.nodelay))
+    }
+
+    pub(super) fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => socket.set_tcp_nodelay(nodelay),
+            memory => memory.set(|options| options.nodelay = nodelay),
+        )
+    }
+
+    pub(super) fn keepalive(&self) -> io::Result<bool> {
+        either!(&self.0, socket => socket.keepalive(), memory => memory.get(|options| options.keepalive))
+    }
+
+    pub(super) fn set_keepalive(&self, how: Option<&socket2::TcpKeepalive>) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => match how {
+                Some(how) => socket.set_tcp_keepalive(how),
+                None => socket.set_keepalive(false),
+            },
+            memory => memory.set(|options| options.keepalive = how.is_some()),
+        )
+    }
+
+    pub(super) fn linger(&self) -> io::Result<Option<Duration>> {
+        either!(&self.0, socket => socket.linger(), memory => memory.get(|options| options.linger))
+    }
+
+    pub(super) fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => socket.set_linger(linger),
+            memory => memory.set(|options| options.linger = linger),
+        )
+    }
+
+    pub(super) fn recv_buffer_size(&self) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => socket.recv_buffer_size(),
+            memory => memory.get(|options| options.receive_buffer),
+        )
+    }
+
+    pub(super) fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => socket.set_recv_buffer_size(bytes),
+            memory => memory.set(|options| options.receive_buffer = bytes),
+        )
+    }
+
+    pub(super) fn send_buffer_size(&self) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => socket.send_buffer_size(),
+            memory => memory.get(|options| options.send_buffer),
+        )
+    }
+
+    pub(super) fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => socket.set_send_buffer_size(bytes),
+            memory => memory.set(|options| options.send_buffer = bytes),
+        )
+    }
+}
+
+/// The time to live of a stream and of a listener.
+macro_rules! impl_ttl {
+    ($type:ty) => {
+        impl $type {
+            pub(super) fn ttl(&self) -> io::Result<u32> {
+                either!(&self.0, socket => socket.ttl(), memory => memory.get(|options| options.ttl))
+            }
+
+            pub(super) fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+                either!(&self.0, socket => socket.set_ttl(ttl), memory => memory.set_ttl(ttl))
+            }
+        }
+    };
+}
+
+impl_ttl!(Conn);
+impl_ttl!(Acceptor);
+
+/// The socket of a [`TcpListener`](super::TcpListener).
+pub(super) struct Acceptor(pub(super) Place<net::TcpListener>);
+
+impl Acceptor {
+    pub(super) fn from_std(listener: net::TcpListener) -> Self {
+        Self(Place::Kernel(listener))
+    }
+
+    /// Puts the listener on the loop.
+    pub(super) fn open(self, handle: &LoopHandle, site: Site) -> io::Result<Source<Self>> {
+        #[cfg(feature = "test-util")]
+        if let Place::Memory(memory) = &self.0 {
+            let socket = memory.share();
+            return Ok(socket.attach(Source::in_memory(handle, self, site)?, false));
+        }
+        sys::socket::keep_reserve();
+        Source::new_at(handle, self, Interest::Read, site)
+    }
+
+    /// Returns whether a short read of its connections proves that no more bytes have arrived.
+    pub(super) fn is_tcp(&self) -> bool {
+        either!(&self.0, socket => sys::socket::is_tcp(socket), _memory => false)
+    }
+
+    pub(super) fn accept(&self) -> io::Result<(Conn, SocketAddr)> {
+        either!(
+            &self.0,
+            socket => {
+                let (stream, peer) = sys::socket::accept(socket)?;
+                Ok((Conn::from_std(stream), peer))
+            },
+            memory => {
+                let (stream, peer) = memory.accept()?;
+                Ok((Conn(Place::Memory(stream)), peer))
+            },
+        )
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        either!(&self.0, socket => socket.local_addr(), memory => memory.local_addr())
+    }
+}
+
+impl_as_source!(Acceptor, |this| this.0.kernel());
+
+/// The socket of a [`UdpSocket`](super::UdpSocket). It is the type of what
+/// [`readable`](super::UdpSocket::readable) waits for, and has no use of its own.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::Readiness;
+/// use phaseloop::net::{Packets, UdpSocket};
+///
+/// fn readable(socket: &UdpSocket) -> Readiness<'_, Packets> {
+///     socket.readable()
+/// }
+/// ```
+pub struct Packets(pub(super) Place<net::UdpSocket>);
+
+impl_as_source!(Packets, |this| this.0.kernel());
+
+impl Packets {
+    pub(super) fn from_std(socket: net::UdpSocket) -> Self {
+        Self(Place::Kernel(socket))
+    }
+
+    /// Creates a bound socket for a loop: in memory if the loop has a network there.
+    pub(super) fn bind(
+        handle: &LoopHandle,
+        address: SocketAddr,
+        options: UdpOptions,
+    ) -> io::Result<Self> {
+        #[cfg(feature = "test-util")]
+        if handle.core().network().is_some() {
+            let socket = Memory::udp(handle, address, |set| options.store(set))?;
+            return Ok(Self(Place::Memory(socket)));
+        }
+        let _ = handle;
+        let domain = Domain::for_address(address);
+        let socket = sys::socket::socket(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        options.apply(&socket)?;
+        socket.bind(&SockAddr::from(address))?;
+        Ok(Self(Place::Kernel(socket.into())))
+    }
+
+    /// Puts the socket on the loop; see [`Source::new_stream`].
+    pub(super) fn open(self, handle: &LoopHandle, site: Site) -> io::Result<Source<Self>> {
+        #[cfg(feature = "test-util")]
+        if let Place::Memory(memory) = &self.0 {
+            let socket = memory.share();
+            return socket.open(Source::in_memory(handle, self, site)?, true);
+        }
+        Source::new_stream(handle, self, true, site)
+    }
+
+    pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        either!(&self.0, socket => socket.connect(address), memory => memory.connect_udp(address))
+    }
+
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn disconnect(&self) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => sys::socket::disconnect(socket),
+            memory => memory.disconnect_udp(),
+        )
+    }
+
+    #[inline]
+    pub(super) fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        either!(&self.0, socket => socket.send(datagram), memory => memory.send(datagram, None))
+    }
+
+    #[inline]
+    pub(super) fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => socket.send_to(datagram, address),
+            memory => memory.send(datagram, Some(address)),
+        )
+    }
+
+    #[inline]
+    pub(super) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => socket.recv(buffer),
+            memory => memory.receive(buffer, false).map(|(count, ..)| count),
+        )
+    }
+
+    #[inline]
+    pub(super) fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        either!(
+            &self.0,
+            socket => socket.recv_from(buffer),
+            memory => memory.receive(buffer, false).map(|(count, _, from)| (count, from)),
+        )
+    }
+
+    pub(super) fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        either!(
+            &self.0,
+            socket => socket.peek_from(buffer),
+            memory => memory.receive(buffer, true).map(|(count, _, from)| (count, from)),
+        )
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        either!(&self.0, socket => socket.local_addr(), memory => memory.local_addr())
+    }
+
+    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        either!(&self.0, socket => socket.peer_addr(), memory => memory.peer_addr())
+    }
+
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        either!(&self.0, socket => socket.take_error(), memory => memory.take_error())
+    }
+
+    pub(super) fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => socket.set_broadcast(broadcast),
+            _memory => if broadcast { Err(no_groups()) } else { Ok(()) },
+        )
+    }
+
+    pub(super) fn set_ttl_v4(&self, ttl: u32) -> io::Result<()> {
+        either!(&self.0, socket => socket.set_ttl(ttl), memory => memory.set_ttl(ttl))
+    }
+
+    pub(super) fn set_ttl_v6(&self, ttl: u32) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => SockRef::from(socket).set_unicast_hops_v6(ttl),
+            memory => memory.set_ttl(ttl),
+        )
+    }
+
+    /// Returns the options of multicast.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the socket is in memory.
+    pub(super) fn multicast(&self) -> io::Result<SockRef<'_>> {
+        either!(&self.0, socket => Ok(SockRef::from(socket)), _memory => Err(no_groups()))
+    }
+}
+
+impl fmt::Debug for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Packets").field(&self.0).finish()
+    }
+}

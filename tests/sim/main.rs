@@ -1,0 +1,6 @@
+//! The network in memory: it behaves as the kernel's loopback interface does, and between hosts as a
+//! network may.
+
+mod both;
+mod datagrams;
+mod loopback;
