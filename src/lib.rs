@@ -134,6 +134,7 @@ mod numbered;
 mod phase_order;
 mod raw;
 mod site;
+mod sorted;
 mod task_info;
 
 mod sys;

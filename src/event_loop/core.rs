@@ -35,6 +35,7 @@ use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::pool::Pool;
 use crate::probe::{Modes, Sinks};
+use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
 #[cfg(feature = "test-util")]
@@ -176,7 +177,6 @@ impl Core {
     pub(super) fn task_states(&self) -> Vec<TaskState> {
         let mut states = self.executor.states();
         states.extend(self.ledger.job_states());
-        states.sort_unstable_by_key(|task| task.info.id());
-        states
+        sorted_by_number(states.into_iter().map(|task| (task.info.id().0, task)))
     }
 }

@@ -10,7 +10,8 @@ use std::rc::Weak;
 use std::task::Waker;
 
 use super::Executor;
-use crate::numbered::{NumberedMap, NumberedSet};
+use crate::numbered::NumberedMap;
+use crate::sorted::SortedMap;
 use crate::task_info::Id;
 
 /// The number of notes that are kept without a search for those that are out of date.
@@ -73,10 +74,10 @@ impl Executor {
         foreign.len() > self.wait_notes.limit.get().max(FEW)
     }
 
-    /// Forgets the foreign wakers that are not in `registered`.
-    pub(crate) fn forget_foreign(&self, registered: &NumberedSet<*const ()>) {
+    /// Forgets the foreign wakers whose data pointers are not in `registered`.
+    pub(crate) fn forget_foreign(&self, registered: &SortedMap<usize, ()>) {
         let mut foreign = self.wait_notes.foreign.borrow_mut();
-        foreign.retain(|data, _| registered.contains(data));
+        foreign.retain(|data, _| registered.get(data.addr()).is_some());
         self.wait_notes.limit.set(foreign.len() * 2);
     }
 

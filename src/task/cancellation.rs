@@ -1,7 +1,6 @@
 //! Cancellation that follows from a parent to its children.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -9,6 +8,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use crate::raw::nesting::drop_flat;
+use crate::sorted::SortedMap;
 
 /// Tells futures that they should end. Clones share one state.
 ///
@@ -43,9 +43,9 @@ struct Node {
     is_cancelled: Cell<bool>,
     next_number: Cell<u64>,
     /// The waiters by the number of their registration.
-    waiters: RefCell<BTreeMap<u64, Waker>>,
+    waiters: RefCell<SortedMap<u64, Waker>>,
     /// The children by the number of their creation.
-    children: RefCell<BTreeMap<u64, Weak<Self>>>,
+    children: RefCell<SortedMap<u64, Weak<Self>>>,
     parent: Option<Parent>,
 }
 
@@ -76,7 +76,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {
-            parent.node.children.borrow_mut().remove(&parent.number);
+            parent.node.children.borrow_mut().remove(parent.number);
             // A long chain of tokens is dropped without recursion.
             drop_flat(parent.node);
         }
@@ -226,7 +226,7 @@ impl Future for Cancelled {
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            let waker = self.node.waiters.borrow_mut().remove(&number);
+            let waker = self.node.waiters.borrow_mut().remove(number);
             drop(waker);
         }
     }

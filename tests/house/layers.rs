@@ -20,6 +20,7 @@ const LAYERS: &[&[&str]] = &[
         "phase_order",
         "raw",
         "site",
+        "sorted",
         "task_info",
     ],
     &["frame", "sys"],

@@ -1,7 +1,7 @@
 //! The tree of tasks: which task waits for which, down to what the loop waits for.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use super::loop_handle::LoopHandle;
@@ -58,7 +58,7 @@ impl LoopHandle {
         let waits = self.core().waits();
         let mut branches = Branches {
             waits: &waits,
-            done: HashSet::new(),
+            done: vec![false; waits.tasks.len()],
             later: VecDeque::new(),
         };
         let mut lines = Vec::new();
@@ -119,7 +119,7 @@ impl Branch {
 struct Branches<'a> {
     waits: &'a Waits,
     /// The tasks that have their branch.
-    done: HashSet<usize>,
+    done: Vec<bool>,
     /// The tasks that were too deep for their place.
     later: VecDeque<usize>,
 }
@@ -134,11 +134,11 @@ impl Branches<'_> {
         }
         let awaited = self.waits.awaited_tasks();
         let tasks = 0..self.waits.tasks.len();
-        let free = tasks.clone().filter(|place| !awaited.contains(place));
+        let free = tasks.clone().filter(|&place| !awaited[place]);
         for place in free.chain(tasks) {
             self.later.push_back(place);
             while let Some(place) = self.later.pop_front() {
-                if !self.done.contains(&place) {
+                if !self.done[place] {
                     roots.push(self.of(Who::Task(place), 0));
                 }
             }
@@ -156,7 +156,7 @@ impl Branches<'_> {
             Who::Task(place) => {
                 let info = &self.waits.tasks[place].info;
                 let line = info.to_string();
-                if !self.done.insert(place) {
+                if std::mem::replace(&mut self.done[place], true) {
                     return Branch::leaf(format!("{line} (above)"));
                 }
                 (line, format!("task spawned at {}", info.spawned_at()))
@@ -187,7 +187,7 @@ impl Branches<'_> {
 
     fn waited_for(&mut self, wait: Wait, depth: usize) -> Branch {
         match wait {
-            Wait::Task(place) if depth > DEEPEST && !self.done.contains(&place) => {
+            Wait::Task(place) if depth > DEEPEST && !self.done[place] => {
                 self.later.push_back(place);
                 Branch::leaf(format!("{} (below)", self.waits.tasks[place].info))
             }

@@ -1,6 +1,5 @@
 //! The search behind reports: what waits on the loop, and which task each of it wakes.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 use std::task::Waker;
@@ -18,9 +17,9 @@ use crate::executor::shared::Runnable;
 use crate::executor::wait_notes::Polled;
 use crate::keeper::Keeper;
 use crate::label::Label;
-use crate::numbered::NumberedSet;
 use crate::phase_order::Phase;
 use crate::site::Site;
+use crate::sorted::{SortedMap, sorted_by_number};
 use crate::task_info::{Id, Info};
 
 /// The phases whose queues a report lists.
@@ -52,10 +51,28 @@ pub(crate) struct Waiting {
 pub(crate) struct Due(pub(crate) u64);
 
 /// The main future, or a task by its place in [`Waits::tasks`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub(super) enum Who {
     Main,
     Task(usize),
+}
+
+impl Who {
+    /// Returns the place of its [`Activity`].
+    fn place(self) -> usize {
+        match self {
+            Self::Main => 0,
+            Self::Task(place) => place + 1,
+        }
+    }
+}
+
+/// What is known of the main future or of a task.
+#[derive(Default)]
+struct Activity {
+    is_polled: bool,
+    is_woken: bool,
+    waits: Vec<Wait>,
 }
 
 /// What a task waits for.
@@ -87,10 +104,9 @@ pub(super) struct Waits {
     /// The name of the runtime inside the loop, if there is one.
     pub(super) runtime: Option<&'static str>,
     /// Whose waker a data pointer belongs to, and whether the waker is of another library.
-    owners: HashMap<*const (), (Who, bool)>,
-    waits: HashMap<Who, Vec<Wait>>,
-    polled: HashSet<Who>,
-    woken: HashSet<Who>,
+    owners: SortedMap<usize, (Who, bool)>,
+    /// That of the main future, and behind it those of the tasks.
+    activities: Vec<Activity>,
 }
 
 impl Core {
@@ -104,22 +120,20 @@ impl Core {
             main: main.map(|main| main.site),
             runtime: self.wait_hook().map(WaitHook::name),
             owners: self.owners(&tasks),
-            waits: HashMap::new(),
-            polled: HashSet::new(),
-            woken: HashSet::new(),
+            activities: vec![Activity {
+                is_polled: self.executor.polls_main_future(),
+                ..Activity::default()
+            }],
             tasks,
         };
-        if self.executor.polls_main_future() {
-            waits.polled.insert(Who::Main);
-        }
-        for (place, task) in waits.tasks.iter().enumerate() {
-            if task.slot.is_some_and(|slot| self.executor.is_polled(slot)) {
-                waits.polled.insert(Who::Task(place));
+        waits.activities.extend(waits.tasks.iter().map(|task| {
+            let is = |found: &dyn Fn(u32) -> bool| task.slot.is_some_and(found);
+            Activity {
+                is_polled: is(&|slot| self.executor.is_polled(slot)),
+                is_woken: is(&|slot| woken.get(slot as usize).is_some()),
+                waits: Vec::new(),
             }
-            if task.slot.is_some_and(|slot| woken.contains(&slot)) {
-                waits.woken.insert(Who::Task(place));
-            }
-        }
+        }));
         waits.relate(&self.executor.awaited_sets());
         for phase in PHASES {
             for waker in self.phases.queue(phase).wakers() {
@@ -133,37 +147,44 @@ impl Core {
     fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
         let mut found = Vec::new();
         let now = self.clock().read();
-        let mut due_timers = HashMap::new();
+        let mut due_timers = Vec::new();
         let mut sleeps = Vec::new();
         self.each_timer(|deadline, payload, referenced| {
             let due = Due::from(deadline, now);
             match payload {
                 Payload::Timer(timer) => {
-                    due_timers.insert(Rc::as_ptr(&timer.header), due);
+                    due_timers.push((address(&timer.header), due));
                 }
-                Payload::Sleep { waker, site } => sleeps.push(Waiting {
-                    due: Some(due),
-                    keeps_alive: referenced,
-                    wakers: vec![waker.data()],
-                    ..Waiting::new(Keeper::Sleep, Some(site))
-                }),
+                Payload::Sleep { waker, site } => {
+                    let sleep = Waiting {
+                        due: Some(due),
+                        keeps_alive: referenced,
+                        wakers: vec![waker.data()],
+                        ..Waiting::new(Keeper::Sleep, Some(site))
+                    };
+                    sleeps.push((due.0, sleep));
+                }
             }
         });
-        sleeps.sort_by_key(|sleep| sleep.due);
-        let mut waits: HashMap<*const Header, _> = HashMap::new();
-        for source in self.io.sources() {
-            let header = Rc::as_ptr(&source.header);
-            waits.insert(header, (source.waits(), source.has_request()));
-        }
+        let due_timers: SortedMap<_, _> = due_timers.into_iter().collect();
+        let sources = self.io.sources().into_iter();
+        let mut waits: SortedMap<_, _> = sources
+            .map(|source| {
+                (
+                    address(&source.header),
+                    (source.waits(), source.has_request()),
+                )
+            })
+            .collect();
         for header in self.ledger.headers() {
-            let waits = waits.remove(&Rc::as_ptr(&header));
+            let waits = waits.remove(address(&header));
             let (directions, has_request) = waits.unwrap_or_default();
-            let due = due_timers.get(&Rc::as_ptr(&header)).copied();
+            let due = due_timers.get(address(&header)).copied();
             let label = header.label(self);
             let waiting = Waiting::of_handle(&header, label, directions, has_request, due);
             found.push(waiting);
         }
-        found.append(&mut sleeps);
+        found.extend(sorted_by_number(sleeps));
         let jobs = self.ledger.jobs();
         found.extend(jobs.iter().map(|job| self.waiting_job(job, tasks)));
         if let Some(extension) = self.extension.get() {
@@ -189,16 +210,16 @@ impl Core {
     }
 
     /// Returns the slots of the tasks that were woken and are not polled yet.
-    fn woken_slots(&self) -> HashSet<u32> {
-        let mut slots = HashSet::new();
-        let mut add = |runnable: &Runnable| _ = slots.insert(runnable.slot());
+    fn woken_slots(&self) -> SortedMap<usize, ()> {
+        let mut slots = Vec::new();
+        let mut add = |runnable: &Runnable| slots.push((runnable.slot() as usize, ()));
         self.io.each_woken(&mut add);
         self.executor.each_woken(add);
-        slots
+        slots.into_iter().collect()
     }
 
     /// Returns whose waker each known data pointer belongs to.
-    fn owners(&self, tasks: &[TaskState]) -> HashMap<*const (), (Who, bool)> {
+    fn owners(&self, tasks: &[TaskState]) -> SortedMap<usize, (Who, bool)> {
         let foreign = self.executor.foreign_wakers().into_iter();
         let foreign = foreign.filter_map(|(waker, polled)| {
             let who = match polled {
@@ -207,13 +228,12 @@ impl Core {
             };
             Some((waker, (who, true)))
         });
-        let mut owners: HashMap<_, _> = foreign.collect();
         let own = tasks.iter().enumerate();
-        owners.extend(own.map(|(place, task)| (task.waker, (Who::Task(place), false))));
-        if let Some(main) = self.executor.main_info() {
-            owners.insert(main.waker, (Who::Main, false));
-        }
-        owners
+        let own = own.map(|(place, task)| (task.waker, (Who::Task(place), false)));
+        let main = self.executor.main_info();
+        let main = main.map(|main| (main.waker, (Who::Main, false)));
+        let owners = foreign.chain(own).chain(main);
+        owners.map(|(waker, who)| (waker.addr(), who)).collect()
     }
 }
 
@@ -229,11 +249,11 @@ impl Core {
 
     /// Returns the data pointers of all wakers that are registered on the loop.
     #[cold]
-    fn registered_wakers(&self) -> NumberedSet<*const ()> {
-        let mut wakers = NumberedSet::default();
+    fn registered_wakers(&self) -> SortedMap<usize, ()> {
+        let mut wakers = Vec::new();
         self.each_timer(|_, payload, _| {
             if let Payload::Sleep { waker, .. } = payload {
-                wakers.insert(waker.data());
+                wakers.push(waker.data());
             }
         });
         for source in self.io.sources() {
@@ -245,7 +265,8 @@ impl Core {
         wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
         let sets = self.executor.awaited_sets();
         wakers.extend(sets.into_iter().map(|(waker, _)| waker));
-        wakers
+        let wakers = wakers.into_iter();
+        wakers.map(|waker| (waker.addr(), ())).collect()
     }
 }
 
@@ -273,37 +294,36 @@ impl Waits {
 
     /// Notes that the task with a waker waits for `what`.
     fn add(&mut self, waker: *const (), what: Wait) {
-        if let Some(&(who, _)) = self.owners.get(&waker) {
-            self.waits.entry(who).or_default().push(what);
+        if let Some(&(who, _)) = self.owners.get(waker.addr()) {
+            self.activities[who.place()].waits.push(what);
         }
     }
 
-    /// Returns the places of the tasks that others, or the main future, wait for.
-    pub(super) fn awaited_tasks(&self) -> HashSet<usize> {
-        let waits = self.waits.values().flatten();
-        let tasks = waits.filter_map(|wait| match *wait {
-            Wait::Task(place) => Some(place),
-            _ => None,
-        });
-        tasks.collect()
+    /// Returns for each task whether others, or the main future, wait for it.
+    pub(super) fn awaited_tasks(&self) -> Vec<bool> {
+        let mut awaited = vec![false; self.tasks.len()];
+        for wait in self.activities.iter().flat_map(|activity| &activity.waits) {
+            if let Wait::Task(place) = *wait {
+                awaited[place] = true;
+            }
+        }
+        awaited
     }
 
     pub(super) fn state(&self, who: Who) -> State<'_> {
-        if self.polled.contains(&who) {
-            State::IsPolled
-        } else if self.woken.contains(&who) {
-            State::IsWoken
-        } else {
-            match self.waits.get(&who) {
-                Some(waits) => State::WaitsFor(waits),
-                None => State::Unknown,
-            }
+        match &self.activities[who.place()] {
+            Activity {
+                is_polled: true, ..
+            } => State::IsPolled,
+            Activity { is_woken: true, .. } => State::IsWoken,
+            Activity { waits, .. } if waits.is_empty() => State::Unknown,
+            Activity { waits, .. } => State::WaitsFor(waits),
         }
     }
 
     /// Names what has a waker, if it is known.
     pub(super) fn owner_of(&self, waker: *const ()) -> Option<String> {
-        let &(who, is_foreign) = self.owners.get(&waker)?;
+        let &(who, is_foreign) = self.owners.get(waker.addr())?;
         let name = match who {
             Who::Main => "the main future".to_owned(),
             Who::Task(place) => short_name(&self.tasks[place].info),
@@ -314,6 +334,11 @@ impl Waits {
             name
         })
     }
+}
+
+/// Tells one handle from another.
+fn address(header: &Rc<Header>) -> usize {
+    Rc::as_ptr(header).addr()
 }
 
 /// Returns the place of a task in the list, which is in the order of the numbers.

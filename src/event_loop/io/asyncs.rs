@@ -1,7 +1,6 @@
 //! Async handles: flags that other threads set and the poll phase checks, in the order of creation.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
+use crate::sorted::SortedMap;
 
 /// The state that an async handle shares with the loop.
 pub(crate) struct AsyncState {
@@ -43,14 +43,14 @@ impl Owner for AsyncState {
 pub(super) struct Asyncs {
     /// By number, in the order of creation.
     // Rule R120.
-    list: RefCell<BTreeMap<u64, Rc<AsyncState>>>,
+    list: RefCell<SortedMap<u64, Rc<AsyncState>>>,
     next_place: Cell<u64>,
 }
 
 impl Asyncs {
     pub(crate) fn new() -> Self {
         Self {
-            list: RefCell::new(BTreeMap::new()),
+            list: RefCell::default(),
             next_place: Cell::new(0),
         }
     }
@@ -75,13 +75,13 @@ impl Asyncs {
 
     pub(crate) fn remove(&self, state: &AsyncState) {
         state.sent.closed.store(true, Ordering::Release);
-        self.list.borrow_mut().remove(&state.place);
+        self.list.borrow_mut().remove(state.place);
     }
 
     /// Drops the sends from before a fork, which belong to the parent.
     // Rule R328.
     pub(in crate::event_loop) fn forget_sent(&self) {
-        for state in self.list.borrow().values() {
+        for (_, state) in self.list.borrow().iter() {
             state.sent.pending.store(false, Ordering::Release);
         }
     }
@@ -89,8 +89,8 @@ impl Asyncs {
     /// Returns whether a send has not been called back.
     pub(crate) fn any_sent(&self) -> bool {
         let list = self.list.borrow();
-        list.values()
-            .any(|state| state.sent.pending.load(Ordering::Acquire))
+        list.iter()
+            .any(|(_, state)| state.sent.pending.load(Ordering::Acquire))
     }
 
     /// Starts a walk over the handles that exist now. Handles created during the walk are not
@@ -107,7 +107,8 @@ impl Asyncs {
     // Rule R119.
     pub(crate) fn next(&self, walk: &mut Walk) -> Option<Rc<AsyncState>> {
         let list = self.list.borrow();
-        for (place, state) in list.range(walk.next..walk.end) {
+        let listed = list.starting_at(walk.next);
+        for (place, state) in listed.take_while(|&(place, _)| place < walk.end) {
             if state.sent.pending.swap(false, Ordering::AcqRel) {
                 walk.next = place + 1;
                 return Some(state.clone());
@@ -119,7 +120,7 @@ impl Asyncs {
     /// Closes all handles when the loop is dropped.
     pub(crate) fn clear(&self) {
         let list = self.list.take();
-        for state in list.values() {
+        for (_, state) in list.iter() {
             state.sent.closed.store(true, Ordering::Release);
         }
         // Dropping a callback may run user code; nothing is borrowed here.

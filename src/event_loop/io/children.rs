@@ -10,7 +10,6 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,6 +28,7 @@ use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
+use crate::sorted::SortedMap;
 use crate::sys::poller::{Interest, Registration};
 use crate::sys::process::{self, Process};
 use crate::sys::signal::SIGCHLD;
@@ -179,11 +179,11 @@ struct Children {
     /// The children that are not reaped, and those whose waiters are to be woken.
     list: Subscribers<(), ChildState, ()>,
     /// The places of the children with a process descriptor, by the key of its source.
-    by_source: RefCell<BTreeMap<usize, u64>>,
+    by_source: RefCell<SortedMap<usize, u64>>,
     /// The places of the children without a process descriptor.
-    by_signal: RefCell<BTreeSet<u64>>,
+    by_signal: RefCell<SortedMap<u64, ()>>,
     /// The places of the children whose descriptor has become readable.
-    reported: RefCell<BTreeSet<u64>>,
+    reported: RefCell<SortedMap<u64, ()>>,
     /// Whether the children without a descriptor are to be checked.
     ask: Cell<bool>,
 }
@@ -217,8 +217,8 @@ impl AfterIo for Children {
 
     /// Notes that the descriptor of a child has become readable: the child has exited.
     fn note_event(&self, key: usize) {
-        if let Some(&place) = self.by_source.borrow().get(&key) {
-            self.reported.borrow_mut().insert(place);
+        if let Some(&place) = self.by_source.borrow().get(key) {
+            self.reported.borrow_mut().insert(place, ());
         }
     }
 
@@ -248,10 +248,12 @@ impl AfterIo for Children {
         }
         let mut places = self.reported.take();
         if self.ask.replace(false) {
-            places.extend(self.by_signal.borrow().iter());
+            for (place, ()) in self.by_signal.borrow().iter() {
+                places.insert(place, ());
+            }
         }
         let mut ended = 0;
-        for child in places.into_iter().filter_map(|place| self.get(place)) {
+        for child in places.iter().filter_map(|(place, ())| self.get(place)) {
             if child.look().is_some() {
                 core.end_child(child);
                 ended += 1;
@@ -278,8 +280,9 @@ impl AfterIo for Children {
     /// Requests a check of all children: they are not children of this process, and the check finds
     /// that out.
     fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
-        let places = self.list.list().into_iter().map(|child| child.place);
-        self.reported.borrow_mut().extend(places);
+        for child in self.list.list() {
+            self.reported.borrow_mut().insert(child.place, ());
+        }
         if self.has_pending() {
             core.shared().inbox.signal();
         }
@@ -374,7 +377,7 @@ impl Core {
             let held = self.signals().hold(&self.io.poller, SIGCHLD);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
-        children.by_signal.borrow_mut().insert(child.place);
+        children.by_signal.borrow_mut().insert(child.place, ());
         // The child may have exited before the handler was installed.
         children.ask.set(true);
         self.io.poller.notifier().notify();
@@ -383,8 +386,8 @@ impl Core {
     fn end_child(&self, child: Rc<ChildState>) {
         let children = self.children();
         self.unwatch(&child);
-        let was_by_signal = children.by_signal.borrow_mut().remove(&child.place);
-        if was_by_signal && children.by_signal.borrow().is_empty() {
+        let was_by_signal = children.by_signal.borrow_mut().remove(child.place);
+        if was_by_signal.is_some() && children.by_signal.borrow().is_empty() {
             self.signals().release(SIGCHLD);
         }
         children.list.remove(((), child.place));
@@ -399,7 +402,7 @@ impl Core {
             return false;
         };
         let by_source = &self.children().by_source;
-        by_source.borrow_mut().remove(&watched.source.key);
+        by_source.borrow_mut().remove(watched.source.key);
         self.io.sources.remove(&watched.source);
         true
     }

@@ -6,7 +6,6 @@
 // Rules of tests/LIBUV.md: R239.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
@@ -14,6 +13,7 @@ use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::phase_order::Phase;
+use crate::sorted::SortedMap;
 use crate::sys::poller::{AsSource, Events, NEEDS_REARM, PollEvents, RawSource};
 
 /// The bit that is set in the keys of poll handles and in no key of a source.
@@ -85,7 +85,7 @@ impl Owner for PollState {
 
 #[derive(Default)]
 pub(super) struct PollHandles {
-    started: RefCell<BTreeMap<usize, Rc<PollState>>>,
+    started: RefCell<SortedMap<usize, Rc<PollState>>>,
     last: Cell<usize>,
 }
 
@@ -96,26 +96,30 @@ impl PollHandles {
             let number = (self.last.get() + 1) % NUMBERS;
             self.last.set(number);
             let key = MARK | number;
-            if !started.contains_key(&key) {
+            if started.get(key).is_none() {
                 return key;
             }
         }
     }
 
     fn get(&self, key: usize) -> Option<Rc<PollState>> {
-        self.started.borrow().get(&key).cloned()
+        self.started.borrow().get(key).cloned()
     }
 
     /// Removes the handle from the list and returns whether it was listed.
     fn forget(&self, poll: &PollState) -> bool {
         let key = poll.key.take();
-        let removed = key.and_then(|key| self.started.borrow_mut().remove(&key));
+        let removed = key.and_then(|key| self.started.borrow_mut().remove(key));
         removed.is_some()
     }
 
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn list(&self) -> Vec<Rc<PollState>> {
-        self.started.borrow().values().cloned().collect()
+        self.started
+            .borrow()
+            .iter()
+            .map(|(_, poll)| poll.clone())
+            .collect()
     }
 
     /// Empties the list when the loop is dropped.
@@ -161,7 +165,7 @@ impl Core {
     /// Registers the started handles with the poller of the child process after a fork.
     pub(in crate::event_loop) fn register_poll_handles_again(&self) -> io::Result<()> {
         let started = self.io.poll_handles.started.borrow();
-        started.iter().try_for_each(|(&key, poll)| {
+        started.iter().try_for_each(|(key, poll)| {
             let events = poll.events.get();
             self.io.poller.add_level(poll.source, key, events)
         })

@@ -14,7 +14,6 @@
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::label::Label;
 use crate::phase_order::Phase;
+use crate::sorted::SortedMap;
 use crate::sys::poller::Poller;
 use crate::sys::signal::{Caught, SIGCHLD, Watch, name, watch};
 
@@ -103,7 +103,7 @@ pub(super) struct Signals {
     /// caught.
     listeners: Subscribers<i32, Listener, u64>,
     /// The signals that the process catches for this loop, each with the number of its users.
-    watches: RefCell<BTreeMap<i32, (Watch, usize)>>,
+    watches: RefCell<SortedMap<i32, (Watch, usize)>>,
     /// The entries of caught signals, with the listener's place. The next pass makes them due.
     waiting: RefCell<Vec<(Rc<Listener>, u64)>>,
     /// Whether a signal had been caught when the last wait ended.
@@ -148,7 +148,7 @@ impl Signals {
 
     /// Installs the handler of a signal for this loop.
     pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
-        if let Some((watch, count)) = self.watches.borrow_mut().get_mut(&number) {
+        if let Some((watch, count)) = self.watches.borrow_mut().get_mut(number) {
             // Another handler may have replaced ours since the first listener started.
             watch.install()?;
             *count += 1;
@@ -164,10 +164,10 @@ impl Signals {
 
     pub(super) fn release(&self, number: i32) {
         let mut watches = self.watches.borrow_mut();
-        if let Some((_, count)) = watches.get_mut(&number) {
+        if let Some((_, count)) = watches.get_mut(number) {
             *count -= 1;
             if *count == 0 {
-                watches.remove(&number);
+                watches.remove(number);
             }
         }
     }

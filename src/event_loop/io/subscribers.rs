@@ -2,12 +2,14 @@
 //! the order of start, with the events that are due to them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
+
+use crate::sorted::{SortedMap, sorted_by_number};
 
 /// A table of `T`s by key `K`, and the events `E` that are due to them.
 pub(super) struct Subscribers<K, T, E> {
-    started: RefCell<BTreeMap<(K, u64), Rc<T>>>,
+    started: RefCell<SortedMap<(K, u64), Rc<T>>>,
     next_place: Cell<u64>,
     due: RefCell<VecDeque<(Rc<T>, E)>>,
 }
@@ -38,11 +40,11 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     }
 
     pub(super) fn remove(&self, key: (K, u64)) -> Option<Rc<T>> {
-        self.started.borrow_mut().remove(&key)
+        self.started.borrow_mut().remove(key)
     }
 
     pub(super) fn get(&self, key: (K, u64)) -> Option<Rc<T>> {
-        self.started.borrow().get(&key).cloned()
+        self.started.borrow().get(key).cloned()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,13 +54,16 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     /// Returns whether a subscriber has the key `key`.
     pub(super) fn has(&self, key: K) -> bool {
         let started = self.started.borrow();
-        started.range(places(key)).next().is_some()
+        let first = started.starting_at((key, 0)).next();
+        first.is_some_and(|((found, _), _)| found == key)
     }
 
     /// Calls `f` with the subscribers of a key and their places, in the order of start. `f` runs no
     /// user code.
     pub(super) fn each(&self, key: K, mut f: impl FnMut(u64, &Rc<T>)) {
-        for (&(_, place), subscriber) in self.started.borrow().range(places(key)) {
+        let started = self.started.borrow();
+        let of_key = started.starting_at((key, 0));
+        for ((_, place), subscriber) in of_key.take_while(|((found, _), _)| *found == key) {
             f(place, subscriber);
         }
     }
@@ -66,9 +71,8 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     /// Returns all subscribers in the order of start.
     pub(super) fn list(&self) -> Vec<Rc<T>> {
         let started = self.started.borrow();
-        let mut all: Vec<_> = started.iter().collect();
-        all.sort_unstable_by_key(|((_, place), _)| *place);
-        all.into_iter().map(|(_, one)| one.clone()).collect()
+        let by_place = started.iter().map(|((_, place), one)| (place, one.clone()));
+        sorted_by_number(by_place)
     }
 
     /// Removes all subscribers and returns them in the order of start. Drops the events due to
@@ -99,10 +103,6 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     pub(super) fn has_due(&self) -> bool {
         !self.due.borrow().is_empty()
     }
-}
-
-fn places<K: Copy>(key: K) -> std::ops::RangeInclusive<(K, u64)> {
-    (key, 0)..=(key, u64::MAX)
 }
 
 #[cfg(test)]

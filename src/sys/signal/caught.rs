@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::LARGEST;
+use crate::sorted::sorted_by_number;
 use crate::sys::poller::Notifier;
 
 /// The signals that were caught for one loop and not delivered yet, each with the order of its
@@ -60,15 +61,15 @@ impl Caught {
 
     /// Takes the recorded signals, in the order of their first catch.
     pub(crate) fn take(&self) -> Vec<i32> {
-        let mut caught: Vec<(usize, i32)> = (0..)
+        let caught: Vec<(usize, i32)> = (0..)
             .zip(&self.tickets)
             .map(|(number, slot)| (slot.swap(0, Ordering::AcqRel), number))
             .filter(|&(ticket, _)| ticket != 0)
             .collect();
-        // Sorted by age, which is right even if the counter has wrapped.
+        // Sorted by age, oldest first, which is right even if the counter has wrapped.
         let now = self.next_ticket.load(Ordering::Relaxed);
-        caught.sort_unstable_by_key(|&(ticket, _)| std::cmp::Reverse(now.wrapping_sub(ticket)));
-        caught.into_iter().map(|(_, number)| number).collect()
+        let by_age = |(ticket, number)| (!(now.wrapping_sub(ticket) as u64), number);
+        sorted_by_number(caught.into_iter().map(by_age))
     }
 }
 

@@ -13,17 +13,17 @@
 //! handlers would call itself for ever.
 #![allow(unsafe_code, reason = "asks for and sets the dispositions of signals")]
 
-use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
 use super::handler::{self, LAYERS};
+use crate::sorted::SortedMap;
 
 /// The signals that have had a listener.
 #[derive(Default)]
 pub(super) struct Taken {
-    signals: BTreeMap<i32, Signal>,
+    signals: SortedMap<i32, Signal>,
 }
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Signal {
 /// Calls `f` with the state, under a lock: one thread at a time changes dispositions.
 pub(super) fn lock<R>(f: impl FnOnce(&mut Taken) -> R) -> R {
     static TAKEN: Mutex<Taken> = Mutex::new(Taken {
-        signals: BTreeMap::new(),
+        signals: SortedMap::new(),
     });
     f(&mut TAKEN.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -47,7 +47,12 @@ pub(super) fn lock<R>(f: impl FnOnce(&mut Taken) -> R) -> R {
 impl Taken {
     /// Counts a new listener and installs our handler for its signal.
     pub(super) fn begin(&mut self, number: i32) -> io::Result<()> {
-        let signal = self.signals.entry(number).or_default();
+        if self.signals.get(number).is_none() {
+            self.signals.insert(number, Signal::default());
+        }
+        let Some(signal) = self.signals.get_mut(number) else {
+            unreachable!("it was inserted above");
+        };
         signal.install(number)?;
         signal.watches += 1;
         Ok(())
@@ -55,13 +60,13 @@ impl Taken {
 
     /// Installs our handler for this signal, which has a listener, unless it is installed already.
     pub(super) fn install(&mut self, number: i32) -> io::Result<()> {
-        let signal = self.signals.get_mut(&number);
+        let signal = self.signals.get_mut(number);
         signal.map_or(Ok(()), |signal| signal.install(number))
     }
 
     /// Counts a stopped listener. The last one restores the previous disposition.
     pub(super) fn end(&mut self, number: i32) {
-        if let Some(signal) = self.signals.get_mut(&number) {
+        if let Some(signal) = self.signals.get_mut(number) {
             signal.watches -= 1;
             if signal.watches == 0 {
                 signal.put_back(number);

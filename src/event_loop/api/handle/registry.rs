@@ -13,6 +13,7 @@ use crate::label::Label;
 use crate::probe::Origin;
 use crate::raw::slots::Slots;
 use crate::site::Site;
+use crate::sorted::sorted_by_number;
 
 /// The flags of one handle, shared by the handle and the loop.
 pub(crate) struct Header {
@@ -136,9 +137,8 @@ impl Handles {
 
     /// Returns the headers of all handles in the order of their creation.
     pub(in crate::event_loop) fn headers(&self) -> Vec<Rc<Header>> {
-        let mut headers = self.list.list();
-        headers.sort_unstable_by_key(|header| header.id);
-        headers
+        let headers = self.list.list().into_iter();
+        sorted_by_number(headers.map(|header| (header.id, header)))
     }
 }
 
