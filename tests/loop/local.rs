@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures::StreamExt;
-use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use phaseloop::time::sleep;
 use phaseloop::{Builder, Local};
 
@@ -55,6 +55,26 @@ async fn a_local_stream_is_read_and_written() {
     let mut text = String::new();
     far.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "hello");
+}
+
+/// As the sockets of the loop are, for callers that share one stream.
+#[cfg(unix)]
+#[phaseloop::test]
+async fn a_local_stream_is_read_and_written_through_references() {
+    async fn send(mut stream: impl AsyncWrite + Unpin) {
+        stream.write_all(b"hello").await.unwrap();
+        stream.close().await.unwrap();
+    }
+    async fn receive(mut stream: impl AsyncRead + Unpin) -> String {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+    let (near, far) = phaseloop::net::UnixStream::pair().unwrap();
+    let (near, far) = (Local::new(near), Local::new(far));
+    let ((), text) = futures::join!(send(&near), receive(&far));
+    assert_eq!(text, "hello");
+    assert_eq!(futures::join!(receive(&near), send(&far)).0, "hello");
 }
 
 #[test]
