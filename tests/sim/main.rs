@@ -2,5 +2,8 @@
 //! network may.
 
 mod both;
+mod bugs;
 mod datagrams;
+mod hosts;
 mod loopback;
+mod programs;

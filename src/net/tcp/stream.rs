@@ -61,6 +61,10 @@ pub struct TcpStream {
     source: Source<Conn>,
 }
 
+// One of these for each connection. A socket that may be in memory is larger.
+#[cfg(all(target_pointer_width = "64", not(feature = "test-util")))]
+const _: () = assert!(size_of::<TcpStream>() <= 6 * size_of::<usize>());
+
 impl TcpStream {
     /// Connects to the first address of the target that accepts. The attempt starts when the
     /// returned future is awaited.
