@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::site::Site;
 
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
-pub(crate) use linux::{Thread, stack_of, warm_up};
+pub(crate) use linux::{Thread, stack_of};
 #[cfg(not(all(feature = "stacks", target_os = "linux", target_env = "gnu")))]
-pub(crate) use portable::{Thread, stack_of, warm_up};
+pub(crate) use portable::{Thread, stack_of};
 
 /// A line of the program, or none, that threads share.
 pub(crate) struct AtomicSite(AtomicPtr<Location<'static>>);
@@ -71,24 +71,24 @@ mod portable {
         pub(crate) fn functions(&self) -> Vec<String> {
             Vec::new()
         }
+
+        pub(crate) fn fault(&self) -> Option<String> {
+            None
+        }
     }
 
     pub(crate) fn stack_of(_: Thread) -> Stack {
         Stack
     }
-
-    pub(crate) fn warm_up() {}
 }
 
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
 mod linux {
-    use std::ffi::{c_int, c_void};
+    use std::ffi::{CStr, c_int, c_void};
     use std::ptr;
     use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
     use std::sync::{Mutex, OnceLock, PoisonError};
     use std::time::Duration;
-
-    use backtrace::SymbolName;
 
     /// The deepest stack that is read.
     const DEEPEST: usize = 64;
@@ -109,6 +109,9 @@ mod linux {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     static FRAMES: [AtomicUsize; DEEPEST] = [const { AtomicUsize::new(0) }; DEEPEST];
 
+    /// Where the thread was interrupted; zero if that is not known.
+    static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
+
     /// The handler that ours has replaced.
     static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
     static BEFORE_TAKES_INFO: AtomicBool = AtomicBool::new(false);
@@ -128,21 +131,42 @@ mod linux {
     /// Reads the stack of a thread, up to the code of this crate that has called the program. It is
     /// empty if the thread does not answer.
     pub(crate) fn stack_of(thread: Thread) -> Stack {
-        Stack(addresses(thread))
+        let addresses = addresses(thread);
+        Stack {
+            fault: addresses.is_empty().then(|| why_silent(thread)),
+            addresses,
+        }
     }
 
-    /// Does what takes long the first time: reads the names of the program, and finds the unwinder.
-    pub(crate) fn warm_up() {
-        all_functions(&addresses(Thread::this()));
+    /// The stack of a thread.
+    pub(crate) struct Stack {
+        /// Innermost first.
+        addresses: Vec<usize>,
+        fault: Option<String>,
     }
-
-    /// The addresses on the stack of a thread, innermost first.
-    pub(crate) struct Stack(Vec<usize>);
 
     impl Stack {
-        /// Names the functions, which may take long.
+        /// Names the functions. The first time in a process, the debug information of the program
+        /// is read, which may take long.
         pub(crate) fn functions(&self) -> Vec<String> {
-            program_of(all_functions(&self.0))
+            program_of(all_functions(&self.addresses))
+        }
+
+        /// Returns why the stack is not known.
+        pub(crate) fn fault(&self) -> Option<String> {
+            self.fault.clone()
+        }
+    }
+
+    fn why_silent(thread: Thread) -> String {
+        let status = std::fs::read_to_string(format!("/proc/self/task/{}/status", thread.0));
+        let status = status.unwrap_or_default();
+        match status.lines().find_map(|line| line.strip_prefix("State:")) {
+            Some(state) => format!(
+                "the thread does not answer a signal, its state is {}",
+                state.trim()
+            ),
+            None => "the thread has ended".to_owned(),
         }
     }
 
@@ -207,8 +231,13 @@ mod linux {
         }
         let count = COUNT.load(Ordering::Acquire).min(DEEPEST);
         let frames = FRAMES[..count].iter();
-        let addresses = frames.map(|frame| frame.load(Ordering::Acquire)).collect();
+        let mut addresses: Vec<_> = frames.map(|frame| frame.load(Ordering::Acquire)).collect();
+        let interrupted = INTERRUPTED.load(Ordering::Acquire);
         STATE.store(NONE, Ordering::Release);
+        // The frames of the handler, which a stripped program does not name.
+        if let Some(place) = addresses.iter().position(|&one| one == interrupted) {
+            addresses.drain(..place);
+        }
         addresses
     }
 
@@ -221,6 +250,7 @@ mod linux {
                 .compare_exchange(ASKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
         if is_asked {
+            INTERRUPTED.store(interrupted_at(context), Ordering::Relaxed);
             store_stack();
             STATE.store(DONE, Ordering::Release);
         } else {
@@ -228,6 +258,21 @@ mod linux {
         }
         // SAFETY: the pointer is valid on this thread.
         unsafe { *libc::__errno_location() = errno };
+    }
+
+    /// Returns the address of the instruction that a signal has interrupted, or zero.
+    fn interrupted_at(context: *mut c_void) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: the kernel passes a valid context to a handler with `SA_SIGINFO`.
+            let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+            usize::try_from(context.uc_mcontext.gregs[libc::REG_RIP as usize]).unwrap_or(0)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = context;
+            0
+        }
     }
 
     fn store_stack() {
@@ -265,28 +310,48 @@ mod linux {
         }
     }
 
-    /// Names the functions at the addresses.
+    /// Names the functions at the addresses; one address may be in several, which are inlined.
     pub(super) fn all_functions(addresses: &[usize]) -> Vec<String> {
         let mut names = Vec::new();
         for &address in addresses {
-            let pointer = ptr::with_exposed_provenance_mut(address);
             let before = names.len();
-            backtrace::resolve(pointer, |symbol| {
-                let name = symbol
-                    .name()
-                    .map(|name: SymbolName<'_>| format!("{name:#}"));
-                let name = name.unwrap_or_else(|| format!("{address:#x}"));
-                let place = symbol.filename().map(|file| {
-                    let line = symbol.lineno().unwrap_or(0);
-                    format!(" ({}:{line})", file.display())
+            backtrace::resolve(ptr::with_exposed_provenance_mut(address), |symbol| {
+                let Some(name) = symbol.name() else {
+                    return;
+                };
+                let name = format!("{name:#}");
+                names.push(match (symbol.filename(), symbol.lineno()) {
+                    (Some(file), Some(line)) => format!("{name} ({}:{line})", file.display()),
+                    (Some(file), None) => format!("{name} ({})", file.display()),
+                    _ => name,
                 });
-                names.push(name + &place.unwrap_or_default());
             });
             if names.len() == before {
-                names.push(format!("{address:#x}"));
+                names.push(place_in_file(address));
             }
         }
         names
+    }
+
+    /// Names an address by the program or library that it is in, and by its distance from the
+    /// beginning of it.
+    pub(super) fn place_in_file(address: usize) -> String {
+        // SAFETY: all zeros are a valid result, and the pointer to it is valid during the call. Any
+        // address may be asked for.
+        let (found, info) = unsafe {
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            let found = libc::dladdr(ptr::without_provenance(address), &raw mut info);
+            (found, info)
+        };
+        if found == 0 || info.dli_fname.is_null() {
+            return format!("{address:#x}");
+        }
+        // SAFETY: `dladdr` has found the file, so the name is a string of the dynamic linker, which
+        // stays while the file is loaded; the program is loaded for ever.
+        let file = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
+        let file = file.rsplit('/').next().unwrap_or_default();
+        let offset = address.wrapping_sub(info.dli_fbase.addr());
+        format!("{file}+{offset:#x}")
     }
 
     /// Returns the part of a stack that is the program's: behind the handler, before this crate.
@@ -364,7 +429,44 @@ mod tests {
     #[test]
     fn a_thread_that_has_ended_has_no_stack() {
         let thread = std::thread::spawn(Thread::this).join().unwrap();
-        assert_eq!(stack_of(thread).functions(), [""; 0]);
+        let stack = stack_of(thread);
+        assert_eq!(stack.functions(), [""; 0]);
+        assert_eq!(stack.fault().as_deref(), Some("the thread has ended"));
+    }
+
+    /// A thread that has blocked the signal stands for one that waits inside the kernel.
+    #[test]
+    fn a_thread_that_does_not_answer_is_told_with_its_state() {
+        let (end, until) = mpsc::channel();
+        let (send, thread) = mpsc::channel();
+        let blocked = std::thread::spawn(move || {
+            // SAFETY: all zeros are a valid set, and both calls write to it and read it only.
+            unsafe {
+                let mut signals: libc::sigset_t = std::mem::zeroed();
+                libc::sigaddset(&raw mut signals, libc::SIGURG);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
+            }
+            send.send(Thread::this()).unwrap();
+            blocks_here(&until);
+        });
+        let stack = stack_of(thread.recv().unwrap());
+        end.send(()).unwrap();
+        blocked.join().unwrap();
+        assert_eq!(stack.functions(), [""; 0]);
+        let fault = stack.fault().unwrap();
+        let text = "the thread does not answer a signal, its state is ";
+        assert!(fault.starts_with(text), "{fault}");
+    }
+
+    #[test]
+    fn an_address_without_a_name_is_told_by_its_file() {
+        let inside = super::linux::place_in_file as *const () as usize;
+        let name = super::linux::place_in_file(inside);
+        let (file, offset) = name.split_once("+0x").unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(Some(file), program.file_name().and_then(|it| it.to_str()));
+        assert!(u64::from_str_radix(offset, 16).unwrap() > 0);
+        assert_eq!(super::linux::place_in_file(1), "0x1");
     }
 
     #[test]

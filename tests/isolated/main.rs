@@ -4,6 +4,7 @@
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod gate;
     pub(crate) mod panics;
     pub(crate) mod trace;
 }

@@ -4,6 +4,7 @@
 mod util {
     pub(crate) mod child;
     pub(crate) mod files;
+    pub(crate) mod gate;
     pub(crate) mod panics;
     pub(crate) mod pool;
     pub(crate) mod pty;

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use crate::util::child::in_child;
+use crate::util::gate::{block_until_let_go, read_and_let_go};
 use crate::util::trace::ms;
 use phaseloop::observe::{Recorder, Stall, Watchdog};
 use phaseloop::time::{Timer, sleep};
@@ -192,19 +193,65 @@ fn a_stall_is_printed_on_standard_error() {
         let watchdog = Watchdog::new(LIMIT).stack(false);
         let mut event_loop = Builder::new().watchdog(watchdog).build().unwrap();
         event_loop.block_on(async {
-            std::thread::sleep(LIMIT * 100);
+            block_until_let_go();
             sleep(ms(1)).await;
             assert!(LoopHandle::current().is_alive());
         });
     };
     let test = "a_stall_is_printed_on_standard_error";
     if let Some(child) = in_child(&[], test, body) {
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{text}");
+        let text = read_and_let_go(child, "so far");
         let told = text.find("phaseloop: stall: ").expect(&text);
         let over = text.find("phaseloop: stall: over after ").expect(&text);
         assert!(told < over, "{text}");
         assert!(text[over..].contains("What keeps the loop alive"), "{text}");
+    }
+}
+
+/// Each loop that is stuck is told with the name of its thread.
+#[test]
+fn loops_that_are_stuck_at_the_same_time_are_told_by_their_threads() {
+    let stuck = |name: &str| {
+        let body = || {
+            let (mut event_loop, stalls) = watched();
+            event_loop.block_on(async { block_until(&stalls, "the main future") })
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn(body).unwrap()
+    };
+    for (name, thread) in ["one", "two"].map(|name| (name, stuck(name))) {
+        let stall = thread.join().unwrap();
+        assert_eq!(stall.thread.as_deref(), Some(name));
+        let head = stall.to_string();
+        let head = head.lines().next().unwrap();
+        assert!(head.ends_with(&format!(", thread \"{name}\"")), "{head}");
+    }
+}
+
+/// The names of a stack take long to read the first time: the line of the stall does not wait for
+/// them, the loop does not either, and the end is told behind them.
+#[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_stall_is_printed_with_the_function_that_blocks() {
+    #[inline(never)]
+    fn blocks_here() {
+        block_until_let_go();
+    }
+
+    let body = || {
+        let mut event_loop = Builder::new()
+            .watchdog(Watchdog::new(LIMIT))
+            .build()
+            .unwrap();
+        event_loop.block_on(async { blocks_here() });
+    };
+    let test = "a_stall_is_printed_with_the_function_that_blocks";
+    if let Some(child) = in_child(&[], test, body) {
+        let text = read_and_let_go(child, "blocks_here");
+        let told = text.find("so far: the main future (").expect(&text);
+        let stack = text.find("blocks_here").expect(&text);
+        let over = text.find("phaseloop: stall: over after ").expect(&text);
+        assert!(told < stack && stack < over, "{text}");
+        assert!(text[over..].contains("keeps the loop alive"), "{text}");
     }
 }

@@ -1,0 +1,159 @@
+//! Tells the stalls of one loop in order, on whichever thread finds the voice silent.
+//!
+//! The names of a stack are read from the debug information of the program, which may take longer
+//! than the stall. The loop does not wait for that: what it has to tell is told by the thread that
+//! speaks, after what that thread tells now.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{Listener, Stall};
+
+/// How long the end of a loop waits for what is being told of it.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// What there is to tell of one loop.
+pub(super) struct Voice {
+    words: Mutex<Words>,
+    /// Tells that the voice is silent.
+    silence: Condvar,
+}
+
+pub(super) struct Words {
+    then: Option<Listener>,
+    left: VecDeque<Word>,
+    is_spoken: bool,
+}
+
+/// Tells one stall, to a listener or on standard error.
+type Word = Box<dyn FnOnce(&mut Option<Listener>) + Send>;
+
+impl Voice {
+    pub(super) fn new(then: Option<Listener>) -> Self {
+        Self {
+            words: Mutex::new(Words {
+                then,
+                left: VecDeque::new(),
+                is_spoken: false,
+            }),
+            silence: Condvar::new(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Words> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a word, and speaks unless another thread does.
+    pub(super) fn speak<'a>(
+        &'a self,
+        mut words: MutexGuard<'a, Words>,
+        word: impl FnOnce(&mut Option<Listener>) + Send + 'static,
+    ) {
+        words.left.push_back(Box::new(word));
+        if words.is_spoken {
+            return;
+        }
+        words.is_spoken = true;
+        while let Some(word) = words.left.pop_front() {
+            let mut then = words.then.take();
+            drop(words);
+            word(&mut then);
+            words = self.lock();
+            words.then = then;
+        }
+        words.is_spoken = false;
+        drop(words);
+        self.silence.notify_all();
+    }
+
+    /// Waits until everything is told, but not for ever: a listener may wait for the caller.
+    pub(super) fn wait_for_silence(&self) {
+        let words = self.lock();
+        let waited = self
+            .silence
+            .wait_timeout_while(words, LAST_WORDS, |words| words.is_spoken);
+        drop(waited);
+    }
+}
+
+/// Tells a stall whose last part, the names of the stack, may take long: standard error has the
+/// first line at once.
+pub(super) fn tell(
+    then: &mut Option<Listener>,
+    mut stall: Stall,
+    complete: impl FnOnce(&mut Stall),
+) {
+    match then {
+        Some(then) => {
+            complete(&mut stall);
+            // A panic of user code must not end the watchdog, nor the loop.
+            drop(catch_unwind(AssertUnwindSafe(|| then(&stall))));
+        }
+        None => {
+            let mut text = String::new();
+            // Writing to a string does not fail.
+            let _ = stall.write_head(&mut text);
+            print(&text);
+            text.clear();
+            complete(&mut stall);
+            let _ = stall.write_rest(&mut text);
+            print(&text);
+        }
+    }
+}
+
+/// A line that cannot be written is no reason to end the program.
+fn print(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Voice;
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+
+    #[test]
+    fn what_is_told_meanwhile_is_told_by_the_thread_that_speaks() {
+        let voice = Arc::new(Voice::new(None));
+        let (said, heard) = mpsc::channel();
+        let (go, wait) = mpsc::channel();
+        let (begun, has_begun) = mpsc::channel();
+        let speaker = thread::spawn({
+            let (voice, said) = (voice.clone(), said.clone());
+            move || {
+                voice.speak(voice.lock(), move |_| {
+                    begun.send(()).unwrap();
+                    wait.recv().unwrap();
+                    said.send(("first", thread::current().id())).unwrap();
+                });
+            }
+        });
+        has_begun.recv().unwrap();
+        voice.speak(voice.lock(), move |_| {
+            said.send(("second", thread::current().id())).unwrap();
+        });
+        assert!(heard.try_recv().is_err(), "the caller does not wait");
+        go.send(()).unwrap();
+        voice.wait_for_silence();
+        let heard: Vec<_> = heard.iter().collect();
+        let id = speaker.thread().id();
+        assert_eq!(heard, [("first", id), ("second", id)]);
+        speaker.join().unwrap();
+    }
+
+    #[test]
+    fn the_listener_is_lent_to_each_word() {
+        let count = Arc::new(Mutex::new(0));
+        let counter = count.clone();
+        let voice = Voice::new(Some(Box::new(move |_| *counter.lock().unwrap() += 1)));
+        for _ in 0..2 {
+            voice.speak(voice.lock(), |then| assert!(then.is_some()));
+        }
+        assert_eq!(*count.lock().unwrap(), 0);
+    }
+}
