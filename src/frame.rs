@@ -33,7 +33,11 @@ thread_local! {
     /// Apart from the frame, since it has no destructor: a read is one instruction.
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
+    static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
 }
+
+/// What is told of each [`Capture`] with values: its kind, and the number of values.
+pub(crate) type OnCapture = fn(&'static str, usize);
 
 /// The current frame is not empty.
 const FILLED: u8 = 1;
@@ -163,6 +167,15 @@ impl Frame {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// Returns the number of variables that have a value.
+    #[cfg_attr(
+        not(feature = "probe"),
+        allow(dead_code, reason = "called by the debug log only")
+    )]
+    pub(crate) fn len(&self) -> usize {
+        self.entries().len()
     }
 
     /// Makes this frame the current one and returns the one before, whose drop may run user code.
@@ -321,7 +334,8 @@ pub(crate) struct Work {
     id: u64,
     cause: u64,
     tracker: Rc<dyn Tracker>,
-    is_destroyed_by_drop: bool,
+    /// Whether the end of the work was not told and is told by the drop.
+    is_destroyed_by_drop: Cell<bool>,
     /// The end of its call settles a promise that only the tracker sees.
     is_promise: bool,
 }
@@ -335,7 +349,7 @@ impl Work {
             id,
             cause,
             tracker,
-            is_destroyed_by_drop: true,
+            is_destroyed_by_drop: Cell::new(true),
             is_promise: false,
         })
     }
@@ -347,14 +361,14 @@ impl Work {
             id,
             cause,
             tracker: tracker()?,
-            is_destroyed_by_drop: false,
+            is_destroyed_by_drop: Cell::new(false),
             is_promise: false,
         })
     }
 
     /// Sets that the drop of this value is not reported: the work has no end that can be seen.
-    pub(crate) fn without_end(mut self) -> Self {
-        self.is_destroyed_by_drop = false;
+    pub(crate) fn without_end(self) -> Self {
+        self.is_destroyed_by_drop.set(false);
         self
     }
 
@@ -408,18 +422,29 @@ impl Work {
         self.tracker.resolve(self.id);
     }
 
-    /// Tells the end of the work.
+    /// Tells the end of the work, once. The drop does not tell it again.
     pub(crate) fn destroy(&self) {
-        self.tracker.destroy(self.id);
+        if self.is_destroyed_by_drop.replace(false) {
+            self.tracker.destroy(self.id);
+        }
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if self.is_destroyed_by_drop {
+        if self.is_destroyed_by_drop.get() {
             self.tracker.destroy(self.id);
         }
     }
+}
+
+/// Sets what is told of the captures of this thread.
+#[cfg_attr(
+    not(feature = "probe"),
+    allow(dead_code, reason = "called by the debug log only")
+)]
+pub(crate) fn on_capture(tell: Option<OnCapture>) {
+    ON_CAPTURE.set(tell);
 }
 
 /// The surroundings of a registration, for the calls that follow from it.
@@ -443,8 +468,12 @@ impl Capture {
     #[cold]
     #[inline(never)]
     pub(crate) fn of(kind: &'static str, cause: Option<u64>) -> Self {
+        let frame = Frame::captured();
+        if let (Some(tell), false) = (ON_CAPTURE.get(), frame.is_empty()) {
+            tell(kind, frame.len());
+        }
         Self {
-            frame: Frame::captured(),
+            frame,
             work: Work::begin(kind, cause),
         }
     }

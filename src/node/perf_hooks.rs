@@ -19,7 +19,7 @@
 //! | `performance.mark`, `measure` | [`performance::mark`], [`performance::measure`] |
 //! | `performance.getEntries()` and its kin | [`performance::get_entries`] and its kin |
 //! | `performance.clearMarks()` and its kin | [`performance::clear_marks`] and its kin |
-//! | `performance.timerify(f)` | [`performance::timerify`] |
+//! | `performance.timerify(f)` | [`performance::timerify`] and its kin |
 //! | `performance.eventLoopUtilization()` | [`performance::event_loop_utilization`] |
 //! | `performance.nodeTiming.uvMetricsInfo` | [`performance::uv_metrics_info`] |
 //! | `new PerformanceObserver(f)` | [`PerformanceObserver`] |
@@ -35,13 +35,16 @@ mod delay;
 mod histogram;
 mod observer;
 pub mod performance;
+mod timerify;
 
 pub use self::delay::{IntervalHistogram, monitor_event_loop_delay};
 pub use self::histogram::RecordableHistogram;
 pub(super) use self::observer::Observers;
 pub use self::observer::{PerformanceObserver, PerformanceObserverEntryList};
 pub(super) use self::performance::Timeline;
-pub use self::performance::{EntryType, EventLoopUtilization, PerformanceEntry, UvMetricsInfo};
+pub use self::performance::{
+    Detail, EntryType, EventLoopUtilization, PerformanceEntry, UvMetricsInfo,
+};
 
 use crate::event_loop::extension::Core;
 

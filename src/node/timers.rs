@@ -14,11 +14,10 @@ mod timeout;
 use std::panic::Location;
 
 pub(super) use self::pass::TimerLists;
-use self::timeout::{Callback, Kind, TIMEOUT};
+use self::timeout::{Callback, Kind};
 pub use self::timeout::{Timeout, TimeoutId};
 use super::context::Node;
 use super::delay::Delay;
-use crate::frame::carry;
 use crate::raw::call::Call;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
@@ -51,7 +50,7 @@ use crate::raw::call::Call;
 #[track_caller]
 #[inline]
 pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -> Timeout {
-    let callback = Callback::Once(carry(TIMEOUT, Call::new(callback)));
+    let callback = Callback::once(Call::new(callback));
     Timeout::start(callback, Kind::Once, delay.into(), Location::caller())
 }
 

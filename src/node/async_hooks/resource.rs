@@ -1,6 +1,5 @@
 //! Resources of the program's own.
 
-use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -30,9 +29,8 @@ pub struct AsyncResource(Rc<Resource>);
 
 struct Resource {
     frame: Frame,
-    /// The ids; `None` once its end was told, or without a loop.
+    /// The ids; `None` without a loop.
     work: Option<Work>,
-    is_destroyed: Cell<bool>,
 }
 
 /// Node's name for the resource of a bound function.
@@ -69,7 +67,6 @@ impl AsyncResource {
         Self(Rc::new(Resource {
             frame: capture.frame,
             work: capture.work,
-            is_destroyed: Cell::new(false),
         }))
     }
 
@@ -99,7 +96,7 @@ impl AsyncResource {
     /// Tells the hooks that the resource has ended. Without this call, the drop of the last clone
     /// tells them. JavaScript: `resource.emitDestroy()`.
     pub fn emit_destroy(&self) -> &Self {
-        if let (Some(work), false) = (&self.0.work, self.0.is_destroyed.replace(true)) {
+        if let Some(work) = &self.0.work {
             work.destroy();
         }
         self
@@ -107,7 +104,10 @@ impl AsyncResource {
 
     /// Returns a function that calls `f` in the scope of this resource. JavaScript:
     /// `resource.bind(f)`.
-    pub fn bind<A, R>(&self, f: impl Fn(A) -> R) -> impl Fn(A) -> R {
+    pub fn bind<A, R, F>(&self, f: F) -> impl Fn(A) -> R + use<A, R, F>
+    where
+        F: Fn(A) -> R,
+    {
         let this = self.clone();
         move |argument| this.run_in_async_scope(|| f(argument))
     }
@@ -149,17 +149,7 @@ impl AsyncResource {
         Self(Rc::new(Resource {
             frame: capture.frame,
             work: capture.work.map(Work::without_end),
-            is_destroyed: Cell::new(false),
         }))
-    }
-}
-
-impl Drop for Resource {
-    fn drop(&mut self) {
-        if self.is_destroyed.get() {
-            // Its end was told.
-            self.work = self.work.take().map(Work::without_end);
-        }
     }
 }
 

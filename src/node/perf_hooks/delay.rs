@@ -124,7 +124,7 @@ impl Samples {
         let mut histogram = self.histogram.borrow_mut();
         match delta {
             0 => {}
-            1..=HOUR => histogram.add(delta),
+            1..=HOUR => histogram.count_one(delta),
             _ => histogram.add_exceeding(),
         }
     }

@@ -75,13 +75,22 @@ impl RecordableHistogram {
             );
             return Err(Error::range_error(text).coded("ERR_OUT_OF_RANGE"));
         }
-        self.add(value);
+        self.count_one(value);
         Ok(())
     }
 
-    pub(super) fn add(&mut self, value: u64) {
+    pub(super) fn count_one(&mut self, value: u64) {
         *self.counts.entry(lowest(value)).or_default() += 1;
         self.total += 1;
+    }
+
+    /// Adds the values of another histogram. JavaScript: `histogram.add(other)`.
+    pub fn add(&mut self, other: &Self) {
+        for (&value, &count) in &other.counts {
+            *self.counts.entry(value).or_default() += count;
+        }
+        self.total += other.total;
+        self.exceeds += other.exceeds;
     }
 
     /// Counts a value that is too large to be recorded.
@@ -209,6 +218,9 @@ mod tests {
             histogram.record(0).unwrap_err().code(),
             Some("ERR_OUT_OF_RANGE")
         );
+        let mut twice = histogram.clone();
+        twice.add(&histogram);
+        assert_eq!((twice.count(), twice.max()), (6, 100));
         histogram.reset();
         // `h.record(123456789)`: min 123404288, max 123469823.
         histogram.record(123_456_789).unwrap();

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::performance::{EntryType, PerformanceEntry};
+use super::performance::{EntryType, PerformanceEntry, get_entries_by_type};
 use crate::node::context::Node;
 use crate::task::set_immediate;
 
@@ -49,6 +49,40 @@ impl PerformanceObserver {
             types: RefCell::default(),
             buffer: RefCell::default(),
         }))
+    }
+
+    /// Observes entries of one type, too, and tells of those that are on the timeline already.
+    /// JavaScript: `observer.observe({ type, buffered: true })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::node::perf_hooks::{EntryType, PerformanceObserver, performance};
+    /// use phaseloop::node::run;
+    ///
+    /// run(async {
+    ///     performance::mark("early");
+    ///     let observer = PerformanceObserver::new(|list| {
+    ///         assert_eq!(list.get_entries()[0].name, "early");
+    ///     });
+    ///     observer.observe_buffered(EntryType::Mark);
+    /// });
+    /// ```
+    pub fn observe_buffered(&self, entry_type: EntryType) {
+        let mut types = self.0.types.borrow_mut();
+        if !types.contains(&entry_type) {
+            types.push(entry_type);
+        }
+        drop(types);
+        let node = Node::current();
+        let entries = get_entries_by_type(entry_type);
+        self.0.buffer.borrow_mut().extend(entries);
+        node.observers.add(&self.0);
+        node.observers.tell_later(&node, &self.0);
     }
 
     /// Observes entries of these types, in place of those before. JavaScript: `observer.observe({
@@ -120,7 +154,9 @@ impl PerformanceObserverEntryList {
 #[derive(Default)]
 pub(in crate::node) struct Observers {
     list: RefCell<Vec<Rc<Observing>>>,
-    is_pending: Cell<bool>,
+    /// Those with something to tell, in the order in which each had its first entry.
+    pending: RefCell<Vec<Rc<Observing>>>,
+    is_queued: Cell<bool>,
 }
 
 impl Observers {
@@ -132,8 +168,9 @@ impl Observers {
     }
 
     fn remove(&self, observer: &Rc<Observing>) {
-        let mut list = self.list.borrow_mut();
-        list.retain(|other| !Rc::ptr_eq(other, observer));
+        let is_other = |other: &Rc<Observing>| !Rc::ptr_eq(other, observer);
+        self.list.borrow_mut().retain(is_other);
+        self.pending.borrow_mut().retain(is_other);
     }
 
     /// Returns whether entries of a type are observed.
@@ -145,15 +182,22 @@ impl Observers {
 
     /// Queues a new entry for those who observe its type.
     pub(super) fn enter(&self, node: &Rc<Node>, entry: &PerformanceEntry) {
-        if !self.hears(entry.entry_type) {
-            return;
-        }
         for observer in &*self.list.borrow() {
             if observer.types.borrow().contains(&entry.entry_type) {
                 observer.buffer.borrow_mut().push(entry.clone());
+                self.tell_later(node, observer);
             }
         }
-        if !self.is_pending.replace(true) {
+    }
+
+    /// Tells an observer in the next check phase.
+    fn tell_later(&self, node: &Rc<Node>, observer: &Rc<Observing>) {
+        let mut pending = self.pending.borrow_mut();
+        if !pending.iter().any(|other| Rc::ptr_eq(other, observer)) {
+            pending.push(observer.clone());
+        }
+        drop(pending);
+        if !self.is_queued.replace(true) {
             let node = Rc::downgrade(node);
             set_immediate(move || {
                 if let Some(node) = Weak::upgrade(&node) {
@@ -164,19 +208,16 @@ impl Observers {
     }
 
     fn tell(&self) {
-        self.is_pending.set(false);
-        let list = self.list.borrow().clone();
-        for observer in list {
+        self.is_queued.set(false);
+        for observer in self.pending.take() {
             let mut entries = observer.buffer.take();
-            if !entries.is_empty() {
-                entries.sort_by(|a, b| a.start_time.total_cmp(&b.start_time));
-                (observer.callback)(&PerformanceObserverEntryList { entries });
-            }
+            entries.sort_by(|a, b| a.start_time.total_cmp(&b.start_time));
+            (observer.callback)(&PerformanceObserverEntryList { entries });
         }
     }
 
     pub(in crate::node) fn shut_down(&self) {
-        let list = self.list.take();
-        drop(list);
+        let (list, pending) = (self.list.take(), self.pending.take());
+        drop((list, pending));
     }
 }

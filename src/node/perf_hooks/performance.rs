@@ -1,9 +1,13 @@
 //! Node's object `performance`: its methods are functions here.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::milliseconds;
+pub use super::timerify::{timerify, timerify_async, timerify_into};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::metrics::Utilization;
 use crate::event_loop::extension::Core;
@@ -34,6 +38,40 @@ pub struct PerformanceEntry {
     pub start_time: f64,
     /// How long it took; zero for a mark.
     pub duration: f64,
+    detail: Option<Detail>,
+}
+
+impl PerformanceEntry {
+    /// Returns what the program has added to the mark or measure, if it is of this type.
+    /// JavaScript: `entry.detail`.
+    #[must_use]
+    pub fn detail<T: 'static>(&self) -> Option<&T> {
+        self.detail.as_ref()?.0.downcast_ref()
+    }
+}
+
+/// What a program adds to a mark or a measure; see [`PerformanceEntry::detail`].
+#[derive(Clone)]
+pub struct Detail(Rc<dyn Any>);
+
+impl Detail {
+    /// Makes a detail of any value.
+    pub fn new(value: impl Any) -> Self {
+        Self(Rc::new(value))
+    }
+}
+
+impl fmt::Debug for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Detail").finish_non_exhaustive()
+    }
+}
+
+/// Two details are equal if they are clones of one.
+impl PartialEq for Detail {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// The marks and measures of one loop, and when its program's loop began.
@@ -85,7 +123,55 @@ pub fn time_origin() -> f64 {
 /// When no loop runs on this thread.
 #[allow(clippy::must_use_candidate, reason = "the mark is on the timeline")]
 pub fn mark(name: &str) -> PerformanceEntry {
-    add(name, EntryType::Mark, now(), 0.0)
+    add(name, EntryType::Mark, (now(), 0.0), None)
+}
+
+/// What a mark may have besides its name; see [`mark_with`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarkOptions {
+    /// Its time; by default now.
+    pub start_time: Option<f64>,
+    /// What the entry tells besides.
+    pub detail: Option<Detail>,
+}
+
+/// Adds a mark with a time or a detail. JavaScript: `performance.mark(name, { startTime, detail
+/// })`.
+///
+/// # Errors
+///
+/// `ERR_PERFORMANCE_INVALID_TIMESTAMP` if the time is negative.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::perf_hooks::performance::{self, Detail, MarkOptions};
+/// use phaseloop::node::run;
+///
+/// run(async {
+///     let options = MarkOptions {
+///         detail: Some(Detail::new(7_u32)),
+///         ..MarkOptions::default()
+///     };
+///     let mark = performance::mark_with("query", options).unwrap();
+///     assert_eq!(mark.detail::<u32>(), Some(&7));
+/// });
+/// ```
+pub fn mark_with(name: &str, options: MarkOptions) -> Result<PerformanceEntry, Error> {
+    let start_time = options.start_time.unwrap_or_else(now);
+    if start_time < 0.0 {
+        return Err(invalid_timestamp(start_time));
+    }
+    Ok(add(
+        name,
+        EntryType::Mark,
+        (start_time, 0.0),
+        options.detail,
+    ))
 }
 
 /// Adds a mark with another time. JavaScript: `performance.mark(name, { startTime })`.
@@ -98,10 +184,11 @@ pub fn mark(name: &str) -> PerformanceEntry {
 ///
 /// When no loop runs on this thread.
 pub fn mark_at(name: &str, start_time: f64) -> Result<PerformanceEntry, Error> {
-    if start_time < 0.0 {
-        return Err(invalid_timestamp(start_time));
-    }
-    Ok(add(name, EntryType::Mark, start_time, 0.0))
+    let options = MarkOptions {
+        start_time: Some(start_time),
+        detail: None,
+    };
+    mark_with(name, options)
 }
 
 /// One end of a measure.
@@ -135,6 +222,8 @@ pub struct Span {
     pub end: Option<Point>,
     /// Its length, in place of one of the ends.
     pub duration: Option<f64>,
+    /// What the entry tells besides.
+    pub detail: Option<Detail>,
 }
 
 impl From<()> for Span {
@@ -157,7 +246,7 @@ impl<S: Into<Point>, E: Into<Point>> From<(S, E)> for Span {
         Self {
             start: Some(start.into()),
             end: Some(end.into()),
-            duration: None,
+            ..Self::default()
         }
     }
 }
@@ -192,6 +281,7 @@ pub fn measure(name: &str, span: impl Into<Span>) -> Result<PerformanceEntry, Er
         start,
         end,
         duration,
+        detail,
     } = span.into();
     if start.is_some() && end.is_some() && duration.is_some() {
         let text = "Must not have options.start, options.end, and options.duration specified";
@@ -209,12 +299,8 @@ pub fn measure(name: &str, span: impl Into<Span>) -> Result<PerformanceEntry, Er
         (None, Some(duration)) => start_time + duration,
         (None, None) => now(),
     };
-    Ok(add(
-        name,
-        EntryType::Measure,
-        start_time,
-        end_time - start_time,
-    ))
+    let time = (start_time, end_time - start_time);
+    Ok(add(name, EntryType::Measure, time, detail))
 }
 
 fn time_of(point: &Point) -> Result<f64, Error> {
@@ -242,13 +328,19 @@ fn invalid_timestamp(time: f64) -> Error {
 }
 
 /// Adds an entry to the timeline and tells the observers.
-fn add(name: &str, entry_type: EntryType, start_time: f64, duration: f64) -> PerformanceEntry {
+pub(super) fn add(
+    name: &str,
+    entry_type: EntryType,
+    (start_time, duration): (f64, f64),
+    detail: Option<Detail>,
+) -> PerformanceEntry {
     let node = Node::current();
     let entry = PerformanceEntry {
         name: name.to_owned(),
         entry_type,
         start_time,
         duration,
+        detail,
     };
     if entry_type != EntryType::Function {
         node.timeline.entries.borrow_mut().push(entry.clone());
@@ -329,36 +421,6 @@ fn clear(entry_type: EntryType, name: Option<&str>) {
         .retain(|entry| !goes(entry));
 }
 
-/// Returns a function that calls `f` and tells the observers of [`EntryType::Function`] how long it
-/// took. JavaScript: `performance.timerify(f)`.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::node::perf_hooks::{EntryType, PerformanceObserver, performance};
-/// use phaseloop::node::run;
-///
-/// run(async {
-///     let observer = PerformanceObserver::new(|list| {
-///         assert_eq!(list.get_entries()[0].name, "sum");
-///     });
-///     observer.observe(&[EntryType::Function]);
-///     let sum = performance::timerify("sum", |(a, b)| a + b);
-///     assert_eq!(sum((1, 2)), 3);
-/// });
-/// ```
-pub fn timerify<A, R>(name: &'static str, f: impl Fn(A) -> R) -> impl Fn(A) -> R {
-    move |argument| {
-        if !Node::current().observers.hears(EntryType::Function) {
-            return f(argument);
-        }
-        let start = now();
-        let value = f(argument);
-        add(name, EntryType::Function, start, now() - start);
-        value
-    }
-}
-
 /// How much of a time the loop was busy; times are in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -381,11 +443,20 @@ impl EventLoopUtilization {
         }
     }
 
-    /// Returns the part that follows an earlier one. JavaScript:
-    /// `performance.eventLoopUtilization(later, earlier)`.
+    /// Returns the part that follows an earlier one. Its utilization is not a number if no time
+    /// has passed between the two. JavaScript: `performance.eventLoopUtilization(later, earlier)`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        Self::new(self.idle - earlier.idle, self.active - earlier.active)
+        let passed = Self::new(self.idle - earlier.idle, self.active - earlier.active);
+        // In the main program all are zero.
+        let has_begun = self.idle + self.active > 0.0;
+        if has_begun && passed.idle + passed.active == 0.0 {
+            return Self {
+                utilization: f64::NAN,
+                ..passed
+            };
+        }
+        passed
     }
 }
 

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
 use super::lists::{ItemKey, ListKey, Lists};
-use super::timeout::{Callback, Kind, Life, Repeated, Timeout, TimeoutId, TimeoutState};
+use super::timeout::{Callback, Kind, Life, Repeated, Step, Timeout, TimeoutId, TimeoutState};
 use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
-use crate::frame::without_context;
+use crate::frame::{Capture, without_context};
 use crate::keeper::Keeper;
 use crate::node::context::Node;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Area, Origin};
 use crate::site::Site;
 
 /// Nanoseconds in a millisecond, the unit of these timers.
@@ -31,6 +31,8 @@ pub(in crate::node) struct TimerLists {
     /// The timers whose id was requested.
     by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
     next_id: Cell<u64>,
+    /// The surroundings of the callback that runs, if it has any.
+    running: RefCell<Option<Rc<Capture>>>,
 }
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
@@ -53,6 +55,30 @@ impl TimerLists {
             loop_timer: OnceCell::new(),
             by_id: RefCell::default(),
             next_id: Cell::new(1),
+            running: RefCell::default(),
+        }
+    }
+
+    /// Runs a callback in its surroundings.
+    pub(super) fn run_in(&self, capture: &Rc<Capture>, callback: impl FnOnce()) {
+        struct Runs<'a>(&'a TimerLists);
+        impl Drop for Runs<'_> {
+            fn drop(&mut self) {
+                let capture = self.0.running.take();
+                drop(capture);
+            }
+        }
+
+        let _runs = Runs(self);
+        self.running.replace(Some(capture.clone()));
+        capture.run(callback);
+    }
+
+    /// Tells the hooks that the timer whose callback runs has ended.
+    pub(super) fn destroy_running(&self) {
+        let running = self.running.take();
+        if let Some(work) = running.as_ref().and_then(|capture| capture.work.as_ref()) {
+            work.destroy();
         }
     }
 
@@ -302,11 +328,14 @@ impl TimerLists {
             start,
             again: None,
         };
-        let site = Some(timeout.0.site.get());
-        let origin = || Origin::new(Keeper::Timer, site).due(due.saturating_mul(MILLISECOND));
+        let (site, kind) = (timeout.0.site.get(), timeout.0.kind.get());
+        let origin = || {
+            core.log(Area::Node, || format!("{} ({site}) fires", kind.name()));
+            Origin::new(Keeper::Timer, Some(site)).due(due.saturating_mul(MILLISECOND))
+        };
         core.call_nested(Phase::Timers, origin, || match callback {
             Callback::Once(callback) => callback.call(),
-            Callback::Again(callback) => after.again.insert(callback)(timeout),
+            Callback::Again(callback) => after.again.insert(callback)(timeout, Step::Call),
         });
     }
 
@@ -366,6 +395,9 @@ impl Drop for AfterCall<'_> {
                 .insert(self.core, state, Life::Armed, self.start);
         } else if state.life.get() == Life::Running {
             self.timers.finish(state, Life::Fired);
+            if let Some(callback) = &mut self.again {
+                callback(self.timeout, Step::End);
+            }
         }
         if let Some(callback) = self.again.take() {
             state.callback.set(Some(Callback::Again(callback)));

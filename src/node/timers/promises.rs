@@ -15,8 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_lite::Stream;
 
-use super::timeout::{Callback, Kind, TIMEOUT, Timeout};
-use crate::frame::carry;
+use super::timeout::{Callback, Kind, Timeout};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::delay::Delay;
 use crate::node::error::Error;
@@ -119,7 +118,7 @@ pub fn set_timeout_with<T: Clone + 'static>(
 ) -> Promise<T> {
     let (delay, site) = (delay.into(), Location::caller());
     promise(options, |deferred| {
-        let fire = Callback::Once(carry(TIMEOUT, Call::new(move || deferred.resolve(value))));
+        let fire = Callback::once(Call::new(move || deferred.resolve(value)));
         let timer = Timeout::start(fire, Kind::Once, delay, site);
         if options.unref {
             timer.unref();

@@ -16,10 +16,11 @@ use std::str::FromStr;
 use super::lists::ItemKey;
 use super::pass::live_now;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::frame::Capture;
+use crate::frame::{Capture, is_plain};
 use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::process;
+use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::site::Site;
 
@@ -132,6 +133,17 @@ pub(super) enum Kind {
     Interval,
 }
 
+impl Kind {
+    /// Returns the name of the function that makes it, in the debug log.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Once => "set_timeout",
+            Self::Refreshed => "set_timeout_mut",
+            Self::Interval => "set_interval",
+        }
+    }
+}
+
 /// The callback of a timer. The types of the closures are erased, so that the state of one timer
 /// can be reused for any other.
 pub(super) enum Callback {
@@ -139,20 +151,54 @@ pub(super) enum Callback {
     Again(Repeated),
 }
 
-pub(super) type Repeated = Box<dyn FnMut(&Timeout)>;
+pub(super) type Repeated = Box<dyn FnMut(&Timeout, Step)>;
+
+/// What a callback that can be called again is asked to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Call,
+    /// The timer has fired, and is not armed: its context has ended.
+    End,
+    /// The timer is armed after that: the context of now is that of its next call.
+    Begin,
+}
 
 /// The kind of a timer, for hooks.
-pub(super) const TIMEOUT: &str = "Timeout";
+const TIMEOUT: &str = "Timeout";
 
 impl Callback {
+    /// Returns a callback that is called once, in the context of now.
+    #[inline(always)]
+    pub(super) fn once(callback: Call) -> Self {
+        if is_plain() {
+            return Self::Once(callback);
+        }
+        Self::once_in_context(callback)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn once_in_context(callback: Call) -> Self {
+        let capture = Rc::new(Capture::of(TIMEOUT, None));
+        Self::Once(Call::new(move || {
+            let node = Node::current();
+            node.timers.run_in(&capture, || callback.call());
+        }))
+    }
+
     /// Returns a callback that is called again and again, each time in the context of now.
     pub(super) fn again(mut callback: impl FnMut(&Timeout) + 'static) -> Self {
-        match Capture::new(TIMEOUT) {
-            None => Self::Again(Box::new(callback)),
-            Some(capture) => {
-                Self::Again(Box::new(move |timeout| capture.run(|| callback(timeout))))
+        let context = || Capture::new(TIMEOUT).map(Rc::new);
+        let mut capture = context();
+        Self::Again(Box::new(move |timeout, step| match (step, &capture) {
+            (Step::Call, None) => callback(timeout),
+            (Step::Call, Some(capture)) => {
+                let timers = &timeout.0.node.timers;
+                timers.run_in(capture, || callback(timeout));
             }
-        }
+            (Step::End, _) => drop(capture.take()),
+            (Step::Begin, _) => capture = context(),
+        }))
     }
 }
 
@@ -196,6 +242,9 @@ impl Timeout {
             state.begin(callback, kind, duration, site);
             return Self(state);
         };
+        core.log(Area::Node, || {
+            format!("{} ({site}) is set, {duration} ms", kind.name())
+        });
         let timers = &node.timers;
         timers.loop_timer(&node, site);
         Self(timers.start(&core, &node, callback, kind, duration, site))
@@ -232,7 +281,18 @@ impl Timeout {
                 timers.add_reference(&core);
             }
         }
+        if life == Life::Fired {
+            self.begin_again();
+        }
         self
+    }
+
+    /// Gives the callback of a timer that had fired the context of now.
+    fn begin_again(&self) {
+        if let Some(Callback::Again(mut callback)) = self.0.callback.take() {
+            callback(self, Step::Begin);
+            self.0.callback.set(Some(Callback::Again(callback)));
+        }
     }
 
     /// Makes the timer keep the loop alive, which is the default. Idempotent.
@@ -264,7 +324,11 @@ impl Timeout {
     pub fn close(&self) -> &Self {
         let state = &*self.0;
         match state.life.get() {
-            Life::Armed | Life::Running => self.kill(),
+            Life::Armed => self.kill(),
+            Life::Running => {
+                self.kill();
+                state.node.timers.destroy_running();
+            }
             Life::Fired => state.life.set(Life::Cleared),
             Life::Cleared | Life::Hollow | Life::Dead => {}
         }

@@ -32,7 +32,7 @@ super::ports! {
 
 /// The names of what the hooks have seen.
 #[derive(Clone)]
-struct Names(Rc<RefCell<Known>>);
+pub(super) struct Names(Rc<RefCell<Known>>);
 
 struct Known {
     names: HashMap<u64, String>,
@@ -40,7 +40,7 @@ struct Known {
 }
 
 impl Names {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let main = (execution_async_id(), "main".to_owned());
         Self(Rc::new(RefCell::new(Known {
             names: HashMap::from([main, (0, "none".to_owned())]),
@@ -48,7 +48,7 @@ impl Names {
         })))
     }
 
-    fn name(&self, id: u64) -> String {
+    pub(super) fn name(&self, id: u64) -> String {
         let known = self.0.borrow();
         known
             .names
@@ -57,11 +57,11 @@ impl Names {
             .unwrap_or("unknown".to_owned())
     }
 
-    fn has(&self, id: u64) -> bool {
+    pub(super) fn has(&self, id: u64) -> bool {
         self.0.borrow().names.contains_key(&id)
     }
 
-    fn init(&self, id: u64, kind: &'static str, trigger: u64) {
+    pub(super) fn init(&self, id: u64, kind: &'static str, trigger: u64) {
         {
             let known = &mut *self.0.borrow_mut();
             let count = known.count.entry(kind).or_default();
@@ -75,7 +75,7 @@ impl Names {
         ));
     }
 
-    fn at(&self, place: &str) {
+    pub(super) fn at(&self, place: &str) {
         let (inside, by) = (execution_async_id(), trigger_async_id());
         log(format!(
             "{place}-in-{}-by-{}",
@@ -85,18 +85,18 @@ impl Names {
     }
 
     /// Returns what logs a token with what runs.
-    fn sees(&self, place: &'static str) -> impl Fn() + Clone + 'static {
+    pub(super) fn sees(&self, place: &'static str) -> impl Fn() + Clone + 'static {
         let names = self.clone();
         move || names.at(place)
     }
 
     /// Callbacks that log all, with this prefix.
-    fn tells(&self, what: &'static str) -> impl Fn(u64) + 'static {
+    pub(super) fn tells(&self, what: &'static str) -> impl Fn(u64) + 'static {
         let names = self.clone();
         move |id| log(format!("{what}-{}", names.name(id)))
     }
 
-    fn all(&self) -> Callbacks {
+    pub(super) fn all(&self) -> Callbacks {
         let init = self.clone();
         Callbacks::new()
             .init(move |id, kind, trigger| init.init(id, kind, trigger))
@@ -292,7 +292,7 @@ async fn hooks_promises() {
 }
 
 /// `list.map((e) => e.name).join()`.
-fn joined(list: &[PerformanceEntry]) -> String {
+pub(super) fn joined(list: &[PerformanceEntry]) -> String {
     let names: Vec<_> = list.iter().map(|entry| entry.name.as_str()).collect();
     names.join(",")
 }
@@ -326,6 +326,7 @@ async fn performance_timeline() {
         start: start.map(Into::into),
         end: end.map(Into::into),
         duration: Some(duration),
+        detail: None,
     };
     for (name, span) in [
         ("d", span(Some(0.25), None, 0.5)),

@@ -18,6 +18,7 @@
 mod combined;
 mod context_flow;
 mod context_handles;
+mod context_more;
 mod contexts;
 mod dialogues;
 mod errors;
@@ -27,6 +28,7 @@ mod fetch;
 mod files;
 mod generators;
 mod hooks;
+mod hooks_more;
 mod http_bytes;
 mod http_client;
 mod http_ends;
@@ -41,6 +43,7 @@ mod messages;
 mod mixed;
 mod modules;
 mod order;
+mod performance;
 mod processes;
 mod promise_timers;
 mod promises;
@@ -98,6 +101,9 @@ pub(crate) const ALL: &[&[Port]] = &[
     context_flow::PORTS,
     context_handles::PORTS,
     hooks::PORTS,
+    context_more::PORTS,
+    hooks_more::PORTS,
+    performance::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

@@ -1,0 +1,22 @@
+'use strict';
+// Observers: several, buffered, of one type; what each is told, and when.
+const { log } = require('./_lib');
+const { performance, PerformanceObserver } = require('perf_hooks');
+const list = (l) => l.getEntries().map((e) => e.entryType + ':' + e.name).join();
+performance.mark('early', { startTime: 0.001 });
+performance.measure('early-m', { start: 0.002, end: 0.004 });
+const buffered = new PerformanceObserver((l) => { log('buffered-' + list(l)); });
+buffered.observe({ type: 'mark', buffered: true });
+const both = new PerformanceObserver((l, o) => { log('both-' + list(l) + '-' + (o === both)); if (l.getEntriesByName('stop').length) both.disconnect(); });
+both.observe({ entryTypes: ['mark', 'measure'] });
+const kept = new PerformanceObserver(() => log('never'));
+kept.observe({ entryTypes: ['measure'] });
+performance.mark('a', { startTime: 0.3, detail: { x: 1 } });
+performance.mark('b', { startTime: 0.1 });
+const m = performance.measure('m', { start: 'b', end: 'a', detail: 'why' });
+log([m.name, m.startTime, m.duration.toFixed(3), m.detail, performance.getEntriesByName('a')[0].detail.x].join());
+log('taken-' + kept.takeRecords().map((e) => e.name).join());
+kept.disconnect();
+process.nextTick(() => log('tick'));
+setImmediate(() => { log('immediate'); performance.mark('later', { startTime: 5 }); setImmediate(() => { log('second'); performance.mark('stop', { startTime: 6 }); performance.mark('after', { startTime: 7 }); setImmediate(() => { performance.mark('unheard', { startTime: 8 }); setImmediate(() => { buffered.disconnect(); log('done-' + performance.getEntriesByType('mark').map((e) => e.name).join()); log('names-' + performance.getEntriesByName('m', 'mark').length + performance.getEntriesByName('m', 'measure').length); }); }); }); });
+performance.mark('c', { startTime: 0.2 });
