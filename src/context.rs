@@ -62,7 +62,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::event_loop::current::use_contexts;
+use crate::event_loop::current::{log_value, use_contexts};
 use crate::frame::{Frame, Framed, Key};
 
 /// A variable whose value follows what is started where it is set. Define it as a `static`.
@@ -177,6 +177,7 @@ impl<T: 'static> Variable<T> {
 
     fn frame_with(&'static self, value: T) -> Frame {
         use_contexts();
+        log_value::<T>();
         Frame::current().with(self.key(), Rc::new(value), None)
     }
 }

@@ -10,6 +10,7 @@
 //!             └──────────────────────── per callback ───────────────────────┘
 //! ```
 
+mod area;
 #[cfg(feature = "probe")]
 mod blame;
 #[cfg(feature = "probe")]
@@ -42,6 +43,7 @@ mod traced;
 #[cfg(feature = "probe")]
 mod watchdog;
 
+pub(crate) use area::Area;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(not(feature = "probe"))]
@@ -72,6 +74,7 @@ const _: () = {
         probe.spawned(&|| None);
         probe.ended(1);
         probe.armed(origin, clock);
+        probe.note(Area::Loop, &String::new);
         probe.wake(1, &|| None);
         probe.write_trace();
         probe.begin_turn(clock);

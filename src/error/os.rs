@@ -39,7 +39,7 @@ pub struct OsError {
 }
 
 /// The object of an operation, as far as it is known.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct About {
     /// A file, the path of a Unix socket, or a program.
     pub(crate) path: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! The current loop of each thread, and the way of a wake: on the owner thread into the microtask
 //! lane, from elsewhere through the inbox.
 
+use std::any::type_name;
 use std::cell::Cell;
 use std::fmt::Display;
 use std::ptr::NonNull;
@@ -12,6 +13,7 @@ use super::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::{Local, Runnable, Shared};
 use crate::frame;
+use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
@@ -78,6 +80,16 @@ pub(crate) fn use_contexts() {
         frame::use_on_this_thread();
         tell_of_contexts();
     }
+}
+
+/// Tells the debug log of the current loop that a variable gets a value.
+pub(crate) fn log_value<T>() {
+    with(|core| {
+        if let Some(core) = core {
+            let text = || format!("a value of type {} is set", type_name::<T>());
+            core.log(Area::Context, text);
+        }
+    });
 }
 
 /// Tells the current loop that contexts are in use.

@@ -6,7 +6,7 @@ use std::io;
 use super::core::Core;
 use super::{RunMode, current};
 use crate::phase_order::Phase;
-use crate::probe::{Activity, Origin, Probe};
+use crate::probe::{Activity, Area, Mode, Origin, Probe};
 use crate::raw::call::Call;
 use crate::site::Site;
 
@@ -110,6 +110,14 @@ impl Core {
         };
         self.probe().end_busy((start, end), self.clock(), &overdue);
         self.probe().end_period(&|| self.report_with_blame());
+    }
+
+    /// Writes a line of the debug log, if its area is chosen.
+    #[inline]
+    pub(crate) fn log(&self, area: Area, text: impl Fn() -> String) {
+        if cfg!(feature = "probe") && self.modes().has(Mode::LOGGED) {
+            self.probe().note(area, &text);
+        }
     }
 
     /// Returns the report, and the blame if there is a recorder.

@@ -218,7 +218,7 @@ impl File {
         let closed = match Arc::try_unwrap(self.shared) {
             Ok(shared) => {
                 let about = shared.about();
-                job::run_on("close", || about, move || shared.close()).await
+                job::run_on("close", || about.clone(), move || shared.close()).await
             }
             // The job that still holds the file closes it.
             Err(_) => Ok(()),

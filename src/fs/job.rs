@@ -17,6 +17,7 @@ use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
+use crate::probe::Area;
 use crate::site::Site;
 
 pin_project! {
@@ -62,11 +63,16 @@ impl<F: Future> Future for NeedsLoop<F> {
 /// When the pool has no thread and none can be started.
 pub(super) fn submit<T: Send + 'static>(
     operation: &'static str,
-    about: impl FnOnce() -> About,
+    about: impl Fn() -> About,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Work<T>> {
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);
+    let queued = || match about().path {
+        Some(path) => format!("{operation} {path:?} is queued"),
+        None => format!("{operation} is queued"),
+    };
+    handle.core().log(Area::Fs, queued);
     let work = Work::submit(&handle, purpose, job);
     work.map_err(|error| OsError::wrap(error, operation, about()))
 }
@@ -79,6 +85,8 @@ pub(super) fn submit<T: Send + 'static>(
 pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Result<()> {
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);
+    let queued = || format!("{operation} is queued");
+    handle.core().log(Area::Fs, queued);
     step_job::start(&handle, purpose, steps)
 }
 
@@ -86,7 +94,7 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
 /// cannot be queued.
 pub(crate) async fn run_on<T: Send + 'static>(
     operation: &'static str,
-    about: impl FnOnce() -> About,
+    about: impl Fn() -> About,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     submit(operation, about, job)?.await

@@ -67,7 +67,7 @@ pub(super) use self::hooks::Hooks;
 pub use self::hooks::{AsyncHook, Callbacks, create_hook, execution_async_id, trigger_async_id};
 pub use self::resource::AsyncResource;
 use crate::context::Snapshot;
-use crate::event_loop::extension::current::use_contexts;
+use crate::event_loop::extension::current::{log_value, use_contexts};
 use crate::frame::{Frame, Key, Switch};
 
 /// A store that follows what is started inside of [`run`](Self::run). JavaScript: `new
@@ -177,6 +177,7 @@ impl<T: 'static> AsyncLocalStorage<T> {
 
     fn frame_with(&self, store: T) -> Frame {
         use_contexts();
+        log_value::<T>();
         self.is_enabled.set(true);
         let switch = Some(self.is_enabled.clone());
         Frame::current().with(self.key(), Rc::new(store), switch)

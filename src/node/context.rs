@@ -18,6 +18,7 @@ use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Extension;
 use crate::event_loop::extension::Waiting;
 use crate::event_loop::extension::current;
+use crate::probe::Area;
 
 /// The Node state of one loop.
 pub(super) struct Node {
@@ -88,6 +89,13 @@ impl Node {
     pub(super) fn known(core: &Core) -> Option<&Rc<Self>> {
         let shared: &Shared = core.extension()?;
         Some(&shared.0)
+    }
+
+    /// Writes a line of the debug log.
+    pub(super) fn log(&self, text: impl Fn() -> String) {
+        if let Some(core) = self.core() {
+            core.log(Area::Node, text);
+        }
     }
 
     /// The loop; `None` if it was dropped.

@@ -258,6 +258,7 @@ impl Node {
 
     /// Calls the listeners for uncaught errors; raises the error if there is none.
     pub(super) fn uncaught(&self, reason: Reason, origin: Origin) {
+        self.log(|| format!("{origin}: {reason}"));
         let uncaught = (reason, origin);
         let process = &self.process;
         // Set during the calls, so that it stays set if a listener panics.
@@ -293,6 +294,7 @@ impl Node {
             hooks.tell_destroyed();
         }
         let code = self.process.exit_code.get().unwrap_or(0);
+        self.log(|| "nothing keeps the loop alive: beforeExit".to_owned());
         self.process.before_exit.emit(&code);
     }
 
@@ -308,6 +310,7 @@ impl Node {
     /// Emits 'exit', at most once.
     pub(super) fn emit_exit(&self, code: i32) {
         if !self.process.is_exiting.replace(true) {
+            self.log(|| format!("the program exits with code {code}"));
             self.process.exit.emit(&code);
         }
     }

@@ -4,50 +4,36 @@
 //! PHASELOOP TIMERS 4711: sleep (src/main.rs:3:5) armed, due in 10.0ms
 //! PHASELOOP TIMERS 4711: sleep (src/main.rs:3:5) fires, 52.1µs late
 //! ```
+//!
+//! | area | tells |
+//! |---|---|
+//! | `loop` | turns; callbacks of hooks, queues and closes |
+//! | `timers` | timers and sleeps that are armed or fire |
+//! | `poll` | waits, and how many events end them |
+//! | `io` | sources that are ready |
+//! | `tasks` | tasks that are spawned, woken, polled, or have ended |
+//! | `lanes` | ticks and microtasks |
+//! | `pool` | jobs of the thread pool that are queued or have completed |
+//! | `signal` | signals that a listener receives |
+//! | `process` | children that are started or have exited |
+//! | `fs` | file operations that are queued or have completed; changes that a watcher sees |
+//! | `node` | timers, requests, uncaught errors and the exit of a Node program |
+//! | `context` | values that are set, and what takes them along |
+//!
+//! A line comes from [`DebugLog::begin`], or from a call of `Core::log`.
 
 use std::fmt;
 use std::io::Write as _;
 use std::time::Duration;
 
+use super::area::Area;
 use super::switch::{Activity, Origin};
 use crate::clock::NEVER;
+use crate::frame::{self, Frame};
 use crate::keeper::Keeper;
 use crate::task_info::Info;
 
-/// A part of the loop that has lines of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Area {
-    Loop,
-    Timers,
-    Poll,
-    Io,
-    Tasks,
-    Lanes,
-    Pool,
-    Signal,
-    Process,
-    Fs,
-    Node,
-    Context,
-}
-
 impl Area {
-    /// The areas with their names, in the order of declaration.
-    const NAMED: [(Self, &str); 12] = [
-        (Self::Loop, "loop"),
-        (Self::Timers, "timers"),
-        (Self::Poll, "poll"),
-        (Self::Io, "io"),
-        (Self::Tasks, "tasks"),
-        (Self::Lanes, "lanes"),
-        (Self::Pool, "pool"),
-        (Self::Signal, "signal"),
-        (Self::Process, "process"),
-        (Self::Fs, "fs"),
-        (Self::Node, "node"),
-        (Self::Context, "context"),
-    ];
-
     fn of(activity: Activity, origin: Origin) -> Self {
         match (activity, origin.kind) {
             (Activity::Poll(_) | Activity::Main, _) => Self::Tasks,
@@ -107,19 +93,48 @@ pub(crate) struct DebugLog {
 
 impl DebugLog {
     pub(crate) fn new(areas: Areas) -> Self {
+        if areas.has(Area::Context) {
+            frame::on_capture(Some(tell_capture));
+        }
         Self { areas }
     }
 
     /// Writes a line. `text` is formatted only if the area is chosen.
     pub(crate) fn line(&self, area: Area, text: fmt::Arguments<'_>) {
-        if !self.areas.has(area) {
+        if self.areas.has(area) {
+            write(area, text);
+        }
+    }
+
+    /// Writes a line that takes a call to make.
+    pub(crate) fn note(&self, area: Area, text: &dyn Fn() -> String) {
+        if self.areas.has(area) {
+            write(area, format_args!("{}", text()));
+        }
+    }
+
+    /// Tells the values that a task has at the beginning of a poll.
+    fn begin_in_frame(&self, activity: Activity, origin: Origin, info: &dyn Fn() -> Option<Info>) {
+        let values = Frame::current().len();
+        if values == 0 || !self.areas.has(Area::Context) {
             return;
         }
-        let name = Area::NAMED[area as usize].1.to_uppercase();
-        let line = format!("PHASELOOP {name} {}: {text}\n", std::process::id());
-        // One write, so that lines of several threads and processes do not mix. A log that cannot
-        // be written is no reason to end the program.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        let values = Values(values);
+        match (activity, info()) {
+            (Activity::Poll(_), Some(info)) => {
+                self.line(
+                    Area::Context,
+                    format_args!("{info} is polled with {values}"),
+                );
+            }
+            (Activity::Main, _) => {
+                let at = At(origin);
+                let text = format_args!("the main future{at} is polled with {values}");
+                self.line(Area::Context, text);
+            }
+            // The surroundings of a callback are set behind this call.
+            _ => {}
+        }
     }
 
     /// Tells that an activity begins at the time `now`.
@@ -130,8 +145,11 @@ impl DebugLog {
         now: u64,
         info: &dyn Fn() -> Option<Info>,
     ) {
+        self.begin_in_frame(activity, origin, info);
         let area = Area::of(activity, origin);
-        if !self.areas.has(area) {
+        // What is ready and what is received has been told with its name.
+        let is_told = matches!(origin.kind, Some(Keeper::Io | Keeper::Signal));
+        if is_told || !self.areas.has(area) {
             return;
         }
         let at = At(origin);
@@ -174,6 +192,38 @@ impl DebugLog {
     }
 }
 
+impl Drop for DebugLog {
+    fn drop(&mut self) {
+        frame::on_capture(None);
+    }
+}
+
+fn write(area: Area, text: fmt::Arguments<'_>) {
+    let name = Area::NAMED[area as usize].1.to_uppercase();
+    let line = format!("PHASELOOP {name} {}: {text}\n", std::process::id());
+    // One write, so that lines of several threads and processes do not mix. A log that cannot be
+    // written is no reason to end the program.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Tells that what is queued or registered takes values along.
+fn tell_capture(kind: &'static str, values: usize) {
+    let values = Values(values);
+    write(Area::Context, format_args!("{kind} takes {values} along"));
+}
+
+/// A number of values.
+struct Values(usize);
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 value"),
+            count => write!(f, "{count} values"),
+        }
+    }
+}
+
 /// The line of an origin in parentheses, with a space before them.
 struct At(Origin);
 
@@ -188,7 +238,7 @@ impl fmt::Display for At {
 
 #[cfg(test)]
 mod tests {
-    use super::{Area, Areas};
+    use super::{Area, Areas, Values};
 
     #[test]
     fn areas_are_named_with_commas_between_them() {
@@ -216,5 +266,11 @@ mod tests {
         for (place, (area, _)) in Area::NAMED.into_iter().enumerate() {
             assert_eq!(area as usize, place);
         }
+    }
+
+    #[test]
+    fn values_are_counted_in_words() {
+        assert_eq!(Values(1).to_string(), "1 value");
+        assert_eq!(Values(2).to_string(), "2 values");
     }
 }

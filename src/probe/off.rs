@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use super::area::Area;
 use super::switch::{Activity, Modes, Origin};
 use crate::clock::Clock;
 use crate::phase_order::Phase;
@@ -67,6 +68,8 @@ impl Probe {
     pub(crate) fn ended(&self, _: u64) {}
 
     pub(crate) fn armed(&self, _: Origin, _: &Clock) {}
+
+    pub(crate) fn note(&self, _: Area, _: &dyn Fn() -> String) {}
 
     pub(crate) fn begin_turn(&self, _: &Clock) {}
 

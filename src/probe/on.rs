@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::debug_log::{Area, Areas, DebugLog};
+use super::area::Area;
+use super::debug_log::{Areas, DebugLog};
 use super::environment::Environment;
 use super::recorder::{Begun, Recorder};
 use super::switch::{Activity, Mode, Modes, Origin};
@@ -320,6 +321,14 @@ impl Probe {
     pub(crate) fn armed(&self, origin: Origin, clock: &Clock) {
         if let Some(log) = &self.log {
             log.armed(origin, clock.read());
+        }
+    }
+
+    /// Writes a line of the debug log, if its area is chosen.
+    #[cold]
+    pub(crate) fn note(&self, area: Area, text: &dyn Fn() -> String) {
+        if let Some(log) = &self.log {
+            log.note(area, text);
         }
     }
 

@@ -17,6 +17,7 @@ use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter};
 use crate::keeper::Keeper;
+use crate::probe::Area;
 use crate::site::Site;
 use crate::sys::process::{
     Ids, PreExec, Process, enter_fault, has_inheritable_signals, inherited, is_limit,
@@ -250,6 +251,10 @@ impl Command {
             Process::of(&started),
             self.std.get_program(),
         );
+        let header = &core.header;
+        handle.core().log(Area::Process, || {
+            format!("{} ({site}) is started", header.label(handle.core()))
+        });
         let mut child = Child::new(core, state, self.kill_on_drop);
         let streams = take_streams(&mut child, &mut started, channel, site);
         if let Err(error) = streams {

@@ -4,8 +4,14 @@
 use std::time::Duration;
 
 use crate::util::child::in_child;
+use crate::util::gate::{block_until_let_go, read_and_let_go};
+use phaseloop::context::Variable;
+use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::process::Command;
+use phaseloop::signal::{SignalKind, Signals};
+use phaseloop::stream::StreamExt;
 use phaseloop::time::{Timer, sleep};
-use phaseloop::{Builder, LoopHandle, spawn};
+use phaseloop::{Builder, LoopHandle, next_tick, node, set_immediate, spawn, spawn_blocking};
 use signal_hook::consts::SIGUSR1;
 use signal_hook::low_level::raise;
 
@@ -77,6 +83,89 @@ fn the_debug_log_of_all_areas_tells_of_tasks_and_waits() {
     }
 }
 
+/// A program with something for each area.
+fn everything() {
+    static REQUEST: Variable<u32> = Variable::new();
+    let exit = node::run(async {
+        node::set_timeout(1, || ());
+        next_tick(|| ());
+        REQUEST.run(7, || {
+            set_immediate(|| ());
+            spawn(async { sleep(MS).await }).detach();
+        });
+        let (mut reader, mut writer) = phaseloop::io::pipe().unwrap();
+        let reading = spawn(async move { reader.read(&mut [0; 8]).await.unwrap() });
+        sleep(MS).await;
+        writer.write_all(b"x").await.unwrap();
+        assert_eq!(reading.await.unwrap(), 1);
+        phaseloop::fs::metadata("Cargo.toml").await.unwrap();
+        spawn_blocking(|| ()).await.unwrap();
+        assert!(Command::new("true").status().await.unwrap().success());
+        let mut signals = Signals::new([SignalKind::USR1]).unwrap();
+        raise(SIGUSR1).unwrap();
+        signals.next().await.unwrap();
+    });
+    assert_eq!(exit.code(), 0);
+}
+
+/// The areas, each with what one of its lines tells and with the end of that line.
+const AREAS: &[(&str, &str, &str)] = &[
+    ("loop", ": queued entry", " runs in the check phase"),
+    ("timers", ": sleep (tests/isolated/variables.rs:", " late"),
+    ("poll", " events after a wait of ", "s"),
+    ("io", ": pipe", ") is ready"),
+    (
+        "tasks",
+        ": task 1 (tests/isolated/variables.rs:",
+        ") is spawned",
+    ),
+    ("lanes", ": a tick (tests/isolated/variables.rs:", ") runs"),
+    (
+        "pool",
+        ": spawn_blocking (tests/isolated/variables.rs:",
+        ") is queued",
+    ),
+    (
+        "signal",
+        ": signal SIGUSR1 (tests/isolated/variables.rs:",
+        ") is received",
+    ),
+    ("process", ": child ", " \"true\" has exited"),
+    ("fs", ": metadata \"Cargo.toml\"", " is queued"),
+    (
+        "node",
+        ": set_timeout (tests/isolated/variables.rs:",
+        ") is set, 1 ms",
+    ),
+    ("context", ": a value of type u32", " is set"),
+    (
+        "context",
+        ": task 1 (tests/isolated/variables.rs:",
+        ") is polled with 1 value",
+    ),
+    ("node", ": the program exits", " with code 0"),
+    ("fs", ": metadata", " has ended"),
+];
+
+#[test]
+fn each_area_has_lines_of_its_own() {
+    let test = "each_area_has_lines_of_its_own";
+    for (area, begin, end) in AREAS {
+        let Some(text) = printed(&format!("PHASELOOP_DEBUG={area}"), test, everything) else {
+            return;
+        };
+        let prefix = format!("PHASELOOP {} ", area.to_uppercase());
+        for line in text.lines() {
+            assert!(line.starts_with(&prefix), "{area}: {line} in:\n{text}");
+        }
+        let is_it = |line: &str| line.contains(begin) && line.ends_with(end);
+        assert!(
+            text.lines().any(is_it),
+            "{area}: {begin} … {end} in:\n{text}"
+        );
+    }
+}
+
 #[test]
 fn unknown_areas_are_named_once() {
     let test = "unknown_areas_are_named_once";
@@ -92,10 +181,10 @@ fn unknown_areas_are_named_once() {
     }
 }
 
-/// Blocks the loop for long enough to be told.
+/// Blocks the loop until that is told.
 fn stuck() {
     phaseloop::block_on(async {
-        std::thread::sleep(500 * MS);
+        block_until_let_go();
         sleep(MS).await;
     });
 }
@@ -103,7 +192,8 @@ fn stuck() {
 #[test]
 fn a_watchdog_comes_from_the_environment() {
     let test = "a_watchdog_comes_from_the_environment";
-    if let Some(text) = printed("PHASELOOP_WATCHDOG=10ms", test, stuck) {
+    if let Some(child) = in_child(&["env", "PHASELOOP_WATCHDOG=10ms"], test, stuck) {
+        let text = read_and_let_go(child, "so far");
         let told = text.find("phaseloop: stall: ").expect(&text);
         assert!(text[told..].contains("so far: the main future ("), "{text}");
         assert!(text.contains("phaseloop: stall: over after "), "{text}");

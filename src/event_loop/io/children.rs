@@ -27,7 +27,7 @@ use crate::event_loop::current;
 use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Area, Origin};
 use crate::sorted::SortedMap;
 use crate::sys::poller::{Interest, Registration};
 use crate::sys::process::{self, Process};
@@ -385,6 +385,9 @@ impl Core {
 
     fn end_child(&self, child: Rc<ChildState>) {
         let children = self.children();
+        self.log(Area::Process, || {
+            format!("{} has exited", child.header.label(self))
+        });
         self.unwatch(&child);
         let was_by_signal = children.by_signal.borrow_mut().remove(child.place);
         if was_by_signal.is_some() && children.by_signal.borrow().is_empty() {

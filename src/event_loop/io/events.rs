@@ -5,6 +5,7 @@ use super::waiters::Waiters;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::{Area, Origin};
 use crate::sys::poller::{Event, Events, MAX_KEY, Ready};
 
 impl Core {
@@ -79,11 +80,11 @@ impl Core {
         let waiters = source.waiters(Direction::Read);
         if let Some(waker) = waiters.take_only_slot() {
             let put_back = |waker| waiters.put_back(waker);
-            self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
+            self.dispatch_wake(Phase::Poll, || self.ready_origin(source), waker, put_back);
             1
         } else if let Some(waker) = waiters.take_only_future() {
             let put_back = |waker| waiters.put_back_alone(waker);
-            self.dispatch_wake(Phase::Poll, || source.header.origin(), waker, put_back);
+            self.dispatch_wake(Phase::Poll, || self.ready_origin(source), waker, put_back);
             1
         } else {
             self.wake_slot_and_futures(source, waiters)
@@ -94,7 +95,7 @@ impl Core {
     #[inline(never)]
     fn wake_slot_and_futures(&self, source: &SourceState, waiters: Waiters<'_>) -> usize {
         let limit = waiters.limit();
-        let origin = || source.header.origin();
+        let origin = || self.ready_origin(source);
         let mut dispatched = 0;
         if let Some(waker) = waiters.take_slot() {
             self.dispatch_wake_rarely(Phase::Poll, &origin, waker, &|waker| {
@@ -114,6 +115,15 @@ impl Core {
             dispatched += 1;
         }
         dispatched
+    }
+
+    /// Returns the origin of a wake, and names the source in the debug log.
+    #[cold]
+    fn ready_origin(&self, source: &SourceState) -> Origin {
+        let header = &source.header;
+        let name = || format!("{} ({}) is ready", header.label(self), header.site());
+        self.log(Area::Io, name);
+        header.origin()
     }
 
     /// Updates liveness after an event, unless the source is the descriptor of a child, whose exit

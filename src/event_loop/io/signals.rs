@@ -25,6 +25,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::label::Label;
 use crate::phase_order::Phase;
+use crate::probe::Area;
 use crate::sorted::SortedMap;
 use crate::sys::poller::Poller;
 use crate::sys::signal::{Caught, SIGCHLD, Watch, name, watch};
@@ -284,8 +285,10 @@ impl AfterIo for Signals {
             if once {
                 core.set_active(&listener.header, false);
             }
-            let origin = || listener.header.origin();
-            core.dispatch(Phase::Poll, origin, || listener.callback.call());
+            let header = &listener.header;
+            let name = || format!("{} ({}) is received", header.label(core), header.site());
+            core.log(Area::Signal, name);
+            core.dispatch(Phase::Poll, || header.origin(), || listener.callback.call());
         }
         0
     }

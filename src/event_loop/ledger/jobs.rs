@@ -11,6 +11,7 @@ use crate::executor::registry::TaskState;
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
+use crate::probe::Area;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
 
@@ -137,6 +138,10 @@ impl Jobs {
 impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
+        if purpose.class != Class::Fs {
+            // A file operation has told its path.
+            self.log_job(purpose, "is queued");
+        }
         let asked_by = if self.executor.polls_main_future() {
             Asker::MainFuture
         } else {
@@ -156,6 +161,7 @@ impl Core {
         purpose: Purpose,
         make: impl FnOnce(JobKey, Id) -> Arc<J>,
     ) -> Arc<J> {
+        self.log_job(purpose, "is queued");
         self.ledger.add(Keeper::Work);
         let mut list = self.ledger.jobs.list.borrow_mut();
         let vacant = list.vacant_entry();
@@ -186,10 +192,23 @@ impl Core {
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
+        self.log_job(job.info.purpose, "has ended");
         if !job.is_lost {
             self.ledger.remove(Keeper::Work);
         }
         job.after
+    }
+
+    #[inline]
+    fn log_job(&self, purpose: Purpose, what: &str) {
+        let area = match purpose.class {
+            Class::Fs => Area::Fs,
+            Class::Cpu | Class::Dns => Area::Pool,
+        };
+        self.log(area, || match purpose.site {
+            Some(site) => format!("{} ({site}) {what}", purpose.operation),
+            None => format!("{} {what}", purpose.operation),
+        });
     }
 
     /// Stops counting all jobs after a fork: the threads of the pool belong to the parent, so jobs

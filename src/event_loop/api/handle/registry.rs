@@ -222,7 +222,7 @@ impl Header {
     }
 
     /// Names the handle as users do.
-    pub(in crate::event_loop) fn label(&self, core: &Core) -> Label {
+    pub(crate) fn label(&self, core: &Core) -> Label {
         let label = self.owner().and_then(|owner| owner.label(core));
         label.unwrap_or_else(|| Label::new(self.kind.text(), ""))
     }

@@ -1,12 +1,14 @@
 //! Which event a request is for, and the answers that need no program.
 
 use super::Connection;
+use crate::event_loop::extension::current;
 use crate::node::http::incoming::IncomingMessage;
 use crate::node::http::response::ServerResponse;
 use crate::node::http::server::{
     CHECK_CONTINUE, CHECK_EXPECTATION, DROP_REQUEST, Dropped, Exchange, REQUEST,
 };
 use crate::node::http::validate::has_word;
+use crate::probe::Area;
 
 impl Connection {
     /// Passes a request to the program, or answers it.
@@ -14,6 +16,13 @@ impl Connection {
     pub(super) fn answer(&self, request: IncomingMessage, response: ServerResponse) {
         let exchange = Exchange { request, response };
         let (request, response) = (&exchange.request, &exchange.response);
+        current::with(|core| {
+            if let Some(core) = core {
+                core.log(Area::Node, || {
+                    format!("request {} {}", request.method(), request.url())
+                });
+            }
+        });
         if request.head().version() != (1, 1) {
             return self.server.emit(REQUEST, &exchange);
         }
