@@ -26,12 +26,15 @@ mod open_options;
 pub(crate) mod ops;
 #[cfg(unix)]
 mod positional;
+mod system;
 mod temp;
 mod times;
 #[cfg(unix)]
 mod unix;
 mod watch;
 mod watch_poll;
+#[cfg(not(unix))]
+mod windows;
 
 pub use copy::{CopyOptions, Reflink, copy};
 pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
@@ -42,9 +45,10 @@ pub use ops::{
     read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, set_times,
     set_times_nofollow, symlink_metadata, truncate, write,
 };
+pub use system::{Access, FileSystem, access, copy_range, statfs, symlink};
 pub use temp::{mkdtemp, mkstemp};
 pub use times::FileTimes;
 #[cfg(unix)]
-pub use unix::{Access, FileSystem, access, chown, copy_range, lchown, statfs, symlink};
+pub use unix::{chown, lchown};
 pub use watch::{WatchEvent, WatchKind, Watcher, watch};
 pub use watch_poll::{PollEvent, PollWatcher, watch_poll};

@@ -8,7 +8,6 @@
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};
 //!
-//! # #[cfg(unix)]
 //! phaseloop::block_on(async {
 //!     let (reader, mut writer) = pipe()?;
 //!     writer.write_all(b"first\nsecond\n").await?;
@@ -20,19 +19,14 @@
 //! # .unwrap();
 //! ```
 
-#[cfg(any(unix, feature = "net"))]
 pub(crate) mod bytes;
 mod copy;
-#[cfg(unix)]
 mod pipe;
 mod poll_handle;
-#[cfg(unix)]
 mod pooled;
-#[cfg(unix)]
 pub(crate) mod shared_fd;
 mod source;
 mod split;
-#[cfg(unix)]
 mod stdio;
 mod when_ready;
 
@@ -42,15 +36,12 @@ pub use futures_lite::io::{
 };
 
 pub use copy::{copy, copy_both_ways};
-#[cfg(unix)]
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
 pub use source::Source;
 pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
-#[cfg(unix)]
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 pub use when_ready::Readiness;
 
 pub use crate::sys::poller::{AsSource, PollEvents};
-#[cfg(unix)]
 pub use crate::sys::stdio::StdioKind;

@@ -181,12 +181,12 @@ pub mod fs;
 pub mod net;
 #[cfg(all(unix, feature = "os"))]
 pub mod os;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(feature = "signal")]
 pub mod signal;
 #[cfg(all(unix, feature = "tty"))]
 pub mod tty;
 
-#[cfg(all(unix, feature = "process"))]
+#[cfg(feature = "process")]
 pub mod process;
 
 #[cfg(feature = "test-util")]

@@ -47,6 +47,8 @@ mod tcp;
 mod udp;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(unix))]
+pub mod windows;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
 pub use place::{Conn, Packets};

@@ -1,8 +1,8 @@
-//! Child processes on the loop. Unix only.
+//! Child processes on the loop.
 //!
-//! [`Command`] has the API of [`std::process::Command`], and libuv's additions: descriptors at
-//! chosen numbers, a new session, supplementary groups, and a [`Channel`] for messages and sockets.
-//! The standard streams of its [`Child`] are pipes on the loop.
+//! [`Command`] has the API of [`std::process::Command`]. On Unix it has libuv's additions:
+//! descriptors at chosen numbers, a new session, supplementary groups, and a `Channel` for messages
+//! and sockets. The standard streams of its [`Child`] are pipes on the loop.
 //!
 //! # How a child ends
 //!
@@ -19,8 +19,9 @@
 //! A program that calls `fork` itself, without `exec`, shares the loop with its child; see
 //! [`LoopHandle::reinit_after_fork`](crate::LoopHandle::reinit_after_fork).
 //!
-//! On Linux each child has a pidfd, which reports its exit. On other platforms, and if no
-//! descriptor is left, the loop listens to SIGCHLD while such a child runs.
+//! On Linux each child has a pidfd, which reports its exit. On Windows the handle of the process
+//! does; wait threads of the OS watch the handles, one thread for many. On other platforms, and if
+//! no descriptor is left, the loop listens to SIGCHLD while such a child runs.
 //!
 //! # Examples
 //!
@@ -40,6 +41,7 @@
 //! # }
 //! ```
 
+#[cfg(unix)]
 mod channel;
 mod child;
 mod command;
@@ -49,6 +51,7 @@ use std::io;
 use crate::signal::SignalKind;
 use crate::sys;
 
+#[cfg(unix)]
 pub use channel::{Channel, Message};
 pub use child::{Child, ChildStderr, ChildStdin, ChildStdout, Exited};
 pub use command::Command;
@@ -59,6 +62,9 @@ pub use std::process::{ExitStatus, Output, Stdio};
 /// A negative number is a process group and 0 is the group of the caller, as for `kill(2)`. To
 /// signal a child, prefer [`Child::signal`], which never reaches another process that reuses the
 /// number.
+///
+/// On Windows, SIGINT, SIGQUIT, SIGTERM and SIGKILL terminate the process, as libuv does, and there
+/// are no groups; other signals are [`Unsupported`](io::ErrorKind::Unsupported).
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Signals on the loop. Unix only.
+//! Signals on the loop.
 //!
 //! | item | use |
 //! |---|---|
@@ -34,6 +34,13 @@
 //! is left, the next signal has its previous action. `signal-hook` keeps its handler installed when
 //! its own last action is removed; the signal is ignored then, as it is without this crate.
 //!
+//! # Windows
+//!
+//! Windows has events of the console, which arrive as signals: ctrl-c as SIGINT, ctrl-break as
+//! SIGBREAK, and the end of the console window as SIGHUP. After the last one the OS ends the
+//! process within some seconds. The handler passes on to the handlers that were installed before
+//! what no listener of the process listens to; of what a listener hears, the others learn nothing.
+//!
 //! # Liveness
 //!
 //! A listener keeps the loop alive until it is stopped or dropped, as in libuv.
@@ -63,16 +70,21 @@ mod kind;
 mod listener;
 mod report_on;
 mod stream;
+#[cfg(not(unix))]
+mod windows;
 
 pub use kind::SignalKind;
 pub use listener::Signal;
 pub use stream::Signals;
+#[cfg(not(unix))]
+pub use windows::ctrl_break;
 
 use std::future::Future;
 use std::io;
 use std::panic::Location;
 
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::site::Site;
 
 /// Waits for the next SIGINT, which a terminal sends for ctrl-c.
 ///
@@ -82,7 +94,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 ///
 /// # Errors
 ///
-/// Any OS error of `sigaction`.
+/// Any OS error of `sigaction`, on Windows of `SetConsoleCtrlHandler`.
 ///
 /// # Cancel safety
 ///
@@ -93,11 +105,13 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 /// When the future is awaited and no loop runs on this thread.
 #[track_caller]
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {
-    let site = Location::caller();
-    async move {
-        let handle = LoopHandle::current_for("signal::ctrl_c", Some(site));
-        let mut signals = Signals::new_at(&handle, [SignalKind::INT], site)?;
-        signals.recv().await;
-        Ok(())
-    }
+    next("signal::ctrl_c", SignalKind::INT, Location::caller())
+}
+
+/// Waits for the next signal of a kind, on behalf of the function `what` that was called at `site`.
+async fn next(what: &'static str, kind: SignalKind, site: Site) -> io::Result<()> {
+    let handle = LoopHandle::current_for(what, Some(site));
+    let mut signals = Signals::new_at(&handle, [kind], site)?;
+    signals.recv().await;
+    Ok(())
 }

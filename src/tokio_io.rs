@@ -84,17 +84,18 @@ macro_rules! impl_tokio_receive {
 impl_tokio_receive!(net::TcpStream);
 impl_tokio_write!(net::TcpStream);
 
+impl_tokio_read!(crate::io::PipeReader);
+impl_tokio_write!(crate::io::PipeWriter);
+impl_tokio_read!(crate::io::Stdin);
+impl_tokio_write!(crate::io::Stdout);
+impl_tokio_write!(crate::io::Stderr);
+
 #[cfg(unix)]
 mod unix {
     use super::*;
 
     impl_tokio_receive!(net::UnixStream);
     impl_tokio_write!(net::UnixStream);
-    impl_tokio_read!(crate::io::PipeReader);
-    impl_tokio_write!(crate::io::PipeWriter);
-    impl_tokio_read!(crate::io::Stdin);
-    impl_tokio_write!(crate::io::Stdout);
-    impl_tokio_write!(crate::io::Stderr);
     #[cfg(feature = "tty")]
     impl_tokio_read!(crate::tty::Tty);
     #[cfg(feature = "tty")]

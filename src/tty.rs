@@ -147,7 +147,7 @@ impl Tty {
         // The change is kept only if it could be applied; dropping it restores the settings.
         let change = match state.change.take() {
             Some(change) => change,
-            None => Change::begin(self.source.as_fd())?,
+            None => Change::begin(self.source.borrow())?,
         };
         let applied = change.apply(mode);
         if applied.is_ok() || state.mode != Mode::Normal {
@@ -211,7 +211,7 @@ impl_handle!(Tty, |this| this.source.handle_core());
 
 impl AsFd for Tty {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.source.as_fd()
+        self.source.borrow()
     }
 }
 

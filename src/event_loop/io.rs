@@ -16,7 +16,7 @@
 
 mod after_io;
 pub(crate) mod asyncs;
-#[cfg(all(unix, feature = "process"))]
+#[cfg(feature = "process")]
 pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
@@ -29,12 +29,12 @@ pub(crate) mod poll_handles;
 mod poll_phase;
 #[cfg(feature = "test-util")]
 pub(crate) mod shuffled;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(feature = "signal")]
 pub(crate) mod signals;
 #[cfg(feature = "test-util")]
 pub(crate) mod simulated;
 pub(crate) mod sources;
-#[cfg(any(feature = "fs", all(unix, feature = "signal")))]
+#[cfg(any(feature = "fs", feature = "signal"))]
 mod subscribers;
 pub(crate) mod wait_hook;
 pub(crate) mod wait_list;

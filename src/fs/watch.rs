@@ -35,8 +35,9 @@ pub use crate::sys::watch::WatchKind;
 /// [`PermissionDenied`](io::ErrorKind::PermissionDenied);
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path that contains a zero byte;
 /// [`StorageFull`](io::ErrorKind::StorageFull) or "too many open files" when one of the user's
-/// limits in `/proc/sys/fs/inotify` is reached. [`Unsupported`](io::ErrorKind::Unsupported) on
-/// platforms other than Linux: use [`watch_poll`](super::watch_poll) there.
+/// limits in `/proc/sys/fs/inotify` is reached. On Windows, any OS error of `CreateFile` and
+/// `ReadDirectoryChangesW`. [`Unsupported`](io::ErrorKind::Unsupported) on other platforms: use
+/// [`watch_poll`](super::watch_poll) there.
 ///
 /// # Panics
 ///
@@ -89,6 +90,14 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 /// That works until the directory itself is removed.
 ///
 /// Subdirectories are not watched. Symbolic links are followed when the watch begins.
+///
+/// # Windows
+///
+/// The OS does not tell a change of attributes from one of the content: both are
+/// [`Modified`](WatchKind::Modified). Nor does it tell whether an entry that is gone was a
+/// directory, and that a watched directory was renamed. A file is watched by its name in its
+/// directory: it is followed to another name there, and one that is moved to another directory
+/// counts as removed.
 ///
 /// # Cancel safety
 ///

@@ -9,7 +9,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::sources::Direction;
 use crate::label::Role;
 use crate::site::Site;
-use crate::sys::poller::{AsSource, Interest, Ready};
+use crate::sys::poller::{AsSource, Interest, Ready, is_writing};
 #[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use crate::sys::unfilled::{Receive, Unfilled};
 
@@ -420,12 +420,13 @@ where
         })
     }
 
-    /// Returns at once: no buffer lies between the caller and the kernel.
-    #[expect(
-        clippy::unused_self,
-        reason = "the signature is shared with channels that have something to wait for"
-    )]
-    pub(crate) fn poll_flush(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Returns at once where no buffer lies between the caller and the kernel. A pipe of Windows
+    /// waits for the bytes that it has accepted.
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let registration = self.registration.as_ref();
+        if registration.is_some_and(|registration| is_writing(registration.get())) {
+            return self.poll_with(Direction::Write, cx, |mut io| io.flush());
+        }
         Poll::Ready(Ok(()))
     }
 

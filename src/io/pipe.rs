@@ -1,9 +1,12 @@
 //! Pipes.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(not(unix))]
+mod windows;
+
 use std::fmt;
-use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::Location;
 
 use super::bytes::{impl_async_read, impl_async_write};
@@ -12,11 +15,13 @@ use super::when_ready::Readiness;
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::site::Site;
-use crate::sys::descriptor;
+use crate::sys::pipe::{self as sys, PipeEnd};
 use crate::sys::poller::Ready;
 
 /// Creates a pipe: bytes written to the writer are read from the reader. Child processes inherit
 /// neither end.
+///
+/// On Windows it is a named pipe with a name that no other pipe has.
 ///
 /// # Errors
 ///
@@ -46,7 +51,7 @@ use crate::sys::poller::Ready;
 #[track_caller]
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let site = Location::caller();
-    let (reader, writer) = descriptor::pipe()?;
+    let (reader, writer) = sys::pipe()?;
     let blocks = true;
     let reader = PipeReader {
         source: register(reader, site)?,
@@ -59,44 +64,14 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Registers a non-blocking descriptor with the running loop.
+/// Registers an end with the running loop.
 #[track_caller]
-fn register(end: OwnedFd, site: Site) -> io::Result<Source<File>> {
-    Source::new_stream(&LoopHandle::current(), File::from(end), true, site)
-}
-
-/// Registers a foreign descriptor with the running loop, in non-blocking mode. It also returns
-/// whether the descriptor was in blocking mode before.
-#[track_caller]
-fn adopt(
-    end: OwnedFd,
-    site: Site,
-    fits: impl FnOnce(&descriptor::Access) -> bool,
-) -> io::Result<(Source<File>, bool)> {
-    let access = descriptor::access(&end)?;
-    if !fits(&access) {
-        let text = "the descriptor is not open for this direction";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
-    // Check first: a descriptor that cannot be polled must keep its mode.
-    let source = register(end, site)?;
-    if !access.is_nonblocking {
-        descriptor::set_nonblocking(source.get_ref(), true)?;
-    }
-    Ok((source, !access.is_nonblocking))
-}
-
-/// Deregisters an end and restores its mode.
-fn give_back(source: Source<File>, blocks: bool) -> io::Result<OwnedFd> {
-    let end = OwnedFd::from(source.into_inner());
-    if blocks {
-        descriptor::set_nonblocking(&end, false)?;
-    }
-    Ok(end)
+fn register(end: PipeEnd, site: Site) -> io::Result<Source<PipeEnd>> {
+    Source::new_stream(&LoopHandle::current(), end, true, site)
 }
 
 /// Closes the source and keeps the handle: later attempts fail without waiting.
-fn end(source: &mut Source<File>) {
+fn end(source: &mut Source<PipeEnd>) {
     source.end();
     let for_good = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
     source
@@ -111,6 +86,9 @@ fn end(source: &mut Source<File>) {
 ///
 /// It also reads FIFOs, terminals and other character devices that can be polled. A pipe in packet
 /// mode (`O_DIRECT`) delivers one packet a read. [`stdin`](super::stdin) also reads files.
+///
+/// On Windows a waiting reader has handed memory to the kernel, which puts up to 64 KiB there
+/// before they are asked for.
 ///
 /// # Cancel safety
 ///
@@ -135,71 +113,17 @@ fn end(source: &mut Source<File>) {
 /// # }
 /// ```
 pub struct PipeReader {
-    source: Source<File>,
+    source: Source<PipeEnd>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
+    #[allow(dead_code, reason = "only Unix has modes")]
     blocks: bool,
 }
 
 impl PipeReader {
-    /// Registers a descriptor with the running loop. It is set to non-blocking mode, which every
-    /// process that shares its open file description sees.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is not open for reading,
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it cannot be polled (a regular
-    /// file); otherwise any OS error of `fcntl` or `epoll_ctl`. The descriptor is closed in each
-    /// case.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::io::AsyncReadExt;
-    /// use phaseloop::io::PipeReader;
-    /// use std::process::{Command, Stdio};
-    ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
-    ///     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
-    ///     let mut output = PipeReader::from_fd(child.stdout.take().unwrap())?;
-    ///     let mut text = String::new();
-    ///     output.read_to_string(&mut text).await?;
-    ///     assert_eq!(text, "hello\n");
-    ///     # child.wait()?;
-    ///     Ok(())
-    /// })
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn from_fd(end: impl Into<OwnedFd>) -> io::Result<Self> {
-        Self::from_fd_at(end.into(), Location::caller())
-    }
-
-    /// Registers a descriptor on behalf of the caller at `site`.
-    #[track_caller]
-    pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
-        let (source, blocks) = adopt(end, site, |access| access.can_read)?;
-        Ok(Self { source, blocks })
-    }
-
-    /// Deregisters the descriptor and returns it. Its blocking mode is restored; an end created by
-    /// [`pipe`] is set to blocking mode.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `fcntl`. The descriptor is closed then.
-    pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
-        give_back(self.source, self.blocks)
-    }
-
     /// Waits until the pipe is readable: data, EOF or an error.
     ///
     /// Dropping the returned future loses no data.
-    pub fn readable(&self) -> Readiness<'_, File> {
+    pub fn readable(&self) -> Readiness<'_, PipeEnd> {
         self.source.readable()
     }
 
@@ -236,6 +160,10 @@ impl_async_read!(PipeReader);
 /// methods never wait. A write fails with [`BrokenPipe`](io::ErrorKind::BrokenPipe) once no reader
 /// is left.
 ///
+/// On Windows a write hands up to 64 KiB to the kernel, and completes before the reader has made
+/// room for them. `flush` waits until the kernel has them all; an error of theirs is that of the
+/// next write or flush. Dropping the writer delivers them nevertheless, before the reader gets EOF.
+///
 /// The reader gets EOF when the last writer is closed. Closing through `AsyncWrite` and dropping
 /// both close the writer; later writes fail with `BrokenPipe`. Closing through a `&PipeWriter` does
 /// nothing, since other references may still write.
@@ -262,53 +190,17 @@ impl_async_read!(PipeReader);
 /// # }
 /// ```
 pub struct PipeWriter {
-    source: Source<File>,
+    source: Source<PipeEnd>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
+    #[allow(dead_code, reason = "only Unix has modes")]
     blocks: bool,
 }
 
 impl PipeWriter {
-    /// Registers a descriptor with the running loop, in non-blocking mode; see
-    /// [`PipeReader::from_fd`].
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is not open for writing; otherwise the
-    /// errors of [`PipeReader::from_fd`].
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    pub fn from_fd(end: impl Into<OwnedFd>) -> io::Result<Self> {
-        Self::from_fd_at(end.into(), Location::caller())
-    }
-
-    /// Registers a descriptor on behalf of the caller at `site`.
-    #[track_caller]
-    pub(crate) fn from_fd_at(end: OwnedFd, site: Site) -> io::Result<Self> {
-        let (source, blocks) = adopt(end, site, |access| access.can_write)?;
-        Ok(Self { source, blocks })
-    }
-
-    /// Deregisters the descriptor and returns it. Its blocking mode is restored; an end created by
-    /// [`pipe`] is set to blocking mode.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `fcntl`. The descriptor is closed then.
-    ///
-    /// # Panics
-    ///
-    /// When the writer was closed through `AsyncWrite`.
-    pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
-        give_back(self.source, self.blocks)
-    }
-
     /// Waits until the pipe is writable, or has an error.
     ///
     /// Dropping the returned future writes nothing.
-    pub fn writable(&self) -> Readiness<'_, File> {
+    pub fn writable(&self) -> Readiness<'_, PipeEnd> {
         self.source.writable()
     }
 
@@ -351,13 +243,6 @@ impl_async_write!(
 macro_rules! impl_end {
     ($end:ident) => {
         impl_handle!($end, |this| this.source.handle_core());
-
-        /// Returns the descriptor; panics when it was closed through `AsyncWrite`.
-        impl AsFd for $end {
-            fn as_fd(&self) -> BorrowedFd<'_> {
-                self.source.get_ref().as_fd()
-            }
-        }
 
         impl fmt::Debug for $end {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

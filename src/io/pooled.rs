@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -29,10 +28,9 @@ use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::Class;
 use crate::site::Site;
-use crate::sys::describe::describe;
 use crate::sys::errno::cancelled;
 use crate::sys::poller::Interest;
-use crate::sys::stdio::{self, Wanted};
+use crate::sys::stdio::{self, Borrowed, Descriptor, Wanted, Watched};
 
 /// The most bytes that one job moves: the buffer size that libuv suggests for a read.
 const MOST: usize = 64 * 1024;
@@ -55,7 +53,7 @@ impl Leftover {
 
     /// Reads up to `most` bytes, unless some are left over. It runs on the pool. It returns `false`
     /// at EOF.
-    fn fill(&self, descriptor: &OwnedFd, most: usize) -> io::Result<bool> {
+    fn fill(&self, descriptor: &Descriptor, most: usize) -> io::Result<bool> {
         let _turn = lock(&self.turn);
         if !lock(&self.bytes).is_empty() {
             return Ok(true);
@@ -80,7 +78,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A descriptor that the pool reads and writes.
 pub(crate) struct Pooled {
     handle: PooledHandle,
-    descriptor: Arc<OwnedFd>,
+    descriptor: Arc<Descriptor>,
     leftover: Arc<Leftover>,
     read: RefCell<Option<Work<io::Result<bool>>>>,
     write: RefCell<Option<Writing>>,
@@ -89,7 +87,7 @@ pub(crate) struct Pooled {
 /// The handle of the descriptor on the loop.
 enum PooledHandle {
     /// The descriptor can be polled: a job starts once it is ready, and so rarely blocks a thread.
-    Watched(Source<Arc<OwnedFd>>),
+    Watched(Source<Watched>),
     /// A file or a device, which is always ready.
     Unwatched(Unwatched),
 }
@@ -101,7 +99,7 @@ struct Unwatched {
 }
 
 impl Unwatched {
-    fn new(handle: &LoopHandle, descriptor: &Arc<OwnedFd>, role: Role, site: Site) -> Self {
+    fn new(handle: &LoopHandle, descriptor: &Arc<Descriptor>, role: Role, site: Site) -> Self {
         let core = handle.open(Keeper::Io, site);
         let name = Rc::new(Name {
             descriptor: Arc::downgrade(descriptor),
@@ -115,14 +113,14 @@ impl Unwatched {
 
 /// Names a descriptor that the poller does not watch.
 struct Name {
-    descriptor: Weak<OwnedFd>,
+    descriptor: Weak<Descriptor>,
     role: Role,
 }
 
 impl Owner for Name {
     fn label(&self, _: &Core) -> Option<Label> {
         let descriptor = self.descriptor.upgrade()?;
-        Some(describe(descriptor.as_fd(), self.role, None))
+        Some(stdio::label(&descriptor, self.role))
     }
 
     fn stop_for_good(&self, _: &Core) {}
@@ -139,16 +137,16 @@ impl Pooled {
     /// is polled for readiness if the kernel can do that.
     pub(super) fn new(
         handle: &LoopHandle,
-        descriptor: BorrowedFd<'_>,
+        descriptor: Borrowed<'_>,
         can_wait: bool,
         leftover: Arc<Leftover>,
         role: Role,
         site: Site,
     ) -> io::Result<Self> {
-        let descriptor = Arc::new(descriptor.try_clone_to_owned()?);
-        let watched =
-            can_wait.then(|| Source::new_at(handle, descriptor.clone(), Interest::Read, site).ok());
-        let handle = match watched.flatten() {
+        let descriptor = Arc::new(stdio::duplicate(descriptor, role)?);
+        let watched = stdio::watched(&descriptor).filter(|_| can_wait);
+        let watch = |watched| Source::new_at(handle, watched, Interest::Read, site).ok();
+        let handle = match watched.and_then(watch) {
             Some(source) => PooledHandle::Watched(source.with_role(role)),
             None => PooledHandle::Unwatched(Unwatched::new(handle, &descriptor, role, site)),
         };
@@ -296,13 +294,14 @@ impl Pooled {
     }
 }
 
-impl AsFd for Pooled {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+impl Pooled {
+    /// Returns the duplicate of the descriptor.
+    pub(super) fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::{Leftover, Pooled};
     use crate::event_loop::EventLoop;

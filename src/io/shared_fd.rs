@@ -2,7 +2,6 @@
 //! blocks, and the mode of the descriptor, which the other processes would see, is not changed.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,7 +12,7 @@ use crate::event_loop::api::handle::{Close, HandleCore, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::label::Role;
 use crate::sys::poller::Ready;
-use crate::sys::stdio::{StdioKind, Unblocked};
+use crate::sys::stdio::{Borrowed, StdioKind, Unblocked, borrow};
 
 /// How the descriptor is read and written.
 pub(crate) enum SharedFd {
@@ -28,7 +27,7 @@ impl SharedFd {
     /// itself is not used afterwards.
     #[track_caller]
     pub(crate) fn new(
-        descriptor: BorrowedFd<'_>,
+        descriptor: Borrowed<'_>,
         kind: StdioKind,
         leftover: Arc<Leftover>,
         role: Role,
@@ -51,7 +50,7 @@ impl SharedFd {
     /// Creates a channel for a descriptor that no other channel reads.
     #[track_caller]
     pub(crate) fn unshared(
-        descriptor: BorrowedFd<'_>,
+        descriptor: Borrowed<'_>,
         kind: StdioKind,
         role: Role,
     ) -> io::Result<Self> {
@@ -130,10 +129,10 @@ impl SharedFd {
     }
 
     /// Returns the channel's own descriptor.
-    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn borrow(&self) -> Borrowed<'_> {
         match self {
-            Self::Direct(source) => source.get_ref().as_fd(),
-            Self::Pooled(pooled) => pooled.as_fd(),
+            Self::Direct(source) => borrow(source.get_ref()),
+            Self::Pooled(pooled) => borrow(pooled.descriptor()),
         }
     }
 }

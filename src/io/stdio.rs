@@ -1,8 +1,11 @@
 //! Standard input, output and error as streams, whatever object is behind them.
 
+#[cfg_attr(unix, path = "stdio/unix.rs")]
+#[cfg_attr(not(unix), path = "stdio/windows.rs")]
+mod platform;
+
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
 use super::bytes::{impl_async_read, impl_async_write};
@@ -10,7 +13,7 @@ use super::pooled::Leftover;
 use super::shared_fd::SharedFd;
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::label::Role;
-use crate::sys::stdio::StdioKind;
+use crate::sys::stdio::{StdioKind, borrow};
 
 /// Bytes of standard input that a job has read for a reader that was dropped.
 fn leftover_of_stdin() -> Arc<Leftover> {
@@ -53,7 +56,7 @@ pub fn stdin() -> io::Result<Stdin> {
     let stdin = io::stdin();
     let kind = StdioKind::of(&stdin);
     Ok(Stdin {
-        source: SharedFd::new(stdin.as_fd(), kind, leftover_of_stdin(), Role::Stdin)?,
+        source: SharedFd::new(borrow(&stdin), kind, leftover_of_stdin(), Role::Stdin)?,
         kind,
     })
 }
@@ -85,7 +88,7 @@ pub fn stdout() -> io::Result<Stdout> {
     let stdout = io::stdout();
     let kind = StdioKind::of(&stdout);
     Ok(Stdout {
-        source: SharedFd::unshared(stdout.as_fd(), kind, Role::Stdout)?,
+        source: SharedFd::unshared(borrow(&stdout), kind, Role::Stdout)?,
         kind,
     })
 }
@@ -105,7 +108,7 @@ pub fn stderr() -> io::Result<Stderr> {
     let stderr = io::stderr();
     let kind = StdioKind::of(&stderr);
     Ok(Stderr {
-        source: SharedFd::unshared(stderr.as_fd(), kind, Role::Stderr)?,
+        source: SharedFd::unshared(borrow(&stderr), kind, Role::Stderr)?,
         kind,
     })
 }
@@ -124,6 +127,7 @@ pub fn stderr() -> io::Result<Stderr> {
 /// | socket | with `MSG_DONTWAIT` |
 /// | file, `/dev/null`, other devices | by a thread of the pool |
 /// | one that cannot be opened again | by a thread of the pool, once it is readable |
+/// | on Windows: any | by a thread of the pool; a console by lines, through [`std::io::stdin`] |
 ///
 /// One task at a time may wait through a handle; open more handles for more tasks. Each byte goes
 /// to one of them. Bytes in the buffer of [`std::io::stdin`] are not seen here. No more is read
@@ -252,13 +256,6 @@ macro_rules! impl_standard {
         }
 
         impl_handle!($stream, |this| this.source.handle_core());
-
-        /// The handle's own descriptor, not the standard one.
-        impl AsFd for $stream {
-            fn as_fd(&self) -> BorrowedFd<'_> {
-                self.source.as_fd()
-            }
-        }
 
         impl fmt::Debug for $stream {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

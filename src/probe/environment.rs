@@ -145,7 +145,7 @@ fn report(value: &OsStr) -> Result<(i32, Option<PathBuf>), Cow<'static, str>> {
     Ok((number, file))
 }
 
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(feature = "signal")]
 fn signal(name: &str) -> Option<i32> {
     let name = name.to_ascii_uppercase();
     let short = name.strip_prefix("SIG").unwrap_or(&name);
@@ -156,7 +156,7 @@ fn signal(name: &str) -> Option<i32> {
 }
 
 /// Without signals no report can be requested.
-#[cfg(not(all(unix, feature = "signal")))]
+#[cfg(not(feature = "signal"))]
 fn signal(_: &str) -> Option<i32> {
     None
 }

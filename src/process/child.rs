@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_lite::io::AsyncRead;
 
+#[cfg(unix)]
 use super::channel::Channel;
 use crate::error::Error;
 use crate::event_loop::api::handle::{Handle, HandleCore, impl_handle};
@@ -58,7 +59,8 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// The child's standard error, if it was [piped](super::Stdio::piped).
     pub stderr: Option<ChildStderr>,
-    /// The channel to the child, if one was [requested](super::Command::channel).
+    /// The channel to the child, if one was [requested](super::Command::channel). Unix only.
+    #[cfg(unix)]
     pub channel: Option<Channel>,
     core: HandleCore,
     state: Rc<ChildState>,
@@ -71,6 +73,7 @@ impl Child {
             stdin: None,
             stdout: None,
             stderr: None,
+            #[cfg(unix)]
             channel: None,
             core,
             state,
@@ -166,11 +169,11 @@ impl Child {
     }
 
     /// Sends SIGKILL to the child and does not wait for its exit. It succeeds if the child has
-    /// exited already.
+    /// exited already. On Windows it terminates the process, with exit code 1.
     ///
     /// # Errors
     ///
-    /// Any OS error of `pidfd_send_signal` or `kill`.
+    /// Any OS error of `pidfd_send_signal`, `kill` or `TerminateProcess`.
     pub fn kill(&self) -> io::Result<()> {
         if self.state.look().is_some() {
             return Ok(());
@@ -180,11 +183,15 @@ impl Child {
 
     /// Sends a signal to the child. Signal 0 only checks whether a signal could be sent.
     ///
+    /// On Windows, SIGINT, SIGQUIT, SIGTERM and SIGKILL terminate the process, as libuv does; it
+    /// cannot catch them.
+    ///
     /// # Errors
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid signal number. `ESRCH` once the
     /// child is reaped: its process id may be reused by then. A child that has exited and is not
-    /// reaped yet accepts every signal.
+    /// reaped yet accepts every signal. On Windows [`NotFound`](io::ErrorKind::NotFound) once it
+    /// has exited, and [`Unsupported`](io::ErrorKind::Unsupported) for the other signals.
     pub fn signal(&self, kind: SignalKind) -> io::Result<()> {
         let sent = self.state.signal(kind.as_raw());
         sent.map_err(|error| kind.explain(error))

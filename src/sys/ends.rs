@@ -14,6 +14,7 @@ pub(crate) enum Ends {
     /// A socket without a peer: it hears from any, or it is being connected.
     Open { here: Address },
     /// A pipe. Its ends have the same number.
+    #[allow(dead_code, reason = "Windows does not tell the ends of a pipe")]
     Pipe { device: u64, number: u64 },
     /// The kernel does not tell.
     Unknown,
@@ -23,28 +24,38 @@ pub(crate) enum Ends {
 pub(crate) enum Address {
     Internet(SocketAddr),
     /// The path or the abstract name of a Unix socket.
+    #[allow(dead_code, reason = "Unix sockets are on Unix only")]
     Name(Vec<u8>),
     Unnamed,
 }
 
 impl Ends {
+    #[cfg(unix)]
     pub(crate) fn of(source: RawSource) -> Self {
         source.with(|source| {
-            let socket = SockRef::from(source);
-            match (socket.local_addr(), socket.peer_addr()) {
-                (Ok(here), Ok(there)) => Self::Connected {
-                    here: Address::of(&here),
-                    there: Address::of(&there),
-                },
-                (Ok(here), Err(_)) => Self::Open {
-                    here: Address::of(&here),
-                },
-                #[cfg(unix)]
-                _ => Self::of_pipe(source),
-                #[cfg(not(unix))]
-                _ => Self::Unknown,
-            }
+            let of_socket = Self::of_socket(&SockRef::from(source));
+            of_socket.unwrap_or_else(|| Self::of_pipe(source))
         })
+    }
+
+    #[cfg(windows)]
+    pub(crate) fn of(source: RawSource) -> Self {
+        let of_socket = source.socket();
+        let of_socket = of_socket.and_then(|socket| Self::of_socket(&SockRef::from(&socket)));
+        of_socket.unwrap_or(Self::Unknown)
+    }
+
+    fn of_socket(socket: &SockRef<'_>) -> Option<Self> {
+        match (socket.local_addr(), socket.peer_addr()) {
+            (Ok(here), Ok(there)) => Some(Self::Connected {
+                here: Address::of(&here),
+                there: Address::of(&there),
+            }),
+            (Ok(here), Err(_)) => Some(Self::Open {
+                here: Address::of(&here),
+            }),
+            _ => None,
+        }
     }
 
     #[cfg(unix)]

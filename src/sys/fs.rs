@@ -28,6 +28,18 @@ pub(crate) enum Time {
     At(SystemTime),
 }
 
+/// Statistics of a file system; [`FileSystem`](crate::fs::FileSystem) documents the fields.
+pub(crate) struct FileSystem {
+    pub(crate) kind: u64,
+    pub(crate) block_size: u64,
+    pub(crate) fragment_size: u64,
+    pub(crate) blocks: u64,
+    pub(crate) free_blocks: u64,
+    pub(crate) available_blocks: u64,
+    pub(crate) files: u64,
+    pub(crate) free_files: u64,
+}
+
 /// Removes a suffix from a name. `None`: the name does not end in it.
 pub(crate) fn strip_suffix<'a>(name: &'a OsStr, suffix: &str) -> Option<&'a OsStr> {
     let stem = name.as_encoded_bytes().strip_suffix(suffix.as_bytes())?;

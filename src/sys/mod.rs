@@ -16,10 +16,12 @@
 //! | `interfaces` | the addresses of the network interfaces |
 //! | `names` | reverse name lookup |
 //! | `os` | queries about the machine, the process and its users |
+//! | `overlapped` | operations of Windows, which the kernel carries out on memory of its own |
+//! | [`pipe`] | the ends of pipes |
 //! | [`poller`] | `Poller` waits for events, `Registration` owns a source, `Notifier` ends a wait |
 //! | `privilege` | whether the process has rights that its user has not |
-//! | `process` | child processes: the steps before `exec`, pidfds, reaping |
-//! | `signal` | the signal handler, caught signals, signal dispositions |
+//! | `process` | child processes: the steps before `exec`, pidfds, reaping; handles of processes |
+//! | `signal` | the signal handler, caught signals, signal dispositions; the events of a console |
 //! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
 //! | `stall` | the stack of another thread |
 //! | `stdio` | shared descriptors: their kind, non-blocking access without a change of mode |
@@ -47,18 +49,22 @@ pub(crate) mod interfaces;
 pub(crate) mod names;
 #[cfg(all(unix, feature = "os"))]
 pub(crate) mod os;
+#[cfg(windows)]
+pub(crate) mod overlapped;
+pub(crate) mod pipe;
 pub(crate) mod poller;
 #[cfg(feature = "probe")]
 pub(crate) mod privilege;
-#[cfg(all(unix, feature = "process"))]
+#[cfg(feature = "process")]
+#[cfg_attr(windows, path = "process/windows.rs")]
 pub(crate) mod process;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(feature = "signal")]
+#[cfg_attr(windows, path = "signal/windows.rs")]
 pub(crate) mod signal;
 #[cfg(feature = "net")]
 pub(crate) mod socket;
 #[cfg(feature = "probe")]
 pub(crate) mod stall;
-#[cfg(unix)]
 pub(crate) mod stdio;
 #[cfg(all(unix, feature = "tty"))]
 pub(crate) mod terminal;

@@ -26,6 +26,9 @@ names! {
     SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 }
 
+/// The signal that tells of the exit of a child.
+pub(crate) const CHILD_SIGNAL: Option<i32> = Some(SIGCHLD);
+
 /// Returns the name of a signal; real-time signals have none.
 pub(crate) fn name(number: i32) -> Option<&'static str> {
     let named = NAMES.iter().find(|(known, _)| *known == number);

@@ -10,8 +10,6 @@ use std::task::{Poll, ready};
 
 use socket2::SockRef;
 
-use super::poller::AsSource;
-
 /// A socket that receives into memory which is not initialised.
 pub(crate) trait Receive {
     /// Receives once, and returns how many bytes at the start of `memory` it has written; 0 is EOF.
@@ -19,8 +17,21 @@ pub(crate) trait Receive {
 }
 
 /// Receives from a socket of the kernel.
+#[cfg(unix)]
 #[inline]
-pub(crate) fn receive(socket: &impl AsSource, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+pub(crate) fn receive(
+    socket: &impl std::os::fd::AsFd,
+    memory: &mut [MaybeUninit<u8>],
+) -> io::Result<usize> {
+    SockRef::from(socket).recv(memory)
+}
+
+/// Receives from a socket of the kernel.
+#[cfg(windows)]
+pub(crate) fn receive(
+    socket: &impl std::os::windows::io::AsSocket,
+    memory: &mut [MaybeUninit<u8>],
+) -> io::Result<usize> {
     SockRef::from(socket).recv(memory)
 }
 

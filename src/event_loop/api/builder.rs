@@ -8,7 +8,7 @@ use crate::choices::{Chooser, Limits};
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::MakeHook;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(feature = "signal")]
 use crate::event_loop::report_on::ReportOn;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(in crate::event_loop) shuffle: Option<(Box<dyn Chooser>, Limits)>,
     #[cfg(feature = "test-util")]
     pub(in crate::event_loop) network: Option<Settings>,
-    #[cfg(all(unix, feature = "signal"))]
+    #[cfg(feature = "signal")]
     report_on: Option<ReportOn>,
 }
 
@@ -67,7 +67,7 @@ impl Builder {
                 shuffle: None,
                 #[cfg(feature = "test-util")]
                 network: None,
-                #[cfg(all(unix, feature = "signal"))]
+                #[cfg(feature = "signal")]
                 report_on: None,
             },
             sinks: Sinks::new(),
@@ -153,7 +153,7 @@ impl Builder {
         self
     }
 
-    #[cfg(all(unix, feature = "signal"))]
+    #[cfg(feature = "signal")]
     pub(crate) fn set_report_on(mut self, how: ReportOn) -> Self {
         self.options.report_on = Some(how);
         self
@@ -301,13 +301,13 @@ impl Builder {
     /// descriptors left. [`InvalidInput`](io::ErrorKind::InvalidInput) if a report is requested on
     /// a signal that cannot be caught.
     pub fn build(self) -> io::Result<EventLoop> {
-        #[cfg(all(unix, feature = "signal"))]
+        #[cfg(feature = "signal")]
         let (report_on, by_environment) = (self.options.report_on.clone(), self.sinks.report_on());
         let core = Core::new(self.options, self.sinks, self.paused)?;
         if let Some(make) = self.wait_hook {
             core.set_wait_hook(make)?;
         }
-        #[cfg(all(unix, feature = "signal"))]
+        #[cfg(feature = "signal")]
         core.report_as_asked(report_on, by_environment)?;
         #[cfg(feature = "test-util")]
         {

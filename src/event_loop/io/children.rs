@@ -5,14 +5,14 @@
 //!                └── handle dropped: stays listed, reaped like the others, no waiter
 //! ```
 //!
-//! A process descriptor (`pidfd`) becomes readable when its child exits. A child without one,
-//! because the OS has none or no descriptor is left, is checked after each SIGCHLD.
+//! A process descriptor (`pidfd`, on Windows the handle of the process) becomes readable when its
+//! child exits. A child without one, because the OS has none or no descriptor is left, is checked
+//! after each SIGCHLD.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::task::Waker;
@@ -30,8 +30,8 @@ use crate::phase_order::Phase;
 use crate::probe::{Area, Origin};
 use crate::sorted::SortedMap;
 use crate::sys::poller::{Interest, Registration};
-use crate::sys::process::{self, Process};
-use crate::sys::signal::SIGCHLD;
+use crate::sys::process::{self, Descriptor, Process};
+use crate::sys::signal::CHILD_SIGNAL;
 
 /// The state that the handle of a child shares with the loop.
 pub(crate) struct ChildState {
@@ -71,7 +71,7 @@ impl End {
 
 /// A registered process descriptor.
 struct Watched {
-    registration: Registration<OwnedFd>,
+    registration: Registration<Descriptor>,
     source: Rc<SourceState>,
 }
 
@@ -95,7 +95,7 @@ impl ChildState {
         // A loop that is being dropped hands its children to that thread itself.
         let is_ours = core.children().get(self.place).is_none();
         if core.is_closed() && is_ours && self.end.get().is_none() {
-            process::reap_in_background(vec![self.process]);
+            process::reap_in_background(vec![self.process.clone()]);
         }
     }
 
@@ -298,7 +298,7 @@ impl AfterIo for Children {
         let orphans = list
             .iter()
             .filter(|child| child.is_orphan.get() && child.end.get().is_none());
-        process::reap_in_background(orphans.map(|child| child.process).collect());
+        process::reap_in_background(orphans.map(|child| child.process.clone()).collect());
         for child in list {
             drop(child.watched.take());
             drop(child.waiters.take());
@@ -372,9 +372,9 @@ impl Core {
 
     fn watch_by_signal(&self, child: &ChildState) {
         let children = self.children();
-        if children.by_signal.borrow().is_empty() {
+        if let (true, Some(signal)) = (children.by_signal.borrow().is_empty(), CHILD_SIGNAL) {
             // A handler for SIGCHLD can always be installed.
-            let held = self.signals().hold(&self.io.poller, SIGCHLD);
+            let held = self.signals().hold(&self.io.poller, signal);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
         children.by_signal.borrow_mut().insert(child.place, ());
@@ -390,8 +390,10 @@ impl Core {
         });
         self.unwatch(&child);
         let was_by_signal = children.by_signal.borrow_mut().remove(child.place);
-        if was_by_signal.is_some() && children.by_signal.borrow().is_empty() {
-            self.signals().release(SIGCHLD);
+        if let (Some(()), Some(signal)) = (was_by_signal, CHILD_SIGNAL) {
+            if children.by_signal.borrow().is_empty() {
+                self.signals().release(signal);
+            }
         }
         children.list.remove(((), child.place));
         self.set_active(&child.header, false);

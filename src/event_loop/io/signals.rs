@@ -28,7 +28,7 @@ use crate::phase_order::Phase;
 use crate::probe::Area;
 use crate::sorted::SortedMap;
 use crate::sys::poller::Poller;
-use crate::sys::signal::{Caught, SIGCHLD, Watch, name, watch};
+use crate::sys::signal::{CHILD_SIGNAL, Caught, Watch, name, watch};
 
 /// The state that a listener shares with the loop.
 pub(crate) struct Listener {
@@ -192,7 +192,7 @@ impl Signals {
     fn assign(&self, caught: &Caught) {
         let mut waiting = self.waiting.borrow_mut();
         for number in caught.take() {
-            if number == SIGCHLD {
+            if Some(number) == CHILD_SIGNAL {
                 self.saw_child.set(true);
             }
             self.listeners.each(number, |place, listener| {

@@ -24,7 +24,8 @@ use crate::sys::poller::{Interest, MAX_KEY, Poller, RawSource, Ready};
 const SLOT_BITS: u32 = usize::BITS / 2;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 
-/// The key of the descriptor that reports file changes; no source has it.
+/// The key of the descriptor that reports file changes; no source has it, nor a key shortly below
+/// it, which further descriptors have on platforms with several.
 #[cfg(feature = "fs")]
 pub(crate) const WATCHES_KEY: usize = MAX_KEY;
 
@@ -131,7 +132,6 @@ impl SourceState {
     }
 
     /// Makes waiting writers keep the loop alive although the handle is unref'd.
-    #[cfg(any(unix, feature = "net"))]
     pub(crate) fn count_writes_as_requests(&self) {
         self.change(WRITES_ARE_REQUESTS, true);
     }
@@ -211,7 +211,6 @@ impl SourceState {
     /// Clears the readiness of a direction after a partial transfer, if that proves that the buffer
     /// is exhausted until the next event. It does so only where EOF is an event of its own, since
     /// otherwise the next attempt must find EOF.
-    #[cfg(any(unix, feature = "net"))]
     #[inline]
     pub(crate) fn clear_after_partial(&self, direction: Direction) {
         let ready = self.ready.get();

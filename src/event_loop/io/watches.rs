@@ -221,7 +221,8 @@ impl AfterIo for Watches {
 
     /// Notes the event of the descriptor.
     fn note_event(&self, key: usize) {
-        if key == WATCHES_KEY && self.notices.borrow().is_some() {
+        let notices = self.notices.borrow();
+        if notices.as_ref().is_some_and(|notices| notices.owns(key)) {
             self.readable.set(true);
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, IoSliceMut};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::Time;
+use super::{FileSystem, Time};
 
 /// Closes a file. The standard library does not report errors of closing.
 pub(crate) fn close(file: File) -> io::Result<()> {
@@ -120,4 +120,89 @@ pub(crate) fn write_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Result
     use std::io::{Seek, Write};
     file.seek(io::SeekFrom::Start(offset))?;
     file.write(bytes)
+}
+
+/// Creates a symbolic link: one to a directory if the target is a directory.
+pub(crate) fn symlink(original: &Path, link: &Path) -> io::Result<()> {
+    use std::os::windows::fs::{symlink_dir, symlink_file};
+    // A relative target starts at the directory of the link.
+    let target = link.parent().unwrap_or(Path::new("")).join(original);
+    if target.is_dir() {
+        symlink_dir(original, link)
+    } else {
+        symlink_file(original, link)
+    }
+}
+
+/// Checks permissions of this process for reading, writing and executing, as libuv does: a file
+/// that is read-only may not be written.
+pub(crate) fn access(path: &Path, [_, write, _]: [bool; 3]) -> io::Result<()> {
+    let metadata = std::fs::metadata(path)?;
+    if write && !metadata.is_dir() && metadata.permissions().readonly() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(())
+}
+
+pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {
+    use windows_sys::Win32::Storage::FileSystem::{
+        GetDiskFreeSpaceExW, GetDiskFreeSpaceW, GetVolumePathNameW,
+    };
+    // The calls below take directories that exist, so a file is answered by its volume.
+    let path = wide(&std::fs::canonicalize(path)?);
+    let mut volume = vec![0; path.len().max(64)];
+    let check = |result| match result {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    // SAFETY: the path ends with a zero, and `volume` has room for as many units as it says.
+    check(unsafe { GetVolumePathNameW(path.as_ptr(), volume.as_mut_ptr(), volume.len() as u32) })?;
+    let (mut sectors, mut bytes, mut unused) = (0, 0, [0; 2]);
+    let [free, total] = &mut unused;
+    // SAFETY: the volume ends with a zero, and the others have room for the answers.
+    check(unsafe { GetDiskFreeSpaceW(volume.as_ptr(), &mut sectors, &mut bytes, free, total) })?;
+    let (mut available, mut all, mut free) = (0, 0, 0);
+    // SAFETY: as above.
+    check(unsafe { GetDiskFreeSpaceExW(volume.as_ptr(), &mut available, &mut all, &mut free) })?;
+    let size = (u64::from(sectors) * u64::from(bytes)).max(1);
+    Ok(FileSystem {
+        kind: 0,
+        block_size: size,
+        fragment_size: size,
+        blocks: all / size,
+        free_blocks: free / size,
+        available_blocks: available / size,
+        files: 0,
+        free_files: 0,
+    })
+}
+
+/// Returns a path as the OS takes it, with a zero at its end.
+fn wide(path: &Path) -> Vec<u16> {
+    use std::os::windows::ffi::OsStrExt;
+    path.as_os_str().encode_wide().chain([0]).collect()
+}
+
+/// Copies bytes from an offset of one file to the position of another.
+///
+/// Returns the number of bytes copied: fewer than `length` if `from` ends, or if an error occurs
+/// after some.
+pub(crate) fn copy_range(from: &File, offset: u64, mut to: &File, length: u64) -> io::Result<u64> {
+    use std::io::Write;
+    let mut buffer = [0; 64 * 1024];
+    let mut done = 0;
+    while done < length {
+        let most =
+            usize::try_from(length - done).map_or(buffer.len(), |rest| rest.min(buffer.len()));
+        let copied = read_at(from, &mut buffer[..most], offset + done)
+            .and_then(|count| to.write(&buffer[..count]));
+        match copied {
+            Ok(0) => break,
+            Ok(count) => done += count as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(done)
 }

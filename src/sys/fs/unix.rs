@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
-use super::Time;
+use super::{FileSystem, Time};
 
 /// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
 pub(crate) fn close(file: File) -> io::Result<()> {
@@ -184,6 +184,11 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     FileExt::write_at(file, bytes, offset)
 }
 
+/// Creates a symbolic link.
+pub(crate) fn symlink(original: &Path, link: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(original, link)
+}
+
 /// Checks permissions of this process: `R_OK`, `W_OK` and `X_OK`, in this order.
 pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Result<()> {
     use rustix::fs::Access;
@@ -192,18 +197,6 @@ pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Resu
     access.set(Access::WRITE_OK, write);
     access.set(Access::EXEC_OK, execute);
     Ok(rustix::fs::access(path, access)?)
-}
-
-/// Statistics of a file system; [`FileSystem`](crate::fs::FileSystem) documents the fields.
-pub(crate) struct FileSystem {
-    pub(crate) kind: u64,
-    pub(crate) block_size: u64,
-    pub(crate) fragment_size: u64,
-    pub(crate) blocks: u64,
-    pub(crate) free_blocks: u64,
-    pub(crate) available_blocks: u64,
-    pub(crate) files: u64,
-    pub(crate) free_files: u64,
 }
 
 pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {

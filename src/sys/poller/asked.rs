@@ -31,6 +31,12 @@ impl Directions {
         write: true,
     };
 
+    #[cfg(windows)]
+    pub(super) const NONE: Self = Self {
+        read: false,
+        write: false,
+    };
+
     #[cfg_attr(
         test,
         allow(dead_code, reason = "the tests of the table ask no poller")
@@ -50,9 +56,8 @@ impl<S> Default for Asked<S> {
 }
 
 impl<S: Copy + Eq + Hash> Asked<S> {
-    /// Adds a source that is registered for both directions.
-    pub(super) fn insert(&mut self, key: usize, source: S) {
-        let directions = Directions::BOTH;
+    /// Adds a source that is registered for these directions.
+    pub(super) fn insert(&mut self, key: usize, source: S, directions: Directions) {
         self.by_key.insert(key, Entry { source, directions });
         self.keys.insert(source, key);
     }
@@ -99,7 +104,7 @@ mod tests {
     #[test]
     fn what_an_event_does_not_report_is_asked_again() {
         let mut asked = Asked::default();
-        asked.insert(7, "socket");
+        asked.insert(7, "socket", Directions::BOTH);
         assert_eq!(asked.report(7, WRITE), Some(("socket", READ)));
         assert_eq!(asked.ask(7, READ), None, "it is asked for already");
         assert_eq!(asked.ask(7, WRITE), Some(Directions::BOTH));
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn a_source_that_was_removed_is_not_asked_for() {
         let mut asked = Asked::default();
-        asked.insert(7, "socket");
+        asked.insert(7, "socket", Directions::BOTH);
         asked.remove("socket");
         asked.remove("unknown");
         assert_eq!(asked.report(7, READ), None);

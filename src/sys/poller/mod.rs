@@ -10,6 +10,8 @@
 //! descriptor makes one. In return this code relies on two facts about its epoll backend: the
 //! event's data is the key, and its timer and notifier are silent while its own wait is not used. A
 //! test below fails if an upgrade changes them.
+//!
+//! `windows.rs` has the sources of Windows: sockets, and handles that become signalled.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
@@ -40,16 +42,14 @@ mod registration;
     phaseloop_portable_poller
 ))]
 mod asked;
+#[cfg(windows)]
+mod windows;
 
 use std::cell::Cell;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::label::{Label, Role};
-use crate::sys::describe::describe;
 use crate::sys::fork;
-#[cfg(any(test, unix, feature = "net"))]
 pub(crate) use backend::REPORTS_END;
 #[cfg(feature = "test-util")]
 pub(crate) use backend::RawEvent;
@@ -58,8 +58,15 @@ pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_PRIORITY};
 pub(crate) use registration::Registration;
 
 pub use level::PollEvents;
-/// A type that can be registered: it has a descriptor (Unix) or a socket (Windows).
+/// A type that can be registered: it has a descriptor.
+#[cfg(unix)]
 pub use polling::AsSource;
+#[cfg(windows)]
+pub use windows::AsSource;
+#[cfg(windows)]
+pub(crate) use windows::RawSource;
+#[cfg(windows)]
+pub(in crate::sys) use windows::{Polled, Waitables};
 
 /// The loop's own descriptor. A foreign loop can wait on it.
 #[cfg(unix)]
@@ -161,44 +168,49 @@ pub(crate) struct Event {
 #[cfg(unix)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RawSource(std::os::fd::RawFd);
-#[cfg(windows)]
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct RawSource(std::os::windows::io::RawSocket);
 
+#[cfg(unix)]
 impl RawSource {
-    #[cfg(unix)]
     pub(crate) fn of(source: &impl AsSource) -> Self {
         Self(std::os::fd::AsRawFd::as_raw_fd(&source.source()))
     }
 
-    #[cfg(windows)]
-    pub(crate) fn of(source: &impl AsSource) -> Self {
-        Self(std::os::windows::io::AsRawSocket::as_raw_socket(
-            &source.source(),
-        ))
-    }
-
     /// Names the source as users do. `peer` is the address that it is being connected to, if so.
-    pub(crate) fn label(self, role: Role, peer: Option<SocketAddr>) -> Label {
-        self.with(|source| describe(*source, role, peer))
+    pub(crate) fn label(
+        self,
+        role: crate::label::Role,
+        peer: Option<std::net::SocketAddr>,
+    ) -> crate::label::Label {
+        self.with(|source| crate::sys::describe::describe(*source, role, peer))
     }
 
     /// Calls `f` with the source.
-    #[cfg(unix)]
     pub(in crate::sys) fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
         // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
     }
+}
 
-    /// Calls `f` with the source.
-    #[cfg(windows)]
-    pub(in crate::sys) fn with<R>(
-        self,
-        f: impl FnOnce(&std::os::windows::io::BorrowedSocket<'_>) -> R,
-    ) -> R {
-        // SAFETY: the descriptor is open: its owner has registered it, or is about to.
-        f(&unsafe { std::os::windows::io::BorrowedSocket::borrow_raw(self.0) })
-    }
+/// Starts the operation that a waiting reader waits for, on platforms that have such operations.
+#[cfg(unix)]
+#[allow(dead_code, reason = "called by the portable backend only")]
+fn begin_read(_: &impl AsSource) {}
+
+#[cfg(windows)]
+fn begin_read(source: &impl AsSource) {
+    source.begin_read();
+}
+
+/// Returns whether bytes that a write has accepted are still on their way to the kernel.
+#[cfg(unix)]
+#[inline(always)]
+pub(crate) fn is_writing(_: &impl AsSource) -> bool {
+    false
+}
+
+#[cfg(windows)]
+pub(crate) fn is_writing(source: &impl AsSource) -> bool {
+    source.is_writing()
 }
 
 /// Implements the platform's view of a descriptor for a type, by an expression that returns one of

@@ -5,14 +5,16 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use polling::{AsSource, PollMode};
+use polling::PollMode;
 
 use super::asked::{Asked, Directions};
-use super::{BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready};
+use super::{
+    AsSource, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready,
+    begin_read,
+};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
 /// does not report it.
-#[cfg(any(test, unix, feature = "net"))]
 pub(crate) const REPORTS_END: bool = false;
 /// Whether an interest is one-shot, so that each wait has to register it again. Some platforms
 /// offer only this mode.
@@ -108,16 +110,11 @@ impl Poller {
         _: Interest,
     ) -> io::Result<()> {
         let raw = RawSource::of(source);
-        let source = source.source();
-        let interest = polling::Event::all(key);
         // SAFETY: the contract of this function.
-        unsafe {
-            self.kernel
-                .poller
-                .add_with_mode(&source, interest, self.mode)?;
-        }
+        unsafe { raw.add_to(&self.kernel.poller, key, self.mode)? };
         if self.is_oneshot() {
-            self.asked.borrow_mut().insert(key, raw);
+            let directions = raw.first_directions();
+            self.asked.borrow_mut().insert(key, raw, directions);
         }
         Ok(())
     }
@@ -143,12 +140,13 @@ impl Poller {
             read: readable,
             write: writable,
         };
+        if readable {
+            begin_read(source);
+        }
         match self.asked.borrow_mut().ask(key, more) {
             Some(all) => {
-                let source = source.source();
-                self.kernel
-                    .poller
-                    .modify_with_mode(source, all.interest(key), self.mode)
+                let source = RawSource::of(source);
+                source.modify_in(&self.kernel.poller, all.interest(key), self.mode)
             }
             None => Ok(()),
         }
@@ -165,11 +163,7 @@ impl Poller {
             if let Some((source, left)) = asked.report(event.key, reported) {
                 let interest = left.interest(event.key);
                 // An error says that the descriptor was closed by other code.
-                let _ = source.with(|source| {
-                    self.kernel
-                        .poller
-                        .modify_with_mode(source, interest, self.mode)
-                });
+                let _ = source.modify_in(&self.kernel.poller, interest, self.mode);
             }
         }
     }
@@ -189,18 +183,13 @@ impl Poller {
         }
         let (read, write) = (events.contains(read), events.contains(write));
         let interest = polling::Event::new(key, read, write);
-        let source = source.source();
+        let source = RawSource::of(source);
+        let poller = &self.kernel.poller;
         if is_new {
             // SAFETY: the caller deletes the source before it is closed.
-            unsafe {
-                self.kernel
-                    .poller
-                    .add_with_mode(&source, interest, PollMode::Oneshot)
-            }
+            unsafe { source.add_level_to(poller, interest) }
         } else {
-            self.kernel
-                .poller
-                .modify_with_mode(source, interest, PollMode::Oneshot)
+            source.modify_in(poller, interest, PollMode::Oneshot)
         }
     }
 
@@ -209,8 +198,9 @@ impl Poller {
             // The call would deregister it from the parent's poller.
             return Ok(());
         }
-        self.asked.borrow_mut().remove(RawSource::of(source));
-        self.kernel.poller.delete(source.source())
+        let source = RawSource::of(source);
+        self.asked.borrow_mut().remove(source);
+        source.delete_from(&self.kernel.poller)
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
@@ -224,6 +214,52 @@ impl Poller {
             self.ask_again(&events.list);
         }
         Ok(())
+    }
+}
+
+#[cfg(unix)]
+impl RawSource {
+    /// Returns the directions that [`add_to`](Self::add_to) asks for.
+    fn first_directions(self) -> Directions {
+        Directions::BOTH
+    }
+
+    /// Registers the source for both directions.
+    ///
+    /// # Safety
+    ///
+    /// The source must be deleted before it is closed.
+    unsafe fn add_to(self, poller: &polling::Poller, key: usize, mode: PollMode) -> io::Result<()> {
+        // SAFETY: the contract of this function.
+        unsafe { poller.add_with_mode(self.0, polling::Event::all(key), mode) }
+    }
+
+    /// Registers the source for one event.
+    ///
+    /// # Safety
+    ///
+    /// The source must be deleted before it is closed.
+    unsafe fn add_level_to(
+        self,
+        poller: &polling::Poller,
+        interest: polling::Event,
+    ) -> io::Result<()> {
+        // SAFETY: the contract of this function.
+        unsafe { poller.add_with_mode(self.0, interest, PollMode::Oneshot) }
+    }
+
+    /// Changes what the source is registered for.
+    fn modify_in(
+        self,
+        poller: &polling::Poller,
+        interest: polling::Event,
+        mode: PollMode,
+    ) -> io::Result<()> {
+        self.with(|source| poller.modify_with_mode(source, interest, mode))
+    }
+
+    fn delete_from(self, poller: &polling::Poller) -> io::Result<()> {
+        self.with(|source| poller.delete(source))
     }
 }
 

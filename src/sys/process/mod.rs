@@ -19,22 +19,26 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub(crate) use pre_exec::{Ids, PreExec, has_inheritable_signals, is_limit, is_worth_another_try};
 
+/// What the poller watches for the exit of a child: a pidfd.
+pub(crate) type Descriptor = OwnedFd;
+
 /// A started child that was not reaped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     id: Pid,
 }
 
 impl Process {
     /// Takes over a child of the standard library, whose drop neither reaps nor kills it.
-    pub(crate) fn of(child: &std::process::Child) -> Self {
+    #[expect(clippy::needless_pass_by_value, reason = "the child has a new owner")]
+    pub(crate) fn of(child: std::process::Child) -> Self {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Self {
             id: id.expect("a child has a number"),
         }
     }
 
-    pub(crate) fn id(self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.id.as_raw_nonzero().get().unsigned_abs()
     }
 
@@ -44,21 +48,21 @@ impl Process {
     /// # Errors
     ///
     /// `ECHILD` if other code in the process has reaped the child.
-    pub(crate) fn try_wait(self) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
         let wait = || waitpid(Some(self.id), WaitOptions::NOHANG);
         let ended = rustix::io::retry_on_intr(wait)?;
         Ok(ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())))
     }
 
     /// Sends a signal. The child must not be reaped.
-    pub(crate) fn signal(self, number: i32) -> io::Result<()> {
+    pub(crate) fn signal(&self, number: i32) -> io::Result<()> {
         kill(self.id.as_raw_nonzero().get(), number)
     }
 
     /// Sends a signal through the pidfd that [`open`](Self::open) returned. A pidfd refers to this
     /// child only, even after the kernel has reaped it, as it does if SIGCHLD is ignored.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
-    pub(crate) fn signal_by(self, descriptor: &OwnedFd, number: i32) -> io::Result<()> {
+    pub(crate) fn signal_by(&self, descriptor: &OwnedFd, number: i32) -> io::Result<()> {
         use std::os::fd::AsRawFd;
         let no_info = std::ptr::null::<libc::siginfo_t>();
         // SAFETY: the descriptor is open; with a null pointer the kernel fills in the signal's
@@ -86,7 +90,7 @@ impl Process {
     }
 
     #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]
-    pub(crate) fn signal_by(self, _: &OwnedFd, number: i32) -> io::Result<()> {
+    pub(crate) fn signal_by(&self, _: &OwnedFd, number: i32) -> io::Result<()> {
         self.signal(number)
     }
 
@@ -94,7 +98,7 @@ impl Process {
     /// pidfds, and if three quarters of the descriptors are in use: SIGCHLD can replace a pidfd,
     /// other users of descriptors have no alternative.
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
-    pub(crate) fn open(self) -> Option<OwnedFd> {
+    pub(crate) fn open(&self) -> Option<OwnedFd> {
         use rustix::process::{PidfdFlags, Resource, getrlimit, pidfd_open};
         use std::os::fd::AsRawFd;
         let descriptor = pidfd_open(self.id, PidfdFlags::empty()).ok()?;
@@ -108,7 +112,7 @@ impl Process {
     }
 
     #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]
-    pub(crate) fn open(self) -> Option<OwnedFd> {
+    pub(crate) fn open(&self) -> Option<OwnedFd> {
         None
     }
 }
@@ -141,10 +145,11 @@ pub(crate) fn reap_in_background(mut left: Vec<Process>) {
 }
 
 fn reap(left: Vec<Process>) {
-    let mut left: Vec<_> = left
-        .into_iter()
-        .map(|child| (child, child.open()))
-        .collect();
+    let open = |child: Process| {
+        let descriptor = child.open();
+        (child, descriptor)
+    };
+    let mut left: Vec<_> = left.into_iter().map(open).collect();
     loop {
         left.retain(|(child, _)| matches!(child.try_wait(), Ok(None)));
         let Some((first, _)) = left.first() else {

@@ -39,6 +39,11 @@ impl Notices {
         Ok(notices)
     }
 
+    /// Returns whether an event with this key tells of changes.
+    pub(crate) fn owns(&self, key: usize) -> bool {
+        key == self.key
+    }
+
     /// Watches the file at `path`, following symbolic links. A file that is watched already keeps
     /// its watch descriptor.
     pub(crate) fn add(&self, path: &Path) -> io::Result<WatchId> {

@@ -3,11 +3,13 @@
 //! | file | where | by |
 //! |---|---|---|
 //! | `inotify.rs` | Linux, Android | one inotify descriptor, read in the poll phase |
+//! | `windows.rs` | Windows | an overlapped operation for each directory |
 //! | `unsupported.rs` | everywhere else | nothing: it cannot be made |
 
 #[cfg_attr(any(target_os = "linux", target_os = "android"), path = "inotify.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(
-    not(any(target_os = "linux", target_os = "android")),
+    not(any(target_os = "linux", target_os = "android", windows)),
     path = "unsupported.rs"
 )]
 mod backend;
