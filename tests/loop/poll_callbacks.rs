@@ -159,6 +159,18 @@ fn r236_r238_disconnects_hang_ups_and_errors() {
     turn(&mut event_loop);
     assert_eq!(trace.take(), "READABLE+PRIORITIZED");
     drop(poll);
+    // So is one beside bytes that are left.
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    rustix::io::write(&writer, b"left").unwrap();
+    let poll = PollHandle::new(&handle, reader).unwrap();
+    poll.start(READABLE | PollEvents::DISCONNECT, log(&trace))
+        .unwrap();
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "READABLE");
+    drop(writer);
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "READABLE+DISCONNECT");
+    drop(poll);
     // An error stops the handle: the reader of this pipe is gone.
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     let poll = PollHandle::new(&handle, writer).unwrap();

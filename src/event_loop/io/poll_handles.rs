@@ -102,7 +102,7 @@ impl PollHandles {
         }
     }
 
-    fn get(&self, key: usize) -> Option<Rc<PollState>> {
+    pub(super) fn get(&self, key: usize) -> Option<Rc<PollState>> {
         self.started.borrow().get(key).cloned()
     }
 

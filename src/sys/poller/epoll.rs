@@ -351,14 +351,16 @@ impl Events {
             .filter(|(event, flag)| asked.contains(*event) && flags.contains(*flag))
             .fold(PollEvents::NONE, |all, (event, _)| all | event);
         let is_error = flags.contains(epoll::EventFlags::ERR);
-        // An error or a hang-up carries no direction: an attempt in each one returns the details.
-        let is_alone = ready.is_empty() && flags.intersects(broken) && !flags.contains(broken);
-        let ready = if is_alone { asked } else { ready };
         if is_error && !ready.contains(PollEvents::PRIORITIZED) {
-            Some(Err(Errno::BADF.into()))
-        } else {
-            (!ready.is_empty()).then_some(Ok(ready))
+            return Some(Err(Errno::BADF.into()));
         }
+        // A hang-up carries no direction: an attempt in each one returns the details (R238).
+        let ready = if flags.intersects(broken) {
+            asked
+        } else {
+            ready
+        };
+        (!ready.is_empty()).then_some(Ok(ready))
     }
 
     /// Takes all events of the wait.
