@@ -166,6 +166,7 @@ fn send(sent: &Sent, shared: &Shared) -> Result<(), Error> {
     if sent.closed.load(Ordering::Acquire) {
         return Err(Error::HANDLE_CLOSED);
     }
+    shared.note_sender();
     if !sent.pending.swap(true, Ordering::AcqRel) {
         shared.inbox.signal();
     }

@@ -1,6 +1,8 @@
 //! The questions that a shuffled loop asks, and their answers. They know no loop; see
 //! [`shuffle`](crate::shuffle).
 
+pub(crate) mod walk;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,6 +40,10 @@ pub enum Kind {
     Net,
     /// Whether a datagram of the [network in memory](crate::sim) arrives: once; never; twice.
     Loss,
+    /// When the exit of a child is delivered: now; in a later turn.
+    Exit,
+    /// When caught signals are delivered: now; in a later turn.
+    Caught,
 }
 
 /// The numbers of bytes that a read or write is cut to.
@@ -45,7 +51,7 @@ pub(crate) const NIBBLES: [usize; 4] = [1, 2, 7, 64];
 
 impl Kind {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Delay,
         Self::Event,
         Self::Late,
@@ -59,6 +65,8 @@ impl Kind {
         Self::Wake,
         Self::Net,
         Self::Loss,
+        Self::Exit,
+        Self::Caught,
     ];
 
     fn name(self) -> &'static str {
@@ -76,14 +84,17 @@ impl Kind {
             Self::Wake => "wake",
             Self::Net => "net",
             Self::Loss => "loss",
+            Self::Exit => "exit",
+            Self::Caught => "caught",
         }
     }
 
     /// Says what an answer means.
     pub(crate) fn meaning(self, answer: u32) -> String {
         let text = match (self, answer) {
-            (Self::Delay | Self::JobRun | Self::JobEnd, 0) => "at once",
+            (Self::Delay | Self::JobRun | Self::JobEnd | Self::Exit | Self::Caught, 0) => "at once",
             (Self::Delay | Self::JobRun | Self::JobEnd, 1) => "a turn later",
+            (Self::Exit | Self::Caught, _) => "a turn later",
             (Self::Delay | Self::JobRun | Self::JobEnd, 2) => "after the clock has moved",
             (Self::Delay | Self::JobRun | Self::JobEnd, _) => "as late as allowed",
             (Self::Late, 0) => "on time",
@@ -195,6 +206,17 @@ impl<F: FnMut(&Question<'_>) -> usize> Chooser for F {
     }
 }
 
+/// Whether other threads may send to a shuffled loop: wakes, calls, sends to async handles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Threads {
+    /// A send from another thread fails the run, since its moment cannot be repeated.
+    #[default]
+    Refuse,
+    /// Other threads may send. A failing seed may pass the next time.
+    Allow,
+}
+
 /// The bounds of what a shuffled loop may do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -202,6 +224,10 @@ pub(crate) struct Limits {
     pub(crate) max_delay: u64,
     /// The number of turns after which the program counts as stuck.
     pub(crate) max_turns: u64,
+    /// Whether other threads may send to the loop.
+    pub(crate) threads: Threads,
+    /// Whether sockets are on a network in memory.
+    pub(crate) has_network: bool,
     /// The real time, in nanoseconds, after which a wait for something outside of the loop counts
     /// as a dead end.
     pub(crate) stall: u64,
@@ -212,6 +238,8 @@ impl Default for Limits {
         Self {
             max_delay: 50_000_000,
             max_turns: 200_000,
+            threads: Threads::Allow,
+            has_network: true,
             stall: 1_000_000_000,
         }
     }

@@ -24,6 +24,8 @@ pub(crate) mod message;
 pub(crate) mod pace;
 pub(crate) mod registry;
 pub(crate) mod shared;
+#[cfg(feature = "test-util")]
+pub(crate) mod strangers;
 pub(crate) mod wait_notes;
 mod watched;
 pub(crate) mod yield_now;

@@ -31,6 +31,13 @@
 //! | `PHASELOOP_PICKS="…"` | runs once with exactly these answers, as the report prints them |
 //! | `PHASELOOP_SEEDS=10000` | runs this many seeds in place of the number in the program |
 //!
+//! # A suite that exists
+//!
+//! `PHASELOOP_SHUFFLE=117 cargo test` shuffles every loop that is built with a [paused
+//! clock](crate::Builder::start_paused), by seed 117, and needs no change of the tests.
+//! `PHASELOOP_WITHOUT=late,event` gives the usual answer to these kinds of questions: tests of
+//! exact times need timers that are not late. Nothing is shrunk, and other threads may send.
+//!
 //! # What is asked
 //!
 //! [`Kind`] lists the questions. An event, a job or a completion is held back at most once, by at
@@ -39,19 +46,22 @@
 //! # What can be repeated
 //!
 //! Two runs of one seed are equal as long as the program is deterministic itself. Jobs of the
-//! thread pool run on the owner thread when the seed says so. Not repeatable are messages of other
-//! threads, sockets whose peer is outside of the program, children, signals and file changes; and
-//! in the program itself the order of a `HashMap`, `Instant::now`, random numbers and statics. A
-//! child that another thread starts meanwhile inherits all sockets until its `exec`, and delays the
-//! end of a stream that is closed here. Every failing seed runs twice: if the second run asks other
-//! questions, the failure says so and names the first one that differs.
+//! thread pool run on the owner thread when the seed says so. A message of another thread fails the
+//! run, unless [`Explore::threads`] permits it. Sockets of the standard library, children, signals
+//! and file changes work, but cannot be repeated; a report of a failure names them. In the program
+//! itself, the order of a `HashMap`, `Instant::now`, random numbers and statics cannot be repeated.
+//! A child that another thread starts meanwhile inherits all sockets until its `exec`, and delays
+//! the end of a stream that is closed here. Every failing seed runs twice: if the second run asks
+//! other questions, the failure says so and names the first one that differs.
 
 mod explore;
+mod found;
 mod quiet;
 mod recording;
 mod shrink;
 mod strategy;
 
-pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Who};
-pub use explore::{Determinism, Explore, Explored, Found, explore, run};
+pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Threads, Who};
+pub use explore::{Determinism, Explore, Explored, explore, run};
+pub use found::Found;
 pub use strategy::Strategy;

@@ -39,7 +39,7 @@ impl Home {
     /// arrive in the poll phase and in order.
     // Rule R277.
     pub(super) fn send(&self, ended: Arc<dyn Job>) -> bool {
-        self.shared.inbox.push(Message::JobEnded(ended)).is_ok()
+        self.shared.push(Message::JobEnded(ended)).is_ok()
     }
 
     /// Returns whether the loop was dropped.

@@ -27,7 +27,7 @@ use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
 #[cfg(feature = "test-util")]
-use crate::choices::{Limits, Question};
+use crate::choices::{Limits, Question, Threads};
 use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
@@ -88,6 +88,9 @@ impl Core {
                 (Box::new(usual), Limits::default())
             });
             io.shuffle(Shuffled::new(chooser, limits, queue.clone(), wire));
+            if limits.threads == Threads::Refuse {
+                shared.strangers.refuse();
+            }
             pool = Some(queue);
         }
         Ok(Rc::new(Self {

@@ -229,7 +229,7 @@ fn schedule_rarely(runnable: Runnable) {
             core.executor.push_task(runnable);
             Ok(())
         }
-        None => shared.inbox.push(Message::Wake(runnable)),
+        None => shared.push(Message::Wake(runnable)),
     });
     // The inbox refuses a message only after the loop was dropped. Its tasks were dropped with it,
     // except one whose poll dropped the loop. That task leaks: this may be another thread, where
@@ -256,7 +256,7 @@ pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + '
     with_loop_of(shared, |core| match core {
         Some(core) => core.push_microtask(Call::new(call), None),
         // A dropped loop calls nothing.
-        None => drop(shared.inbox.push(Message::Call(Box::new(call)))),
+        None => drop(shared.push(Message::Call(Box::new(call)))),
     });
 }
 
@@ -265,6 +265,6 @@ pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
     with_loop_of(shared, |core| match core {
         Some(core) => core.push_main_future(),
         // A dropped loop polls no future.
-        None => drop(shared.inbox.push(Message::WakeMainFuture)),
+        None => drop(shared.push(Message::WakeMainFuture)),
     });
 }

@@ -62,6 +62,7 @@ use self::wait_hook::HookSlot;
 use super::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
+use crate::site::Site;
 use crate::sys::poller::{BackendFd, Events, Poller};
 
 pub(crate) struct Io {
@@ -166,6 +167,45 @@ impl Io {
 }
 
 impl Core {
+    /// Returns whether a test shuffles the order of the loop.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn is_shuffled(&self) -> bool {
+        self.io.is_shuffled()
+    }
+
+    /// Notes that the program uses something that a shuffled run cannot repeat.
+    #[inline]
+    #[cfg_attr(
+        not(feature = "test-util"),
+        expect(clippy::unused_self, reason = "only tests shuffle a loop")
+    )]
+    #[allow(dead_code, reason = "not every feature reaches outside")]
+    pub(crate) fn note_outside(&self, what: &'static str, site: Site) {
+        #[cfg(feature = "test-util")]
+        if let Some(shuffled) = &self.io.shuffled {
+            shuffled.note_outside(what, site);
+        }
+        #[cfg(not(feature = "test-util"))]
+        let _ = (what, site);
+    }
+
+    /// Returns whether a test holds back the signals that were caught.
+    #[inline]
+    #[cfg_attr(
+        not(feature = "test-util"),
+        expect(clippy::unused_self, reason = "only tests shuffle a loop")
+    )]
+    fn holds_signals(&self) -> bool {
+        #[cfg(feature = "test-util")]
+        return self
+            .io
+            .shuffled
+            .as_ref()
+            .is_some_and(|shuffled| self.still_holds_caught(shuffled));
+        #[cfg(not(feature = "test-util"))]
+        false
+    }
+
     #[inline(always)]
     pub(crate) fn poller(&self) -> &Rc<Poller> {
         &self.io.poller

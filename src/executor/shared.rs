@@ -37,6 +37,9 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
     policy: UnhandledPanic,
     pub(crate) pace: Pace,
+    /// The senders of a loop that refuses other threads.
+    #[cfg(feature = "test-util")]
+    pub(crate) strangers: super::strangers::Strangers,
     /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
     /// The loop's tasks, for the owner thread only, also while the loop does not run. `None` once
@@ -50,8 +53,34 @@ impl Shared {
             inbox: Inbox::new(notifier),
             policy,
             pace: Pace::new(),
+            #[cfg(feature = "test-util")]
+            strangers: super::strangers::Strangers::default(),
             unhandled: Mutex::new(None),
             registry: ThreadBound::new(RefCell::new(Some(registry))),
+        }
+    }
+
+    /// Sends a message to the loop, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message if the loop was dropped.
+    #[inline]
+    pub(crate) fn push(&self, message: Message) -> Result<(), Message> {
+        self.note_sender();
+        self.inbox.push(message)
+    }
+
+    /// Notes a send from another thread on a loop that refuses it.
+    #[inline]
+    #[cfg_attr(
+        not(feature = "test-util"),
+        expect(clippy::unused_self, reason = "only tests refuse threads")
+    )]
+    pub(crate) fn note_sender(&self) {
+        #[cfg(feature = "test-util")]
+        if self.strangers.are_refused() && self.registry.get().is_none() {
+            self.strangers.note();
         }
     }
 

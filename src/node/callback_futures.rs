@@ -233,7 +233,7 @@ impl Wake for CallbackWaker {
                 Node::current().callbacks.poll(key);
             }));
             // If the inbox refuses the message, the loop was dropped, and the future with it.
-            return drop(self.shared.inbox.push(call));
+            return drop(self.shared.push(call));
         };
         let node = Node::of(&core);
         if !node.callbacks.poll(key) {

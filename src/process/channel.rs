@@ -154,7 +154,11 @@ impl Channel {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = UnixStream::pair()?;
-        Ok((Self::from_std(one)?, Self::from_std(other)?))
+        let site = Location::caller();
+        Ok((
+            Self::from_std_at(one, site)?,
+            Self::from_std_at(other, site)?,
+        ))
     }
 
     /// Creates a channel over a connected stream, whose peer must be a channel as well. The stream
@@ -169,7 +173,11 @@ impl Channel {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_std(stream: UnixStream) -> io::Result<Self> {
-        Self::from_std_at(stream, Location::caller())
+        let site = Location::caller();
+        LoopHandle::current()
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::from_std_at(stream, site)
     }
 
     /// Creates a channel on behalf of the caller at `site`.

@@ -2,22 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::found::{Found, difference, refuse, trace};
 use super::quiet;
-use super::recording::{Answer, Choice, Log, Recorder, Replay};
+use super::recording::{Answer, Log, Recorder, Replay};
 use super::shrink::shrink;
-use super::strategy::{Deviation, Pct, Strategy, Walk};
-use crate::choices::{Kind, Limits, Pick};
+use super::strategy::{Deviation, Pct, Strategy};
+use crate::choices::walk::Walk;
+use crate::choices::{Kind, Limits, Pick, Threads};
 use crate::event_loop::api::builder::Builder;
 use crate::executor::shared::UnhandledPanic;
 use crate::wire::Settings;
-
-/// The most lines of a trace that a report prints.
-const MOST_LINES: usize = 40;
 
 /// Runs `program` under `seeds` seeds; see the [module](crate::shuffle).
 ///
@@ -130,7 +128,10 @@ impl Explore {
             seeds: 100,
             first: 0,
             strategy: None,
-            limits: Limits::default(),
+            limits: Limits {
+                threads: Threads::Refuse,
+                ..Limits::default()
+            },
             without: Vec::new(),
             check: Determinism::default(),
             network: Settings::default(),
@@ -179,6 +180,27 @@ impl Explore {
     /// Sets the windows, links and losses of the [network in memory](crate::sim).
     pub fn network(mut self, settings: Settings) -> Self {
         self.network = settings;
+        self
+    }
+
+    /// Sets whether other threads may send to the loop. By default they may not: a run in which one
+    /// sends fails, since the moment of the send cannot be repeated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::shuffle::{Explore, Threads};
+    ///
+    /// let explore = Explore::new().seeds(10).threads(Threads::Allow);
+    /// explore.run(|| async {
+    ///     let (sender, receiver) = futures::channel::oneshot::channel();
+    ///     let thread = std::thread::spawn(move || sender.send(7));
+    ///     assert_eq!(receiver.await, Ok(7));
+    ///     thread.join().unwrap().unwrap();
+    /// });
+    /// ```
+    pub fn threads(mut self, threads: Threads) -> Self {
+        self.limits.threads = threads;
         self
     }
 
@@ -308,6 +330,7 @@ impl Explore {
                 message: failure.message,
                 trace: trace(&outcome.log),
                 report: failure.report,
+                not_repeatable: outcome.outside,
                 runs: 1,
             })),
         }
@@ -334,6 +357,7 @@ impl Explore {
                     message,
                     trace: Vec::new(),
                     report: String::new(),
+                    not_repeatable: outcome.outside.clone(),
                     runs: 2,
                 }));
             }
@@ -366,6 +390,7 @@ impl Explore {
             message: failure.map_or_else(String::new, |failure| failure.message.clone()),
             trace: trace(&last.log),
             report: failure.map_or_else(String::new, |failure| failure.report.clone()),
+            not_repeatable: last.outside,
             runs,
         }
     }
@@ -390,7 +415,11 @@ impl Explore {
             Err(error) => panic!("an event loop for the exploration cannot be created: {error}"),
         };
         let result = quiet::catch(|| event_loop.block_on(program()));
-        let failure = result.err().map(|message| Failure {
+        let core = event_loop.handle();
+        let core = core.core();
+        let message = result.err().or_else(|| core.refused_stranger());
+        let outside = core.used_outside();
+        let failure = message.map(|message| Failure {
             message,
             report: if traced {
                 event_loop.handle().report().to_string()
@@ -408,6 +437,7 @@ impl Explore {
         });
         Outcome {
             failure,
+            outside,
             log: log.take(),
         }
     }
@@ -437,6 +467,8 @@ impl Plan {
 /// The outcome of one run.
 struct Outcome {
     failure: Option<Failure>,
+    /// What the program has used that cannot be repeated.
+    outside: Vec<String>,
     log: Log,
 }
 
@@ -460,108 +492,6 @@ impl Explored {
         self.runs += 1;
         self.questions += outcome.log.choices.len() as u64;
     }
-}
-
-/// A run that failed, shrunk. Its text is the report of [`explore`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Found {
-    /// The seed of the run; `None` for the usual run, and for one that was not made by a seed.
-    pub seed: Option<u64>,
-    /// The unusual answers of the run.
-    pub unusual: Vec<Pick>,
-    /// The fewest unusual answers that were found to fail as well.
-    pub shrunk: Vec<Pick>,
-    /// Why the run failed.
-    pub message: String,
-    /// The questions from the first unusual answer on, one line each.
-    pub trace: Vec<String>,
-    /// The [report](crate::LoopHandle::report) of the loop after the failure.
-    pub report: String,
-    /// The runs that shrinking took.
-    pub runs: u64,
-}
-
-impl fmt::Display for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.seed {
-            Some(seed) => writeln!(f, "seed {seed} fails: {}", self.message)?,
-            None if self.unusual.is_empty() => {
-                writeln!(f, "the run without unusual answers fails: {}", self.message)?;
-            }
-            None => writeln!(f, "the run fails: {}", self.message)?,
-        }
-        if !self.shrunk.is_empty() {
-            let (enough, all) = (self.shrunk.len(), self.unusual.len());
-            let answers = if enough == 1 {
-                "answer is"
-            } else {
-                "answers are"
-            };
-            let runs = self.runs;
-            writeln!(
-                f,
-                "{enough} unusual {answers} enough (of {all}; {runs} runs):"
-            )?;
-            for pick in &self.shrunk {
-                writeln!(f, "  {pick}: {}", pick.kind.meaning(pick.answer))?;
-            }
-        }
-        if let Some(seed) = self.seed {
-            writeln!(f, "again: PHASELOOP_SEED={seed}")?;
-        }
-        if !self.shrunk.is_empty() {
-            let picks: Vec<_> = self.shrunk.iter().map(Pick::to_string).collect();
-            writeln!(f, "only these: PHASELOOP_PICKS=\"{}\"", picks.join("; "))?;
-        }
-        if !self.trace.is_empty() {
-            writeln!(f, "what was asked from the first unusual answer on:")?;
-            for line in self.trace.iter().take(MOST_LINES) {
-                writeln!(f, "  {line}")?;
-            }
-            if let Some(more) = self.trace.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
-                writeln!(f, "  … and {more} more")?;
-            }
-        }
-        f.write_str(&self.report)
-    }
-}
-
-impl std::error::Error for Found {}
-
-/// Returns the lines from the first unusual answer on.
-fn trace(log: &Log) -> Vec<String> {
-    let first = log.choices.iter().position(Choice::is_unusual);
-    let lines = log.lines.as_deref().unwrap_or_default();
-    lines.get(first.unwrap_or(0)..).unwrap_or_default().to_vec()
-}
-
-/// Compares two runs that should be equal.
-fn difference(first: &Log, second: &Log) -> Option<String> {
-    let (first, second) = (&first.choices, &second.choices);
-    let place = (0..first.len().max(second.len())).find(|n| first.get(*n) != second.get(*n))?;
-    let describe = |choice: Option<&Choice>| match choice {
-        Some(choice) => format!("\"{}\" of {} answers", choice.pick, choice.count),
-        None => "the end of the run".to_owned(),
-    };
-    Some(format!(
-        "not repeatable: question {place} was {}, then {}; the program depends on something that the loop does not decide: \
-         another thread, a peer outside of the program, the order of a `HashMap`, the real clock, a random number, a static",
-        describe(first.get(place)),
-        describe(second.get(place)),
-    ))
-}
-
-fn refuse(variable: &str, why: &dyn fmt::Display) -> Box<Found> {
-    Box::new(Found {
-        seed: None,
-        unusual: Vec::new(),
-        shrunk: Vec::new(),
-        message: format!("{variable} cannot be read: {why}"),
-        trace: Vec::new(),
-        report: String::new(),
-        runs: 0,
-    })
 }
 
 /// Returns the first seed and the number of seeds.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::recording::{Answer, Choice};
-use crate::choices::{Kind, Question, Who};
+use crate::choices::walk::{Random, Walk};
+use crate::choices::{Chooser, Question, Who};
 
 /// How an exploration chooses its answers.
 ///
@@ -44,63 +45,9 @@ pub enum Strategy {
     Usual,
 }
 
-/// A small generator of random numbers: splitmix64.
-#[derive(Clone)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below `bound`.
-    fn below(&mut self, bound: u64) -> u64 {
-        // The bias of the multiplication is far below what a test can notice.
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-}
-
-/// The kinds whose rates are drawn one after the other.
-const FIRST_KINDS: usize = 11;
-
-/// [`Strategy::Walk`].
-pub(super) struct Walk {
-    random: Random,
-    /// In how many of 16 questions of each kind the usual way is left.
-    rates: HashMap<Kind, u64>,
-}
-
-impl Walk {
-    pub(super) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let rate = |(index, kind)| {
-            // A kind that was added later draws apart, so that a seed means what it meant before.
-            let mut apart = Random::new(seed.rotate_left(index as u32));
-            let random = if index < FIRST_KINDS {
-                &mut random
-            } else {
-                &mut apart
-            };
-            (kind, [0, 1, 4, 8][random.below(4) as usize])
-        };
-        let rates = Kind::ALL.into_iter().enumerate().map(rate).collect();
-        Self { random, rates }
-    }
-}
-
 impl Answer for Walk {
     fn answer(&mut self, question: &Question<'_>, _: u32) -> usize {
-        if self.random.below(16) >= self.rates[&question.kind] {
-            return 0;
-        }
-        1 + self.random.below(question.count as u64 - 1) as usize
+        self.choose(question)
     }
 }
 
@@ -226,7 +173,7 @@ impl Answer for Deviation {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Deviation, Pct, Random, Walk};
+    use super::{Answer, Deviation, Pct};
     use crate::choices::{Kind, Pick, Question, Who};
     use crate::shuffle::recording::Choice;
 
@@ -238,39 +185,6 @@ mod tests {
             among,
             about: &"",
         }
-    }
-
-    #[test]
-    fn numbers_below_a_bound_reach_all_of_them() {
-        let mut random = Random::new(7);
-        let mut seen = [0; 5];
-        for _ in 0..1_000 {
-            seen[random.below(5) as usize] += 1;
-        }
-        assert!(seen.iter().all(|count| *count > 120), "{seen:?}");
-    }
-
-    #[test]
-    fn a_walk_answers_alike_for_the_same_seed_and_in_range() {
-        for seed in 0..200 {
-            let mut walks = [Walk::new(seed), Walk::new(seed)];
-            for nth in 0..50 {
-                let question = question(Kind::Delay, &[], 4);
-                let [first, second] = walks.each_mut().map(|walk| walk.answer(&question, nth));
-                assert_eq!(first, second);
-                assert!(first < 4);
-            }
-        }
-    }
-
-    #[test]
-    fn some_seeds_never_leave_the_usual_way_of_a_kind() {
-        let never = |seed: &u64| {
-            let mut walk = Walk::new(*seed);
-            (0..200).all(|nth| walk.answer(&question(Kind::Event, &[], 3), nth) == 0)
-        };
-        let count = (0..400).filter(never).count();
-        assert!((60..140).contains(&count), "about one in four: {count}");
     }
 
     #[test]

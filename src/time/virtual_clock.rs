@@ -101,10 +101,14 @@ pub fn auto_advance(enabled: bool) {
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// When no loop runs on this thread, or when the loop is [shuffled](crate::shuffle).
 #[track_caller]
 pub fn resume() {
     let handle = LoopHandle::current();
+    assert!(
+        !handle.core().is_shuffled(),
+        "the clock of a shuffled loop stays paused: a run by the real clock cannot be repeated"
+    );
     handle.core().clock().resume();
     handle.core().tell_pace();
 }

@@ -14,6 +14,7 @@ mod http_idle;
 mod http_memory;
 mod memory;
 mod report_on;
+mod shuffled_signals;
 mod signal_owners;
 mod signals;
 mod variables;

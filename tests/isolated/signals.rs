@@ -23,7 +23,7 @@ use phaseloop::{
     AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, phase, run, spawn,
 };
 
-const USR1: SignalKind = SignalKind::USR1;
+pub(super) const USR1: SignalKind = SignalKind::USR1;
 const USR2: SignalKind = SignalKind::USR2;
 /// Its default action is to ignore it, so that it may be raised without a listener.
 const WINCH: SignalKind = SignalKind::WINCH;
@@ -31,12 +31,12 @@ const WINCH: SignalKind = SignalKind::WINCH;
 static TURNS: Mutex<()> = Mutex::new(());
 
 /// Keeps the other tests' signals away until it is dropped.
-fn alone() -> MutexGuard<'static, ()> {
+pub(super) fn alone() -> MutexGuard<'static, ()> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has this thread catch the signal before it returns.
-fn raise(kind: SignalKind) {
+pub(super) fn raise(kind: SignalKind) {
     signal_hook::low_level::raise(kind.as_raw()).unwrap();
 }
 

@@ -2,7 +2,9 @@
 //! they can be repeated.
 
 mod bugs;
+mod cost;
 mod kinds;
 mod order;
+mod outside;
 mod repeat;
 mod reports;

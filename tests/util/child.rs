@@ -1,15 +1,17 @@
 //! Tests that run themselves once more, in a process of their own.
 
 use std::panic::Location;
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The name by which a test binary knows `test`, which is in the file of the caller: `tcp::name` in
 /// `tests/net/tcp.rs`.
 #[track_caller]
 pub(crate) fn path_of(test: &str) -> String {
-    let file = Path::new(Location::caller().file());
-    let module = file.file_stem().unwrap().to_str().unwrap();
+    // Below the folders `tests` and that of the binary.
+    let file = Path::new(Location::caller().file()).with_extension("");
+    let module: PathBuf = file.iter().skip(2).collect();
+    let module = module.to_str().unwrap().replace(MAIN_SEPARATOR, "::");
     let path = format!("{module}::{test}");
     // A child that finds no test of that name would succeed.
     let list = Command::new(std::env::current_exe().unwrap())

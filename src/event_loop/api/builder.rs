@@ -178,6 +178,9 @@ impl Builder {
 
     /// Starts with a [paused](crate::time::pause) clock. It jumps to the next deadline when the
     /// loop has nothing to do, and waits in real time for peers outside of the loop.
+    ///
+    /// The variable `PHASELOOP_SHUFFLE=117` shuffles every such loop by that seed; see
+    /// [`shuffle`](crate::shuffle#a-suite-that-exists).
     #[cfg(feature = "test-util")]
     pub fn start_paused(mut self, paused: bool) -> Self {
         self.paused = paused;
@@ -300,7 +303,15 @@ impl Builder {
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left. [`InvalidInput`](io::ErrorKind::InvalidInput) if a report is requested on
     /// a signal that cannot be caught.
-    pub fn build(self) -> io::Result<EventLoop> {
+    #[cfg_attr(
+        not(feature = "test-util"),
+        expect(unused_mut, reason = "only the environment of tests changes it")
+    )]
+    pub fn build(mut self) -> io::Result<EventLoop> {
+        #[cfg(feature = "test-util")]
+        if self.paused && self.options.shuffle.is_none() && self.options.network.is_none() {
+            self.options.shuffle = crate::choices::walk::of_suite();
+        }
         #[cfg(feature = "signal")]
         let (report_on, by_environment) = (self.options.report_on.clone(), self.sinks.report_on());
         let core = Core::new(self.options, self.sinks, self.paused)?;

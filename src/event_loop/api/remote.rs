@@ -117,7 +117,6 @@ impl Remote {
     /// drops the calls it has not run, without a notice.
     pub fn call(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.shared
-            .inbox
             .push(Message::Call(Box::new(call)))
             .map_err(|_| Error::LOOP_CLOSED)
     }
@@ -126,7 +125,7 @@ impl Remote {
     /// follows. Returns `false` if the loop was dropped. A loop that is dropped later abandons it.
     #[cfg(feature = "fs")]
     pub(crate) fn send(&self, ended: Arc<dyn crate::pool::Job>) -> bool {
-        self.shared.inbox.push(Message::JobEnded(ended)).is_ok()
+        self.shared.push(Message::JobEnded(ended)).is_ok()
     }
 
     /// [Stops](LoopHandle::stop) the loop after the turn in which this call arrives.

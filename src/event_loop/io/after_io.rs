@@ -21,6 +21,18 @@ pub(super) trait AfterIo: Any {
     /// Notes an event of the kernel that belongs to no source, or to a source of a subscriber.
     fn note_event(&self, _key: usize) {}
 
+    /// Returns whether the events of this key belong to the subscriber.
+    #[cfg(feature = "test-util")]
+    fn owns_event(&self, _key: usize) -> bool {
+        false
+    }
+
+    /// Returns whether there is something that [`end_wait`](Self::end_wait) would note.
+    #[cfg(feature = "test-util")]
+    fn has_caught(&self) -> bool {
+        false
+    }
+
     /// Returns whether there is something to collect or to deliver.
     fn has_pending(&self) -> bool;
 
@@ -106,6 +118,18 @@ impl AfterIoList {
     #[cold]
     pub(super) fn note_event(&self, key: usize) {
         self.iter().for_each(|one| one.note_event(key));
+    }
+
+    /// Returns whether the events of this key belong to a subscriber.
+    #[cfg(feature = "test-util")]
+    pub(super) fn owns_event(&self, key: usize) -> bool {
+        self.iter().any(|one| one.owns_event(key))
+    }
+
+    /// Returns whether there is something that [`end_wait`](Self::end_wait) would note.
+    #[cfg(feature = "test-util")]
+    pub(super) fn has_caught(&self) -> bool {
+        self.iter().any(AfterIo::has_caught)
     }
 
     /// Returns whether there is something to deliver.

@@ -222,6 +222,11 @@ impl AfterIo for Children {
         }
     }
 
+    #[cfg(feature = "test-util")]
+    fn owns_event(&self, key: usize) -> bool {
+        self.by_source.borrow().get(key).is_some()
+    }
+
     fn has_pending(&self) -> bool {
         self.ask.get() || !self.reported.borrow().is_empty() || self.has_due()
     }
@@ -318,6 +323,7 @@ impl Core {
         process: Process,
         program: &OsStr,
     ) -> Rc<ChildState> {
+        self.note_outside("a child process", header.site());
         let children = self.children();
         let child = Rc::new(ChildState {
             header,

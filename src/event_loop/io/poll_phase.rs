@@ -41,7 +41,9 @@ impl Core {
             let mut dispatched = 0;
             let has_after_io = self.io.after_io.is_used();
             if has_after_io {
-                self.io.after_io.end_wait();
+                if !self.holds_signals() {
+                    self.io.after_io.end_wait();
+                }
                 dispatched += self.run_wakes_of_hook();
             }
             // A wake-up counts as progress even if it has no callback (R90).

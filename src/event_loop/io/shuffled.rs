@@ -10,6 +10,9 @@
 //! Only what arrives from outside of the loop is held: each thing once, for a bounded time, and
 //! never longer than something else can happen. What the phases do with it is not changed.
 
+mod jobs;
+mod outside;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
@@ -19,23 +22,26 @@ use std::sync::Arc;
 use super::sources::{Direction, SourceState};
 use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Who};
 use crate::event_loop::core::Core;
-use crate::event_loop::current;
 use crate::executor::message::Message;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job, Pool};
-use crate::raw::unwind::quietly;
+use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
 use crate::wire::Wire;
 
 /// The answers of a question about a delay.
 const DELAYS: usize = 4;
 
+/// The turns after which nothing waits for the clock any more. The clock stands still while the
+/// loop is busy; a program that checks in every turn whether an event has come would never get it.
+const MOST_TURNS: u64 = 100;
+
 /// One millisecond, the smallest lateness.
 const MILLISECOND: u64 = 1_000_000;
 
 pub(crate) struct Shuffled {
     chooser: RefCell<Box<dyn Chooser>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// The queue that stands for the pool: it has no threads.
     pool: Pool,
     /// The number of each source, by key, in the order of the first events.
@@ -51,6 +57,10 @@ pub(crate) struct Shuffled {
     ends: HeldList<Vec<Message>>,
     /// The network in memory.
     pub(super) wire: RefCell<Wire>,
+    /// How long the signals are held that were caught; `None` if that was not asked.
+    caught: Cell<Option<Until>>,
+    /// What the program uses that cannot be repeated.
+    outside: RefCell<Vec<(&'static str, Site)>>,
 }
 
 /// The moves of the clock so far.
@@ -75,13 +85,17 @@ enum Until {
     Now,
     /// Until a later turn than this one.
     Turn(u64),
-    /// Until the turn after the clock has moved again, and at most until this time.
+    /// Until the turn after the clock has moved again, and at most until this time or turn.
     Move {
         count: u64,
         latest: u64,
+        last_turn: u64,
     },
-    /// Until this time.
-    Time(u64),
+    /// Until this time, and at most until this turn.
+    Time {
+        latest: u64,
+        last_turn: u64,
+    },
 }
 
 /// What ends a hold.
@@ -98,11 +112,16 @@ impl Until {
             Self::Now => true,
             Self::Turn(turn) => moment.turn > turn,
             // In the turn of the move itself, what is due by it runs first.
-            Self::Move { count, latest } => {
+            Self::Move {
+                count,
+                latest,
+                last_turn,
+            } => {
                 moment.moves.count > count && moment.turn > moment.moves.turn
                     || moment.now >= latest
+                    || moment.turn > last_turn
             }
-            Self::Time(time) => moment.now >= time,
+            Self::Time { latest, last_turn } => moment.now >= latest || moment.turn > last_turn,
         }
     }
 
@@ -110,8 +129,7 @@ impl Until {
     fn latest(self) -> u64 {
         match self {
             Self::Now | Self::Turn(_) => 0,
-            Self::Move { latest, .. } => latest,
-            Self::Time(time) => time,
+            Self::Move { latest, .. } | Self::Time { latest, .. } => latest,
         }
     }
 }
@@ -139,6 +157,8 @@ impl Shuffled {
             window: RefCell::default(),
             ends: RefCell::default(),
             wire: RefCell::new(wire),
+            caught: Cell::default(),
+            outside: RefCell::default(),
         }
     }
 
@@ -151,23 +171,35 @@ impl Shuffled {
         answer.min(question.count - 1)
     }
 
-    fn ask_delay(&self, kind: Kind, who: Who, about: &dyn fmt::Display, moment: Moment) -> Until {
+    fn ask_delay(
+        &self,
+        kind: Kind,
+        who: Option<Who>,
+        about: &dyn fmt::Display,
+        moment: Moment,
+    ) -> Until {
+        let count = match kind {
+            Kind::Exit | Kind::Caught => 2,
+            _ => DELAYS,
+        };
         let answer = self.ask(&Question {
             kind,
-            who: Some(who),
-            count: DELAYS,
+            who,
+            count,
             among: &[],
             about,
         });
         let latest = moment.now.saturating_add(self.limits.max_delay);
+        let last_turn = moment.turn + MOST_TURNS;
         match answer {
             0 => Until::Now,
             1 => Until::Turn(moment.turn),
             2 => Until::Move {
                 count: moment.moves.count,
                 latest,
+                last_turn,
             },
-            _ => Until::Time(latest),
+            _ => Until::Time { latest, last_turn },
         }
     }
 
@@ -231,10 +263,11 @@ impl Shuffled {
             }
             any
         }
+        let caught = self.release_caught(&condition);
         let events = release(&self.events, &condition);
         let window = release(&self.window, &condition);
         let ends = release(&self.ends, &condition);
-        events || window || ends
+        caught || events || window || ends
     }
 }
 
@@ -256,13 +289,14 @@ impl Core {
             "the loop has made {limit} turns, and the program has not ended"
         );
         loop {
+            self.refuse_strangers();
             self.run_jobs_here(shuffled);
             self.hold_events(shuffled)?;
             self.deliver_ends(shuffled);
             let has_events = self.deliver_events(shuffled);
             let has_work = has_events
                 || self.io.shared.inbox.is_pending()
-                || self.io.after_io.has_pending()
+                || self.io.after_io.has_pending() && !self.holds_caught(shuffled)
                 || timeout == Some(0);
             if has_work {
                 return Ok(());
@@ -273,14 +307,18 @@ impl Core {
             }
             let arrival = shuffled.wire.borrow_mut().next_arrival();
             let held = shuffled.earliest();
-            match (timeout, held.into_iter().chain(arrival).min()) {
+            let moves = timeout.filter(|_| self.clock().auto_advance());
+            match (moves, held.into_iter().chain(arrival).min()) {
                 (Some(timeout), next) => {
                     let deadline = self.clock().read().saturating_add(timeout);
-                    if next.is_none_or(|next| next >= deadline) {
+                    if let Some(next) = next.filter(|next| *next < deadline) {
+                        self.note_move(shuffled, next);
+                    } else if self.hears_before_move(shuffled, timeout)? {
+                        self.hold_batch(shuffled);
+                    } else {
                         self.move_clock_to(shuffled, deadline);
                         return Ok(());
                     }
-                    self.note_move(shuffled, next.unwrap_or(deadline));
                 }
                 (None, Some(earliest)) if held == Some(earliest) => {
                     // Nothing else can happen: the oldest hold ends.
@@ -325,9 +363,15 @@ impl Core {
         });
     }
 
-    /// Takes the events of the kernel and decides for each when it is delivered.
+    /// Takes the events of the kernel, and holds them.
     fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
         self.ask_kernel(Some(0))?;
+        self.hold_batch(shuffled);
+        Ok(())
+    }
+
+    /// Decides for each event of the last wait when it is delivered.
+    fn hold_batch(&self, shuffled: &Shuffled) {
         let again = shuffled.again.take().into_iter();
         let simulated = again.chain(self.take_simulated(shuffled));
         let batch = self.io.events.borrow_mut().take_all();
@@ -343,10 +387,13 @@ impl Core {
             }
             drop(held);
             let who = shuffled.source_number(key);
-            let sources = self.io.sources.hold();
-            let source = sources.get(key);
-            let about = About(source.map(|source| source.header.site));
-            let until = shuffled.ask_delay(Kind::Delay, who, &about, self.moment(shuffled));
+            let about = About(self.site_of(key));
+            let kind = if self.io.after_io.owns_event(key) {
+                Kind::Exit
+            } else {
+                Kind::Delay
+            };
+            let until = shuffled.ask_delay(kind, Some(who), &about, self.moment(shuffled));
             let held = Held {
                 what: event,
                 who,
@@ -354,7 +401,6 @@ impl Core {
             };
             shuffled.events.borrow_mut().push(held);
         }
-        Ok(())
     }
 
     /// Makes what is held no longer the batch of this wait. Returns whether there is any.
@@ -382,86 +428,6 @@ impl Core {
         });
         if let Some(nth) = answer.checked_sub(1) {
             self.executor.wake_nth(nth);
-        }
-    }
-
-    /// Runs the jobs of the pool that are due, each as on another thread, and holds what they send.
-    fn run_jobs_here(&self, shuffled: &Shuffled) {
-        loop {
-            self.fill_window(shuffled);
-            let moment = self.moment(shuffled);
-            let window = shuffled.window.borrow();
-            let is_over = |held: &&Held<_>| held.until.is_over(moment);
-            let among: Vec<Who> = window.iter().filter(is_over).map(|held| held.who).collect();
-            drop(window);
-            if among.is_empty() {
-                return;
-            }
-            let who = among[shuffled.ask_next(Kind::Job, &among)];
-            let mut window = shuffled.window.borrow_mut();
-            let place = window.iter().position(|held| held.who == who);
-            let (class, job) = window.remove(place.expect("it is among them")).what;
-            drop(window);
-            let sent = self.run_job_apart(job);
-            shuffled.pool.ended(class);
-            let until = shuffled.ask_delay(Kind::JobEnd, who, &"", self.moment(shuffled));
-            let held = Held {
-                what: sent,
-                who,
-                until,
-            };
-            shuffled.ends.borrow_mut().push(held);
-        }
-    }
-
-    /// Takes jobs from the queue, as many as the pool has threads.
-    fn fill_window(&self, shuffled: &Shuffled) {
-        while shuffled.window.borrow().len() < shuffled.pool.size() {
-            let Some((class, job)) = shuffled.pool.take() else {
-                return;
-            };
-            let who = shuffled.next_job_number();
-            let until = shuffled.ask_delay(Kind::JobRun, who, &"", self.moment(shuffled));
-            let held = Held {
-                what: (class, job),
-                who,
-                until,
-            };
-            shuffled.window.borrow_mut().push(held);
-        }
-    }
-
-    /// Runs a job while this loop is not the current one, and returns the messages that it sends.
-    fn run_job_apart(&self, job: Arc<dyn Job>) -> Vec<Message> {
-        let inbox = &self.io.shared.inbox;
-        let was_pending = inbox.is_pending();
-        let mut earlier = Vec::new();
-        inbox.take(&mut earlier);
-        // Jobs catch their own panics; a panic that escapes comes from a drop.
-        current::apart(|| quietly(|| job.run()));
-        let mut sent = Vec::new();
-        inbox.take(&mut sent);
-        if !was_pending && !self.io.asyncs.any_sent() {
-            // The messages are held, so nothing is pending.
-            inbox.unpark();
-        }
-        self.send_again(earlier);
-        sent
-    }
-
-    /// Sends the messages of the jobs whose ends are held no longer.
-    fn deliver_ends(&self, shuffled: &Shuffled) {
-        let over = take_over(&shuffled.ends, self.moment(shuffled));
-        for held in shuffled.order(Kind::Arrival, over) {
-            self.send_again(held.what);
-        }
-    }
-
-    fn send_again(&self, messages: Vec<Message>) {
-        for message in messages {
-            // The loop is running, so its inbox is open.
-            let sent = self.io.shared.inbox.push(message);
-            debug_assert!(sent.is_ok(), "the inbox of a running loop is open");
         }
     }
 
@@ -542,6 +508,7 @@ impl Core {
             && !self.io.shared.inbox.is_pending()
             && !self.io.after_io.has_pending();
         assert!(!is_dead, "{DEAD_END}");
+        self.refuse_strangers();
         // The events are delivered as they came: what is outside cannot be repeated.
         Ok(())
     }
@@ -561,7 +528,7 @@ pub(crate) const DEAD_END: &str =
     "nothing can happen any more, and the main future has not returned";
 
 /// Names the line that created a source.
-struct About(Option<crate::site::Site>);
+struct About(Option<Site>);
 
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

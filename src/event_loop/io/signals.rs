@@ -257,6 +257,11 @@ impl AfterIo for Signals {
         self.was_caught.set(self.has_pending());
     }
 
+    #[cfg(feature = "test-util")]
+    fn has_caught(&self) -> bool {
+        self.has_pending()
+    }
+
     fn has_pending(&self) -> bool {
         self.marked().is_some()
             || !self.waiting.borrow().is_empty()
@@ -325,6 +330,7 @@ impl Core {
         number: i32,
         once: bool,
     ) -> io::Result<()> {
+        self.note_outside("a signal", listener.header.site());
         self.signals()
             .start(&self.io.poller, listener, number, once)
     }

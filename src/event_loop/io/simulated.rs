@@ -20,7 +20,8 @@ const NO_GROUPS: &str = "the network in memory has no multicast and no broadcast
 impl Core {
     /// Returns the network in memory, if the loop has one.
     pub(crate) fn network(&self) -> Option<&RefCell<Wire>> {
-        self.io.shuffled.as_ref().map(|shuffled| &shuffled.wire)
+        let shuffled = self.io.shuffled.as_ref()?;
+        shuffled.limits.has_network.then_some(&shuffled.wire)
     }
 
     /// Calls `f` with the network in memory, which knows the time then.

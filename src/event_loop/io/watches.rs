@@ -297,6 +297,7 @@ impl Core {
 
     /// Starts to watch a path.
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
+        self.note_outside("a watch of a file", watch.header.site());
         self.watches().start(&self.io.poller, watch, path)
     }
 }

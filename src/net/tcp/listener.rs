@@ -138,8 +138,11 @@ impl TcpListener {
     #[track_caller]
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let listener = Acceptor::from_std(listener);
-        Self::register(&LoopHandle::current(), listener, Location::caller())
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::register(&handle, Acceptor::from_std(listener), site)
     }
 
     /// Deregisters the listener and returns it. It stays in non-blocking mode.

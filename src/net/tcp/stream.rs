@@ -168,6 +168,9 @@ impl TcpStream {
         stream.set_nonblocking(true)?;
         let is_tcp = sys::socket::is_tcp(&stream);
         let (handle, site) = (LoopHandle::current(), Location::caller());
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
         Self::register(&handle, Conn::from_std(stream), is_tcp, Role::Unknown, site)
     }
 

@@ -148,8 +148,11 @@ impl UdpSocket {
     #[track_caller]
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let socket = Packets::from_std(socket);
-        Self::register(&LoopHandle::current(), socket, Location::caller())
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::register(&handle, Packets::from_std(socket), site)
     }
 
     /// Deregisters the socket and returns it. It stays in non-blocking mode.

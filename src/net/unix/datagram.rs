@@ -101,7 +101,11 @@ impl UnixDatagram {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixDatagram::pair()?;
-        let (one, other) = (Self::from_std(one)?, Self::from_std(other)?);
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        let (one, other) = (
+            Self::adopt(&handle, one, site)?,
+            Self::adopt(&handle, other, site)?,
+        );
         one.source.pair_with(&other.source);
         Ok((one, other))
     }
@@ -118,9 +122,16 @@ impl UnixDatagram {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::adopt(&handle, socket, site)
+    }
+
+    fn adopt(handle: &LoopHandle, socket: net::UnixDatagram, site: Site) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let socket = OwnedFd::from(socket).into();
-        Self::register(&LoopHandle::current(), socket, Location::caller())
+        Self::register(handle, OwnedFd::from(socket).into(), site)
     }
 
     fn register(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {

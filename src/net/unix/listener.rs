@@ -110,7 +110,11 @@ impl UnixListener {
     #[track_caller]
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Self::register(&LoopHandle::current(), listener, Location::caller())
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::register(&handle, listener, site)
     }
 
     /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.

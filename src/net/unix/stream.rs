@@ -132,7 +132,11 @@ impl UnixStream {
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixStream::pair()?;
-        let (one, other) = (Self::from_std(one)?, Self::from_std(other)?);
+        let (handle, site) = (LoopHandle::current(), Location::caller());
+        let (one, other) = (
+            Self::adopt(&handle, one, site)?,
+            Self::adopt(&handle, other, site)?,
+        );
         one.source.pair_with(&other.source);
         Ok((one, other))
     }
@@ -160,9 +164,16 @@ impl UnixStream {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
         let (handle, site) = (LoopHandle::current(), Location::caller());
-        Self::register(&handle, stream, Role::Unknown, site)
+        handle
+            .core()
+            .note_outside("a socket of the standard library", site);
+        Self::adopt(&handle, stream, site)
+    }
+
+    fn adopt(handle: &LoopHandle, stream: net::UnixStream, site: Site) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Self::register(handle, stream, Role::Unknown, site)
     }
 
     /// Deregisters the stream and returns it. It stays in non-blocking mode.

@@ -12,10 +12,10 @@ use phaseloop::shuffle::{Kind, Question};
 use phaseloop::time::{self, sleep};
 use phaseloop::{Builder, LoopHandle, phase, set_immediate, spawn, spawn_blocking};
 
-type Trace = Rc<RefCell<Vec<String>>>;
+pub(super) type Trace = Rc<RefCell<Vec<String>>>;
 
 /// Runs a program with `answer` to all questions of one kind.
-fn run<F: Future<Output = ()>>(
+pub(super) fn run<F: Future<Output = ()>>(
     kind: Kind,
     answer: usize,
     program: impl FnOnce(Trace) -> F,
@@ -36,7 +36,7 @@ fn run<F: Future<Output = ()>>(
     trace.take()
 }
 
-fn note(trace: &Trace, text: impl Into<String>) {
+pub(super) fn note(trace: &Trace, text: impl Into<String>) {
     trace.borrow_mut().push(text.into());
 }
 
@@ -94,7 +94,7 @@ async fn a_reader_beside_others(trace: Trace) {
 }
 
 /// Notes an immediate in each of so many turns.
-fn immediates(trace: &Trace, turns: u32) {
+pub(super) fn immediates(trace: &Trace, turns: u32) {
     if turns > 0 {
         let trace = trace.clone();
         set_immediate(move || {
@@ -372,4 +372,34 @@ fn files_and_lookups_work_under_seeds() {
         assert_eq!(first.unwrap().len(), text.len() as u64);
         drop(second);
     });
+}
+
+#[test]
+fn an_event_comes_although_the_loop_is_never_idle() {
+    async fn checks_in_every_turn(trace: Trace) {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"x").await.unwrap();
+        let is_read = Rc::new(Cell::new(false));
+        let mark = is_read.clone();
+        spawn(async move {
+            ours.readable().await.unwrap();
+            mark.set(true);
+        })
+        .detach();
+        let handle = LoopHandle::current();
+        let first = handle.turns();
+        while !is_read.get() {
+            phase::check().await;
+        }
+        note(&trace, (handle.turns() - first).to_string());
+    }
+    let turns = |answer| -> u64 {
+        run(Kind::Delay, answer, checks_in_every_turn)[0]
+            .parse()
+            .unwrap()
+    };
+    assert!(turns(0) < 5);
+    for answer in [2, 3] {
+        assert!((100..110).contains(&turns(answer)), "{}", turns(answer));
+    }
 }

@@ -1,11 +1,11 @@
 //! What never changes, whatever the seed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
-use phaseloop::net::UnixStream;
+use phaseloop::net::{UnixListener, UnixStream};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::shuffle::{Determinism, Explore, Kind};
 use phaseloop::time::{Timer, sleep};
@@ -170,9 +170,8 @@ fn closes_complete_in_the_order_of_closing() {
 }
 
 #[test]
-fn async_handles_run_in_the_order_of_creation_after_the_jobs() {
-    let explore = Explore::new();
-    is_fixed_in(explore, |trace| async move {
+fn async_handles_run_in_the_order_of_creation() {
+    is_fixed(|trace| async move {
         let handle = LoopHandle::current();
         let handles = ["a", "b"].map(|name| {
             let trace = trace.clone();
@@ -212,17 +211,18 @@ fn the_waiters_of_one_source_are_woken_oldest_first() {
         noise();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let ours = Rc::new(ours);
-        for name in ["a", "b"] {
+        let waiters = ["a", "b"].map(|name| {
             let (ours, trace) = (ours.clone(), trace.clone());
             spawn(async move {
                 ours.readable().await.unwrap();
                 note(&trace, name);
             })
-            .detach();
-        }
+        });
         phase::check().await;
         theirs.write_all(b"x").await.unwrap();
-        sleep(Duration::from_millis(200)).await;
+        for waiter in waiters {
+            waiter.await.unwrap();
+        }
     });
 }
 
@@ -238,5 +238,224 @@ fn the_end_of_a_stream_is_not_lost_by_a_delay() {
         let mut text = String::new();
         ours.read_to_string(&mut text).await.unwrap();
         note(&trace, text);
+    });
+}
+
+#[test]
+fn what_a_job_sends_comes_before_async_handles() {
+    // Within a poll phase: the job may end in a later one.
+    is_fixed(|trace| async move {
+        let handle = LoopHandle::current();
+        let job_turn = Rc::new(Cell::new(None));
+        let async_turn = Rc::new(Cell::new(None));
+        let (turn, clock) = (async_turn.clone(), handle.clone());
+        let sent = AsyncHandle::new(&handle, move |_| turn.set(Some(clock.turns()))).unwrap();
+        let sender = sent.sender();
+        let (turn, before, clock) = (job_turn.clone(), async_turn.clone(), handle.clone());
+        handle
+            .queue_work(
+                move || sender.send().unwrap(),
+                move |_| {
+                    assert_ne!(before.get(), Some(clock.turns()), "the handle came first");
+                    turn.set(Some(clock.turns()));
+                },
+            )
+            .unwrap();
+        while job_turn.get().is_none() || async_turn.get().is_none() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        note(&trace, "both");
+    });
+}
+
+#[test]
+fn what_is_started_in_a_pass_waits_for_the_next_one() {
+    is_fixed(|trace| async move {
+        noise();
+        let handle = LoopHandle::current();
+        // An immediate of an immediate, and a timer of a timer, both due at once.
+        let (log, clock) = (trace.clone(), handle.clone());
+        set_immediate(move || {
+            let turn = clock.turns();
+            set_immediate(move || note(&log, format!("{} turn later", clock.turns() - turn)));
+        });
+        let timers = Rc::new(RefCell::new(Vec::new()));
+        let first = Timer::new(&handle);
+        let (log, all) = (trace.clone(), timers.clone());
+        first
+            .start(Duration::ZERO, Duration::ZERO, move |timer| {
+                let clock = phaseloop::Handle::event_loop(timer);
+                let turn = clock.turns();
+                let second = Timer::new(&clock);
+                let log = log.clone();
+                second
+                    .start(Duration::ZERO, Duration::ZERO, move |_| {
+                        assert_ne!(clock.turns(), turn, "in the same pass");
+                        note(&log, "timer of a timer");
+                    })
+                    .unwrap();
+                all.borrow_mut().push(second);
+            })
+            .unwrap();
+        sleep(Duration::from_millis(100)).await;
+        // Which of the two comes first depends on what else the turns have to do.
+        trace.borrow_mut().sort_unstable();
+    });
+}
+
+#[test]
+fn hooks_run_in_reverse_order_of_start() {
+    is_fixed(|trace| async move {
+        noise();
+        let handle = LoopHandle::current();
+        let turns = Rc::new(RefCell::new(Vec::new()));
+        let hooks = ["a", "b", "c"].map(|name| {
+            let (hook, turns) = (Check::new(&handle), turns.clone());
+            hook.start(move |_| turns.borrow_mut().push(name)).unwrap();
+            hook
+        });
+        sleep(Duration::from_millis(10)).await;
+        drop(hooks);
+        for turn in turns.take().chunks(3) {
+            note(&trace, turn.concat());
+        }
+        trace.borrow_mut().dedup();
+        assert_eq!(*trace.borrow(), ["cba"]);
+    });
+}
+
+#[test]
+fn one_event_serves_the_reader_before_the_writer() {
+    // A poll for nothing parts them, and so does an attempt of one direction that would block. The
+    // buffer is filled to the end.
+    let kinds = [Kind::Wake, Kind::Attempt, Kind::Read, Kind::Write];
+    let explore = kinds.into_iter().fold(Explore::new(), Explore::without);
+    is_fixed_in(explore, |trace| async move {
+        noise();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = (Rc::new(ours), Rc::new(theirs));
+        // Both directions are stuck: the buffer is full, and nothing has come.
+        while ours.try_write(&[0; 4096]).is_ok() {}
+        let (reader, log) = (ours.clone(), trace.clone());
+        let writes = {
+            let (writer, log) = (ours.clone(), trace.clone());
+            spawn(async move {
+                writer.writable().await.unwrap();
+                note(&log, "write");
+            })
+        };
+        let reads = spawn(async move {
+            reader.readable().await.unwrap();
+            note(&log, "read");
+        });
+        phase::check().await;
+        assert!(trace.borrow().is_empty());
+        // In one callback: the kernel reports both directions at once.
+        let mut rest = vec![0; 1 << 20];
+        while theirs.try_read(&mut rest).is_ok() {}
+        while theirs.try_write(b"x").is_err() {}
+        reads.await.unwrap();
+        writes.await.unwrap();
+    });
+}
+
+#[test]
+fn the_writes_of_a_stream_complete_in_their_order() {
+    is_fixed(|trace| async move {
+        noise();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (ours, lock) = (Rc::new(ours), Rc::new(Cell::new(0)));
+        let writers = [0, 1, 2].map(|number| {
+            let (ours, lock, trace) = (ours.clone(), lock.clone(), trace.clone());
+            spawn(async move {
+                while lock.get() != number {
+                    phase::check().await;
+                }
+                (&*ours).write_all(&[number; 20_000]).await.unwrap();
+                note(&trace, format!("written {number}"));
+                lock.set(number + 1);
+            })
+        });
+        let mut bytes = vec![0; 60_000];
+        theirs.read_exact(&mut bytes).await.unwrap();
+        assert!(
+            bytes.is_sorted(),
+            "bytes of one write end before those of the next"
+        );
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_messages_of_one_sender_keep_their_order() {
+    is_fixed(|trace| async move {
+        noise();
+        let handle = LoopHandle::current();
+        let remote = handle.remote();
+        let lists = std::sync::Arc::new(std::sync::Mutex::new(vec![Vec::new(); 3]));
+        let jobs = [0, 1, 2].map(|sender| {
+            let (remote, lists) = (remote.clone(), lists.clone());
+            spawn_blocking(move || {
+                for message in 0..4 {
+                    let lists = lists.clone();
+                    let note = move || lists.lock().unwrap()[sender].push(message);
+                    remote.call(note).unwrap();
+                }
+            })
+        });
+        for job in jobs {
+            job.await.unwrap();
+        }
+        sleep(Duration::from_millis(200)).await;
+        note(&trace, format!("{:?}", lists.lock().unwrap()));
+    });
+}
+
+#[test]
+fn connections_are_accepted_in_the_order_of_their_arrival() {
+    let directory = crate::util::files::Directory::new("shuffled-listener");
+    is_fixed(|trace| {
+        let path = directory.path("socket");
+        let _ = std::fs::remove_file(&path);
+        async move {
+            noise();
+            let listener = UnixListener::bind(&path).unwrap();
+            // Connects complete with the call: the order of arrival is that of the calls.
+            let mut clients = Vec::new();
+            for byte in 0..4 {
+                let client = UnixStream::connect(&path).await.unwrap();
+                while client.try_write(&[byte]).is_err() {
+                    client.writable().await.unwrap();
+                }
+                clients.push(client);
+            }
+            for _ in &clients {
+                let mut stream = listener.accept().await.unwrap();
+                let mut byte = [0];
+                stream.read_exact(&mut byte).await.unwrap();
+                note(&trace, byte[0].to_string());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_closed_source_gets_nothing_that_was_held_for_it() {
+    // R94: a source that is made after the close does not inherit its events.
+    is_fixed(|trace| async move {
+        noise();
+        for _ in 0..3 {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            theirs.write_all(b"x").await.unwrap();
+            phase::check().await;
+            drop(ours);
+            let (new, peer) = UnixStream::pair().unwrap();
+            let read = new.readable();
+            let heard = phaseloop::time::timeout(Duration::from_millis(120), read).await;
+            note(&trace, format!("inherited: {}", heard.is_ok()));
+            drop((peer, theirs));
+        }
     });
 }

@@ -4,13 +4,15 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::UnixStream;
-use phaseloop::shuffle::{Determinism, Explore, Question, Strategy};
+use phaseloop::shuffle::{Determinism, Explore, Explored, Found, Question, Strategy};
 use phaseloop::time::sleep;
 use phaseloop::{Builder, spawn, spawn_blocking};
+
+use crate::util::child::in_child;
 
 /// Echoes over socket pairs beside jobs and sleeps.
 // No socket is closed before the end: a child that another test starts inherits it until its `exec`,
@@ -83,6 +85,33 @@ fn the_same_seed_asks_the_same_questions() {
     }
 }
 
+/// The number of questions of a long run.
+const LONG: u64 = 1_000_000;
+
+/// Returns the fingerprint of a run of at least so many questions.
+fn fingerprint_of_a_long_run() -> String {
+    // A round of the eight pairs asks about 99 questions.
+    let (questions, hash) = fingerprint(7, 10_500);
+    assert!(questions >= LONG, "{questions}");
+    format!("{questions} questions, hash {hash:x}")
+}
+
+/// The second process has another `RandomState`.
+#[test]
+fn a_million_questions_are_the_same_again_and_in_another_process() {
+    let name = "a_million_questions_are_the_same_again_and_in_another_process";
+    let child = in_child(&[], name, || eprintln!("{}", fingerprint_of_a_long_run()));
+    let Some(child) = child else {
+        return;
+    };
+    let [first, second] = [(); 2].map(|()| fingerprint_of_a_long_run());
+    assert_eq!(first, second);
+    let output = child.wait_with_output().unwrap();
+    let there = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{there}");
+    assert!(there.contains(&first), "here {first}, there {there}");
+}
+
 #[test]
 fn every_seed_of_a_deterministic_program_can_be_repeated() {
     let explore = Explore::new().seeds(100).check(Determinism::Every(1));
@@ -104,8 +133,38 @@ fn a_program_that_depends_on_the_order_of_a_map_is_reported() {
                 sleep(Duration::from_millis(u64::from(name % 2))).await;
             }
         });
+    is_not_repeatable(found);
+}
+
+#[test]
+fn a_program_that_reads_the_real_clock_is_reported() {
+    let found = Explore::new()
+        .seeds(50)
+        .check(Determinism::Every(1))
+        .try_run(|| async {
+            for _ in 0..40 {
+                let since = Instant::now();
+                // How many times the clock is read until it has moved differs from run to run.
+                let mut reads = 0_u32;
+                while since.elapsed() < Duration::from_micros(20) {
+                    reads += 1;
+                }
+                if reads % 2 == 0 {
+                    spawn_blocking(|| ()).await.unwrap();
+                }
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+    is_not_repeatable(found);
+}
+
+fn is_not_repeatable(found: Result<Explored, Box<Found>>) {
     let found = found.unwrap_err().to_string();
     assert!(found.contains("not repeatable: question"), "{found}");
+    assert!(
+        found.contains("the real clock"),
+        "the causes are listed: {found}"
+    );
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! What an exploration says of a run that failed.
+
+use std::fmt;
+
+use super::recording::{Choice, Log};
+use crate::choices::Pick;
+
+/// The most lines of a trace that a report prints.
+const MOST_LINES: usize = 40;
+
+/// A run that failed, shrunk. Its text is the report of [`explore`](super::explore()).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Found {
+    /// The seed of the run; `None` for the usual run, and for one that was not made by a seed.
+    pub seed: Option<u64>,
+    /// The unusual answers of the run.
+    pub unusual: Vec<Pick>,
+    /// The fewest unusual answers that were found to fail as well.
+    pub shrunk: Vec<Pick>,
+    /// Why the run failed.
+    pub message: String,
+    /// The questions from the first unusual answer on, one line each.
+    pub trace: Vec<String>,
+    /// The [report](crate::LoopHandle::report) of the loop after the failure.
+    pub report: String,
+    /// What the program has used that cannot be repeated, such as a child process, with its line.
+    pub not_repeatable: Vec<String>,
+    /// The runs that shrinking took.
+    pub runs: u64,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.seed {
+            Some(seed) => writeln!(f, "seed {seed} fails: {}", self.message)?,
+            None if self.unusual.is_empty() => {
+                writeln!(f, "the run without unusual answers fails: {}", self.message)?;
+            }
+            None => writeln!(f, "the run fails: {}", self.message)?,
+        }
+        if !self.shrunk.is_empty() {
+            let (enough, all) = (self.shrunk.len(), self.unusual.len());
+            let answers = if enough == 1 {
+                "answer is"
+            } else {
+                "answers are"
+            };
+            let runs = self.runs;
+            writeln!(
+                f,
+                "{enough} unusual {answers} enough (of {all}; {runs} runs):"
+            )?;
+            for pick in &self.shrunk {
+                writeln!(f, "  {pick}: {}", pick.kind.meaning(pick.answer))?;
+            }
+        }
+        for outside in &self.not_repeatable {
+            writeln!(f, "not repeatable: {outside}")?;
+        }
+        if let Some(seed) = self.seed {
+            writeln!(f, "again: PHASELOOP_SEED={seed}")?;
+        }
+        if !self.shrunk.is_empty() {
+            let picks: Vec<_> = self.shrunk.iter().map(Pick::to_string).collect();
+            writeln!(f, "only these: PHASELOOP_PICKS=\"{}\"", picks.join("; "))?;
+        }
+        if !self.trace.is_empty() {
+            writeln!(f, "what was asked from the first unusual answer on:")?;
+            for line in self.trace.iter().take(MOST_LINES) {
+                writeln!(f, "  {line}")?;
+            }
+            if let Some(more) = self.trace.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
+                writeln!(f, "  … and {more} more")?;
+            }
+        }
+        f.write_str(&self.report)
+    }
+}
+
+impl std::error::Error for Found {}
+
+/// Returns the lines from the first unusual answer on.
+pub(super) fn trace(log: &Log) -> Vec<String> {
+    let first = log.choices.iter().position(Choice::is_unusual);
+    let lines = log.lines.as_deref().unwrap_or_default();
+    lines.get(first.unwrap_or(0)..).unwrap_or_default().to_vec()
+}
+
+/// Compares two runs that should be equal.
+pub(super) fn difference(first: &Log, second: &Log) -> Option<String> {
+    let (first, second) = (&first.choices, &second.choices);
+    let place = (0..first.len().max(second.len())).find(|n| first.get(*n) != second.get(*n))?;
+    let describe = |choice: Option<&Choice>| match choice {
+        Some(choice) => format!("\"{}\" of {} answers", choice.pick, choice.count),
+        None => "the end of the run".to_owned(),
+    };
+    Some(format!(
+        "not repeatable: question {place} was {}, then {}; the program depends on something that the loop does not decide: \
+         another thread, a peer outside of the program, the order of a `HashMap`, the real clock, a random number, a static",
+        describe(first.get(place)),
+        describe(second.get(place)),
+    ))
+}
+
+/// The failure of a variable that cannot be read.
+pub(super) fn refuse(variable: &str, why: &dyn fmt::Display) -> Box<Found> {
+    Box::new(Found {
+        seed: None,
+        unusual: Vec::new(),
+        shrunk: Vec::new(),
+        message: format!("{variable} cannot be read: {why}"),
+        trace: Vec::new(),
+        report: String::new(),
+        not_repeatable: Vec::new(),
+        runs: 0,
+    })
+}
