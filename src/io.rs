@@ -19,6 +19,7 @@
 //! # .unwrap();
 //! ```
 
+mod buf_reader;
 pub(crate) mod bytes;
 mod copy;
 mod pipe;
@@ -32,9 +33,10 @@ mod when_ready;
 
 pub use futures_lite::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
-    AsyncWriteExt, BufReader, BufWriter, Cursor,
+    AsyncWriteExt, BufWriter, Cursor,
 };
 
+pub use buf_reader::BufReader;
 pub use copy::{copy, copy_both_ways};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;

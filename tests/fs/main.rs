@@ -11,6 +11,7 @@ mod util {
     pub(crate) mod wakers;
 }
 
+mod buf_reader;
 mod fs;
 mod fs_faults;
 mod fs_file;

@@ -51,8 +51,10 @@ pub(super) struct Cursor {
     /// The result of the last seek, for a caller that polls again. Reads, writes and changes of the
     /// length discard it.
     sought: Option<(SeekFrom, io::Result<u64>)>,
-    /// Whether the last operation was a fill that found EOF.
-    has_told_end: bool,
+    /// Whether the last operation was a read that found EOF. The next read must not wait for a job
+    /// then: `AsyncBufReadExt::fill_buf` of futures-lite polls a reader twice, and panics unless
+    /// the second poll is ready like the first.
+    has_found_end: bool,
     /// Whether data in the page cache is read without a job.
     reads_at_once: bool,
     /// Reads left before the page cache is tried again.
@@ -119,6 +121,10 @@ impl Cursor {
             }
         }
         ready!(self.poll_fill(shared, room))?;
+        if self.can_seek == Some(false) {
+            // Only a repeated fill finds the same EOF again: other bytes may follow.
+            self.has_found_end = false;
+        }
         let mut count = 0;
         for buffer in buffers {
             let ahead = self.ahead();
@@ -163,14 +169,15 @@ impl Cursor {
         &self.ahead.buffer[self.ahead.start..self.ahead.end]
     }
 
-    /// Returns whether the last operation was a fill that found EOF, and forgets it.
-    pub(super) fn take_told_end(&mut self) -> bool {
-        std::mem::take(&mut self.has_told_end)
+    /// Returns whether the last fill found EOF in a file that cannot seek, and forgets it. Another
+    /// read could block there, so the fill is answered again.
+    pub(super) fn take_end_of_stream(&mut self) -> bool {
+        self.can_seek == Some(false) && self.forget_end()
     }
 
-    /// Notes that a fill has found EOF.
-    pub(super) fn note_told_end(&mut self) {
-        self.has_told_end = self.ahead.len() == 0;
+    /// Forgets that EOF was found, and returns whether it was.
+    pub(super) fn forget_end(&mut self) -> bool {
+        std::mem::take(&mut self.has_found_end)
     }
 
     pub(super) fn consume(&mut self, count: usize) {
@@ -187,6 +194,9 @@ impl Cursor {
                 Flight::None => {
                     ready!(Self::poll_written(shared));
                     ready!(self.poll_turn(shared));
+                    if self.has_found_end && self.can_seek == Some(true) {
+                        return Poll::Ready(self.fill_behind_end(shared));
+                    }
                     if self.fill_at_once(shared).is_none() {
                         self.submit_read(shared, asked)?;
                     }
@@ -200,6 +210,7 @@ impl Cursor {
                         self.submit_read(shared, asked)?;
                     }
                     if count == 0 {
+                        self.has_found_end = true;
                         return Poll::Ready(Ok(()));
                     }
                 }
@@ -238,6 +249,21 @@ impl Cursor {
         self.ahead.buffer = buffer;
         (self.ahead.start, self.ahead.end) = (0, count.unwrap_or(0));
         count
+    }
+
+    /// Reads again where EOF was found, on this thread. The disk is not needed: bytes that were
+    /// appended since then are in the page cache.
+    fn fill_behind_end(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+        self.sought = None;
+        if self.ahead.buffer.is_empty() {
+            self.ahead.buffer = vec![0; SMALLEST_READ];
+        }
+        let length = self.ahead.buffer.len().min(READ_AT_ONCE);
+        let (mut file, buffer) = (shared.file(), &mut self.ahead.buffer[..length]);
+        let count = retry(|| file.read(buffer)).map_err(|error| shared.wrap(error, "read"))?;
+        (self.ahead.start, self.ahead.end) = (0, count);
+        self.has_found_end = count == 0;
+        Ok(())
     }
 
     fn submit_read(&mut self, shared: &Arc<Shared>, asked: usize) -> io::Result<()> {
@@ -396,6 +422,7 @@ impl Cursor {
     /// kept.
     pub(super) fn forget_ahead(&mut self) {
         self.forget_sought();
+        self.forget_end();
         if self.can_seek == Some(true) {
             self.behind += self.ahead.len() as u64;
             (self.ahead.start, self.ahead.end) = (0, 0);

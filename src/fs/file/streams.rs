@@ -19,10 +19,7 @@ impl File {
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Cursor, &Arc<Shared>) -> Poll<T>,
     ) -> Poll<T> {
-        let mut cursor = self.cursor.borrow_mut();
-        cursor.take_told_end();
-        let first = poll(&mut cursor, &self.shared);
-        drop(cursor);
+        let first = poll(&mut self.cursor.borrow_mut(), &self.shared);
         if first.is_ready() {
             return first;
         }
@@ -120,16 +117,15 @@ impl_streams!(&File);
 impl AsyncBufRead for File {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let file = self.get_mut();
-        // `AsyncBufReadExt::fill_buf` of futures-lite polls twice, and expects that the second poll
-        // is ready like the first. At EOF another read would not be.
-        if !file.cursor.get_mut().take_told_end() {
+        if !file.cursor.get_mut().take_end_of_stream() {
             ready!(file.poll_at(cx, |cursor, shared| cursor.poll_fill(shared, 1)))?;
-            file.cursor.get_mut().note_told_end();
         }
         Poll::Ready(Ok(file.cursor.get_mut().ahead()))
     }
 
     fn consume(self: Pin<&mut Self>, count: usize) {
-        self.get_mut().cursor.get_mut().consume(count);
+        let cursor = self.get_mut().cursor.get_mut();
+        cursor.consume(count);
+        cursor.forget_end();
     }
 }
