@@ -97,9 +97,10 @@
 //!
 //! # Features
 //!
-//! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-gzip`, `fetch-json`,
-//! `hyper`, `hyper-client`, `node`, `os`, `probe`, `stacks`, `test-util`, `tls`, `tokio-io`,
-//! `tokio-rt`, `tracing` and `tty` add what their names say; each item shows the feature it needs.
+//! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-brotli`, `fetch-gzip`,
+//! `fetch-json`, `hyper`, `hyper-client`, `node`, `os`, `probe`, `stacks`, `test-util`, `tls`,
+//! `tokio-io`, `tokio-rt`, `tracing` and `tty` add what their names say; each item shows the
+//! feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(

@@ -17,7 +17,7 @@
 //!
 //! A response is there when its head is, whatever its status. The body is read once, as a whole or
 //! as a stream; a full buffer stops the peer. The feature `fetch-gzip` unpacks bodies that are
-//! compressed with gzip or deflate, piece by piece.
+//! compressed with gzip or deflate, piece by piece, and `fetch-brotli` those in Brotli too.
 //!
 //! Connections are kept by origin for four seconds, and do not keep the loop alive.
 //!
@@ -25,7 +25,7 @@
 //! `ECONNREFUSED`, `UND_ERR_SOCKET` if the peer closed the connection, `HPE_…` for bytes that are
 //! no response. An abort rejects with the signal's reason.
 //!
-//! Left out: `FormData`, `Blob`, `Request` objects, caches, cookies, integrity, and `data:` URLs.
+//! Left out: `FormData`, `Blob`, `Request` objects, caches, cookies, and integrity.
 //
 // H90 to H96.
 
@@ -226,10 +226,7 @@ impl Fetch {
             let message = "Request with GET/HEAD method cannot have body.";
             return Err(Error::type_error(message));
         }
-        for (name, value) in &mut self.headers {
-            headers::check(name, value)?;
-            *value = value.trim_matches([' ', '\t', '\r', '\n']).to_owned();
-        }
+        self.headers = headers::joined(std::mem::take(&mut self.headers))?;
         if let Some(signal) = &self.signal {
             signal.throw_if_aborted()?;
         }

@@ -1,16 +1,30 @@
 //! Compressed bodies, unpacked in steps of bounded size.
 
+#[cfg(feature = "fetch-brotli")]
+mod brotli;
+
 use std::fmt;
 use std::io::{self, Write as _};
 use std::mem::take;
 
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
-/// What the peer may compress bodies with.
-pub(super) const ACCEPTED: Option<&str> = Some("gzip, deflate");
+use crate::node::error::Error;
+
+type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The largest number of codings of a body. More are an attempt to make little input much work.
 const MOST_CODINGS: usize = 5;
+
+/// Returns what the peer may compress bodies with. Brotli is offered over TLS only, as in browsers:
+/// proxies of plain connections have damaged what they did not know.
+pub(super) fn accepted(scheme: &str) -> Option<&'static str> {
+    let has_brotli = cfg!(feature = "fetch-brotli") && scheme == "https";
+    Some(match has_brotli {
+        true => "br, gzip, deflate",
+        false => "gzip, deflate",
+    })
+}
 
 /// Unpacks a body. One [`step`](Self::step) returns some tens of kilobytes at most, however well
 /// the input is compressed.
@@ -23,21 +37,27 @@ pub(super) struct Decoder {
 impl Decoder {
     /// Creates the decoder for the value of a `Content-Encoding` header. `None`: the body is not
     /// compressed, or in a way that is not known.
-    pub(super) fn of(codings: Option<&str>) -> Option<Self> {
-        let codings = codings?
-            .split(',')
-            .map(|coding| coding.trim().to_ascii_lowercase());
-        let mut stages = Vec::new();
-        for coding in codings {
-            stages.push(match &*coding {
-                "gzip" | "x-gzip" => Stage::new(Coding::Gzip(MultiGzDecoder::new(Vec::new()))),
-                "deflate" => Stage::new(Coding::Deflate),
-                _ => return None,
-            });
+    pub(super) fn of(codings: Option<&str>) -> Result<Option<Self>> {
+        let codings: Vec<_> = codings.unwrap_or_default().split(',').collect();
+        if codings.len() > MOST_CODINGS {
+            let message = format!(
+                "too many content-encodings in response: {}, maximum allowed is {MOST_CODINGS}",
+                codings.len()
+            );
+            return Err(Error::new(message));
         }
+        let mut stages = Vec::new();
         // The coding that was applied last is undone first.
-        stages.reverse();
-        (stages.len() <= MOST_CODINGS).then_some(Self { stages })
+        for coding in codings.into_iter().rev() {
+            stages.push(Stage::new(match &*coding.trim().to_ascii_lowercase() {
+                "gzip" | "x-gzip" => Coding::Known(Box::new(Gunzip::new())),
+                "deflate" => Coding::Deflate,
+                #[cfg(feature = "fetch-brotli")]
+                "br" => Coding::Known(Box::new(brotli::Brotli::new())),
+                _ => return Ok(None),
+            }));
+        }
+        Ok(Some(Self { stages }))
     }
 
     pub(super) fn feed(&mut self, bytes: Vec<u8>) {
@@ -47,13 +67,13 @@ impl Decoder {
     }
 
     /// Unpacks some more of the input. `None`: the input is used up.
-    pub(super) fn step(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn step(&mut self) -> Result<Option<Vec<u8>>> {
         step(&mut self.stages)
     }
 
     /// The input has ended. Returns what is left, in one step at a time; `None` at the end. An
     /// input that is cut off is no error, as in Node.
-    pub(super) fn finish(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
         for at in 0..self.stages.len() {
             if let Some(bytes) = step(&mut self.stages[..=at])? {
                 match self.stages.get_mut(at + 1) {
@@ -61,7 +81,7 @@ impl Decoder {
                     None => return Ok(Some(bytes)),
                 }
             }
-            let rest = self.stages[at].rest();
+            let rest = self.stages[at].rest()?;
             if !rest.is_empty() {
                 match self.stages.get_mut(at + 1) {
                     Some(next) => next.feed(&rest),
@@ -74,12 +94,12 @@ impl Decoder {
 }
 
 /// Returns what the last stage makes of the input of the first.
-fn step(stages: &mut [Stage]) -> io::Result<Option<Vec<u8>>> {
+fn step(stages: &mut [Stage]) -> Result<Option<Vec<u8>>> {
     let Some((last, before)) = stages.split_last_mut() else {
         return Ok(None);
     };
     loop {
-        while last.has_input() {
+        while last.has_work() {
             let bytes = last.step()?;
             if !bytes.is_empty() {
                 return Ok(Some(bytes));
@@ -92,7 +112,117 @@ fn step(stages: &mut [Stage]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// One coding.
+/// Undoes one coding.
+trait Unpack {
+    /// Uses some of the input, unless the compressed data has ended.
+    fn unpack(&mut self, input: &[u8]) -> Result<usize>;
+
+    /// Whether more comes out without more input.
+    fn has_more(&self) -> bool {
+        false
+    }
+
+    /// Brings out what the input so far gives.
+    fn flush(&mut self) -> Result<()>;
+
+    /// Brings out what is left after the last input.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Takes what has come out.
+    fn output(&mut self) -> Vec<u8>;
+}
+
+macro_rules! unpack_with_flate2 {
+    ($($decoder:ident)*) => {$(
+        impl Unpack for $decoder<Vec<u8>> {
+            fn unpack(&mut self, input: &[u8]) -> Result<usize> {
+                self.write(input).map_err(damaged)
+            }
+
+            fn flush(&mut self) -> Result<()> {
+                io::Write::flush(self).map_err(damaged)
+            }
+
+            fn finish(&mut self) -> Result<()> {
+                // The error of an input that is cut off is ignored, as in Node.
+                drop(self.try_finish());
+                Ok(())
+            }
+
+            fn output(&mut self) -> Vec<u8> {
+                take(self.get_mut())
+            }
+        }
+    )*};
+}
+
+unpack_with_flate2!(DeflateDecoder ZlibDecoder);
+
+fn damaged(error: io::Error) -> Error {
+    Error::with_code("Z_DATA_ERROR", error.to_string())
+}
+
+/// Unpacks the members of a gzip file. Zeros behind a member are padding, and end it.
+struct Gunzip {
+    member: GzDecoder<Vec<u8>>,
+    is_over: bool,
+}
+
+impl Gunzip {
+    fn new() -> Self {
+        Self {
+            member: GzDecoder::new(Vec::new()),
+            is_over: false,
+        }
+    }
+}
+
+impl Unpack for Gunzip {
+    fn unpack(&mut self, input: &[u8]) -> Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
+        let used = self.member.write(input).map_err(damaged)?;
+        let Some(first) = input.first().filter(|_| used == 0) else {
+            return Ok(used);
+        };
+        // The member is complete.
+        self.member.try_finish().map_err(damaged)?;
+        if *first == 0 {
+            self.is_over = true;
+            return Ok(0);
+        }
+        self.member = GzDecoder::new(self.output());
+        self.member.write(input).map_err(damaged)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self.is_over {
+            true => Ok(()),
+            false => self.member.flush().map_err(damaged),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.is_over {
+            return Ok(());
+        }
+        let rest = self.output();
+        // A member that takes no further byte is complete, so that its checksum counts.
+        let is_complete = matches!(self.member.write(&[0]), Ok(0));
+        *self.member.get_mut() = rest;
+        match is_complete {
+            true => self.member.try_finish().map_err(damaged),
+            false => Ok(()),
+        }
+    }
+
+    fn output(&mut self) -> Vec<u8> {
+        take(self.member.get_mut())
+    }
+}
+
+/// One coding of a body, with the input that waits for it.
 struct Stage {
     coding: Coding,
     input: Vec<u8>,
@@ -101,11 +231,9 @@ struct Stage {
 }
 
 enum Coding {
-    Gzip(MultiGzDecoder<Vec<u8>>),
+    Known(Box<dyn Unpack>),
     /// With or without the header of zlib; the first byte decides.
     Deflate,
-    Zlib(ZlibDecoder<Vec<u8>>),
-    Raw(DeflateDecoder<Vec<u8>>),
 }
 
 impl Stage {
@@ -121,10 +249,10 @@ impl Stage {
         self.input.drain(..take(&mut self.used));
         self.input.extend_from_slice(bytes);
         if let (Coding::Deflate, Some(first)) = (&self.coding, self.input.first()) {
-            self.coding = match first & 0x0f {
-                8 => Coding::Zlib(ZlibDecoder::new(Vec::new())),
-                _ => Coding::Raw(DeflateDecoder::new(Vec::new())),
-            };
+            self.coding = Coding::Known(match first & 0x0f {
+                8 => Box::new(ZlibDecoder::new(Vec::new())),
+                _ => Box::new(DeflateDecoder::new(Vec::new())),
+            });
         }
     }
 
@@ -132,59 +260,44 @@ impl Stage {
         self.used < self.input.len()
     }
 
+    fn has_work(&self) -> bool {
+        let has_more = || matches!(&self.coding, Coding::Known(decoder) if decoder.has_more());
+        self.has_input() || has_more()
+    }
+
     /// Uses some input, and returns what came out.
-    fn step(&mut self) -> io::Result<Vec<u8>> {
-        let input = &self.input[self.used..];
-        let used = match &mut self.coding {
-            Coding::Gzip(decoder) => decoder.write(input)?,
-            Coding::Zlib(decoder) => decoder.write(input)?,
-            Coding::Raw(decoder) => decoder.write(input)?,
-            Coding::Deflate => 0,
+    fn step(&mut self) -> Result<Vec<u8>> {
+        let Coding::Known(decoder) = &mut self.coding else {
+            return Ok(Vec::new());
         };
+        let used = decoder.unpack(&self.input[self.used..])?;
         self.used += used;
-        if used == 0 {
+        if used == 0 && !decoder.has_more() {
             // Bytes behind the end of the compressed data are dropped.
             self.used = self.input.len();
         }
-        if !self.has_input() {
-            match &mut self.coding {
-                Coding::Gzip(decoder) => decoder.flush()?,
-                Coding::Zlib(decoder) => decoder.flush()?,
-                Coding::Raw(decoder) => decoder.flush()?,
-                Coding::Deflate => {}
-            }
+        if self.used == self.input.len() {
+            decoder.flush()?;
         }
-        Ok(self.output())
-    }
-
-    fn output(&mut self) -> Vec<u8> {
-        match &mut self.coding {
-            Coding::Gzip(decoder) => take(decoder.get_mut()),
-            Coding::Zlib(decoder) => take(decoder.get_mut()),
-            Coding::Raw(decoder) => take(decoder.get_mut()),
-            Coding::Deflate => Vec::new(),
-        }
+        Ok(decoder.output())
     }
 
     /// Returns what the decoder still has after its last input.
-    fn rest(&mut self) -> Vec<u8> {
-        // The error of an input that is cut off is ignored.
-        drop(match &mut self.coding {
-            Coding::Gzip(decoder) => decoder.try_finish(),
-            Coding::Zlib(decoder) => decoder.try_finish(),
-            Coding::Raw(decoder) => decoder.try_finish(),
-            Coding::Deflate => Ok(()),
-        });
-        self.output()
+    fn rest(&mut self) -> Result<Vec<u8>> {
+        let Coding::Known(decoder) = &mut self.coding else {
+            return Ok(Vec::new());
+        };
+        decoder.finish()?;
+        Ok(decoder.output())
     }
 }
 
 impl fmt::Debug for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.coding {
-            Coding::Gzip(_) => "gzip",
-            Coding::Deflate | Coding::Zlib(_) | Coding::Raw(_) => "deflate",
-        })
+        let waiting = self.input.len() - self.used;
+        f.debug_struct("Stage")
+            .field("waiting", &waiting)
+            .finish_non_exhaustive()
     }
 }
 
@@ -195,7 +308,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
-    use super::Decoder;
+    use super::{Decoder, Error};
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -204,8 +317,8 @@ mod tests {
     }
 
     /// Unpacks `input`, fed in pieces of `size`. Returns the output and the largest step.
-    fn unpack(codings: &str, input: &[u8], size: usize) -> (Vec<u8>, usize) {
-        let mut decoder = Decoder::of(Some(codings)).unwrap();
+    fn try_unpack(codings: &str, input: &[u8], size: usize) -> Result<(Vec<u8>, usize), Error> {
+        let mut decoder = Decoder::of(Some(codings))?.expect("the codings are known");
         let (mut all, mut largest) = (Vec::new(), 0);
         let mut add = |bytes: Vec<u8>| {
             largest = largest.max(bytes.len());
@@ -213,14 +326,28 @@ mod tests {
         };
         for piece in input.chunks(size) {
             decoder.feed(piece.to_vec());
-            while let Some(bytes) = decoder.step().unwrap() {
+            while let Some(bytes) = decoder.step()? {
                 add(bytes);
             }
         }
-        while let Some(bytes) = decoder.finish().unwrap() {
+        while let Some(bytes) = decoder.finish()? {
             add(bytes);
         }
-        (all, largest)
+        Ok((all, largest))
+    }
+
+    fn unpack(codings: &str, input: &[u8], size: usize) -> (Vec<u8>, usize) {
+        try_unpack(codings, input, size).unwrap()
+    }
+
+    fn code(codings: &str, input: &[u8]) -> String {
+        let codes = [1, 7, usize::MAX].map(|size| {
+            let error = try_unpack(codings, input, size).unwrap_err();
+            error.code().unwrap().to_owned()
+        });
+        let [code, ..] = &codes;
+        assert!(codes.iter().all(|other| other == code), "{codes:?}");
+        code.clone()
     }
 
     // H95.
@@ -271,9 +398,39 @@ mod tests {
     }
 
     #[test]
-    fn other_codings_are_left_alone() {
-        assert!(Decoder::of(None).is_none());
-        assert!(Decoder::of(Some("br")).is_none());
-        assert!(Decoder::of(Some("gzip, gzip, gzip, gzip, gzip, gzip")).is_none());
+    fn bytes_behind_gzip_are_another_member_or_padding_or_an_error() {
+        let (one, two) = (gzip(b"one"), gzip(b"two"));
+        for size in [1, 7, usize::MAX] {
+            let unpacked = |parts: &[&[u8]]| unpack("gzip", &parts.concat(), size).0;
+            assert_eq!(unpacked(&[&one, &two]), b"onetwo");
+            assert_eq!(unpacked(&[&one, &[0; 5]]), b"one");
+            assert_eq!(unpacked(&[&one, &[0; 2], &two]), b"one");
+            assert_eq!(unpacked(&[&one, &[0x1f]]), b"one");
+        }
+        assert_eq!(code("gzip", &[&*one, b"rest"].concat()), "Z_DATA_ERROR");
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_an_error() {
+        let mut packed = gzip(b"hello");
+        let at = packed.len() - 6;
+        packed[at] ^= 1;
+        assert_eq!(code("gzip", &packed), "Z_DATA_ERROR");
+    }
+
+    #[test]
+    fn other_codings_are_left_alone_and_too_many_are_refused() {
+        for codings in [
+            None,
+            Some(""),
+            Some("zstd"),
+            Some("identity"),
+            Some("gzip,"),
+        ] {
+            assert!(Decoder::of(codings).unwrap().is_none(), "{codings:?}");
+        }
+        let six = Decoder::of(Some("x, gzip, gzip, gzip, gzip, gzip"));
+        let message = "too many content-encodings in response: 6, maximum allowed is 5";
+        assert_eq!(six.unwrap_err().message(), message);
     }
 }

@@ -7,6 +7,7 @@
 //!                      └── error, abort, time ──> rejected
 //! ```
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
@@ -14,7 +15,7 @@ use url::Url;
 
 use super::body::Content;
 use super::data_url::DataUrl;
-use super::decode::ACCEPTED;
+use super::decode::accepted;
 use super::incoming::body_of;
 use super::response::{Head, Response};
 use super::{Fetch, Redirect, failed, other_side_closed};
@@ -184,9 +185,7 @@ impl Exchange {
             Err(error) => return self.fail(failed(error)),
         };
         self.request.replace(Some(request.clone()));
-        let (errs, responds) = (self.clone(), self.clone());
-        request.on(ERROR, move |error| errs.request_failed(error));
-        request.on_response(move |response| responds.responded(response));
+        self.hear(&request);
         self.limit_time(&request);
         let body = self.plan.borrow().body.clone();
         match body.map(|body| body.content) {
@@ -203,6 +202,30 @@ impl Exchange {
                     });
             }
         }
+    }
+
+    fn hear(self: &Rc<Self>, request: &ClientRequest) {
+        let (errs, responds) = (self.clone(), self.clone());
+        let has_response = Rc::new(Cell::new(false));
+        let is_late = has_response.clone();
+        request.on(ERROR, move |error| {
+            // What follows a response is no fault of it: the body has errors of its own.
+            if !is_late.get() {
+                errs.request_failed(error);
+            }
+        });
+        request.on_response(move |response| {
+            has_response.set(true);
+            responds.responded(response);
+        });
+        // Neither was asked for.
+        let weak = Rc::downgrade(self);
+        request.once(http::CONTINUE, move |()| unexpected(&weak, "bad response"));
+        let weak = Rc::downgrade(self);
+        request.once(http::UPGRADE, move |handover| {
+            handover.socket.destroy(None);
+            unexpected(&weak, "bad upgrade");
+        });
     }
 
     /// Fails the request if the connection or the head of the response takes too long.
@@ -283,7 +306,13 @@ impl Exchange {
         };
         let head = Head::new(incoming, url, self.redirections.get() > 0);
         let has_body = !is_head && !matches!(status, 101 | 103 | 204 | 205 | 304);
-        let body = has_body.then(|| body_of(self, incoming));
+        let body = match has_body.then(|| body_of(self, incoming)).transpose() {
+            Ok(body) => body,
+            Err(error) => {
+                incoming.dump();
+                return self.fail(failed(error));
+            }
+        };
         if body.is_none() {
             incoming.dump();
             self.over();
@@ -339,11 +368,32 @@ impl Drop for Exchange {
     }
 }
 
+fn unexpected(exchange: &Weak<Exchange>, message: &'static str) {
+    if let Some(exchange) = exchange.upgrade() {
+        let error = Error::named("SocketError", message);
+        exchange.fail(failed(error.coded("UND_ERR_SOCKET")));
+    }
+}
+
 fn timed_out(exchange: &Weak<Exchange>, code: &'static str, message: &'static str) {
     if let Some(exchange) = exchange.upgrade() {
         let name = message.replace(' ', "");
         exchange.fail(failed(Error::named(name, message).coded(code)));
     }
+}
+
+fn is_connection_word(value: &str) -> bool {
+    let is = |word| value.eq_ignore_ascii_case(word);
+    is("close") || is("keep-alive")
+}
+
+/// The bytes of a location are UTF-8, if they are not ASCII.
+fn location_text(latin1: &str) -> Cow<'_, str> {
+    if latin1.is_ascii() {
+        return latin1.into();
+    }
+    let bytes: Vec<u8> = latin1.chars().map(|char| char as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 fn has(headers: &[(String, String)], name: &str) -> bool {
@@ -359,6 +409,15 @@ const OF_BODY: [&str; 5] = [
     "content-location",
     "content-type",
     "content-length",
+];
+
+/// Headers of requests that depend on what the program has stored.
+const CONDITIONS: [&str; 5] = [
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "if-match",
+    "if-range",
 ];
 
 /// Headers that another origin must not see.
@@ -379,7 +438,7 @@ impl Plan {
         };
         let agent = fetch_agent(self.url.scheme()).ok_or_else(|| Error::new("unknown scheme"))?;
         let options = RequestOptions::new((bare, port))
-            .method(&*self.method)
+            .exact_method(&self.method)
             .path(path)
             .raw_headers(self.lines()?)
             .agent(&agent);
@@ -395,11 +454,18 @@ impl Plan {
         lines.push(("connection".to_owned(), connection.to_owned()));
         for (name, value) in &self.headers {
             match &*name.to_ascii_lowercase() {
-                "host" | "connection" | "content-length" => {}
-                "transfer-encoding" | "keep-alive" | "upgrade" | "expect" => {
-                    let error =
-                        Error::named("InvalidArgumentError", format!("invalid {name} header"));
+                "host" => {}
+                "connection" if is_connection_word(value) => {}
+                "content-length" if value.parse::<u64>().is_ok() => {}
+                lower @ ("connection" | "content-length" | "transfer-encoding" | "keep-alive"
+                | "upgrade") => {
+                    let message = format!("invalid {lower} header");
+                    let error = Error::named("InvalidArgumentError", message);
                     return Err(error.coded("UND_ERR_INVALID_ARG"));
+                }
+                "expect" => {
+                    let error = Error::named("NotSupportedError", "expect header not supported");
+                    return Err(error.coded("UND_ERR_NOT_SUPPORTED"));
                 }
                 _ => lines.push((name.clone(), value.clone())),
             }
@@ -413,12 +479,17 @@ impl Plan {
         add("accept-language", "*");
         add("sec-fetch-mode", "cors");
         add("user-agent", "node");
-        let accepted = match has(&self.headers, "range") {
+        if CONDITIONS.iter().any(|name| has(&self.headers, name)) {
+            // The program has a cache of its own.
+            add("pragma", "no-cache");
+            add("cache-control", "no-cache");
+        }
+        let codings = match has(&self.headers, "range") {
             true => Some("identity"),
-            false => ACCEPTED,
+            false => accepted(self.url.scheme()),
         };
-        if let Some(accepted) = accepted {
-            add("accept-encoding", accepted);
+        if let Some(codings) = codings {
+            add("accept-encoding", codings);
         }
         lines.extend(self.framing()?);
         Ok(lines)
@@ -457,7 +528,7 @@ impl Plan {
             .headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        if declared.is_some_and(|(_, value)| value.parse() != Ok(length)) {
+        if length > 0 && declared.is_some_and(|(_, value)| value.parse() != Ok(length)) {
             let message = "Request body length does not match content-length header";
             let error = Error::named("RequestContentLengthMismatchError", message);
             return Err(error.coded("UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"));
@@ -470,10 +541,14 @@ impl Plan {
     fn redirect(&mut self, status: u16, location: &str) -> Result<(), Error> {
         let mut url = self
             .url
-            .join(location)
+            .join(&location_text(location))
             .map_err(|_| Error::type_error("Invalid URL").coded("ERR_INVALID_URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Error::new("URL scheme must be a HTTP(S) scheme"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            let message = "cross origin not allowed for request mode \"cors\"";
+            return Err(Error::new(message));
         }
         if url.fragment().is_none() {
             url.set_fragment(self.url.fragment());

@@ -92,8 +92,29 @@ impl fmt::Debug for Headers {
     }
 }
 
+/// Checks the headers of a request, and joins the values of each name under its first spelling.
+pub(super) fn joined(headers: Vec<(String, String)>) -> Result<Vec<(String, String)>, Error> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (name, value) in headers {
+        check(&name, &value)?;
+        let value = value.trim_matches([' ', '\t', '\r', '\n']);
+        let known = all
+            .iter_mut()
+            .find(|(known, _)| known.eq_ignore_ascii_case(&name));
+        match known {
+            Some((known, values)) => {
+                let is_cookie = known.eq_ignore_ascii_case("cookie");
+                values.push_str(if is_cookie { "; " } else { ", " });
+                values.push_str(value);
+            }
+            None => all.push((name, value.to_owned())),
+        }
+    }
+    Ok(all)
+}
+
 /// Checks a header of a request.
-pub(super) fn check(name: &str, value: &str) -> Result<(), Error> {
+fn check(name: &str, value: &str) -> Result<(), Error> {
     if !is_token(name) {
         let message = format!("Headers.append: \"{name}\" is an invalid header name.");
         return Err(Error::type_error(message));

@@ -45,12 +45,19 @@ impl Link {
 }
 
 /// Returns the body of a response.
-pub(super) fn body_of(exchange: &Rc<Exchange>, incoming: &IncomingMessage) -> Readable<Vec<u8>> {
-    let coding = incoming.headers().get("content-encoding");
+///
+/// # Errors
+///
+/// The body has more codings than are undone.
+pub(super) fn body_of(
+    exchange: &Rc<Exchange>,
+    incoming: &IncomingMessage,
+) -> Result<Readable<Vec<u8>>, Error> {
+    let codings = incoming.headers().get("content-encoding");
     let source = Rc::new(Source {
         exchange: exchange.clone(),
         incoming: incoming.clone(),
-        decoder: RefCell::new(Decoder::of(coding)),
+        decoder: RefCell::new(Decoder::of(codings)?),
         timeout: RefCell::default(),
         has_ended: Cell::new(false),
         is_over: Cell::new(false),
@@ -81,7 +88,7 @@ pub(super) fn body_of(exchange: &Rc<Exchange>, incoming: &IncomingMessage) -> Re
         error.with(|source, body| source.failed(body, what))
     });
     exchange.when_aborted(move |reason| abort.with(|_, body| body.destroy(Some(reason))));
-    body
+    Ok(body)
 }
 
 impl Source {
@@ -158,7 +165,7 @@ impl Source {
                 }
                 Ok(None) => return true,
                 Err(error) => {
-                    body.destroy(Some(terminated(Error::from(error).coded("Z_DATA_ERROR"))));
+                    body.destroy(Some(terminated(error)));
                     return false;
                 }
             }
@@ -169,16 +176,20 @@ impl Source {
     fn finish(&self, body: &Readable<Vec<u8>>) -> bool {
         loop {
             let rest = match &mut *self.decoder.borrow_mut() {
-                Some(decoder) => decoder.finish().unwrap_or_default(),
-                None => None,
+                Some(decoder) => decoder.finish(),
+                None => Ok(None),
             };
             match rest {
-                Some(bytes) => {
+                Ok(Some(bytes)) => {
                     if !body.push(bytes) {
                         return false;
                     }
                 }
-                None => break,
+                Ok(None) => break,
+                Err(error) => {
+                    body.destroy(Some(terminated(error)));
+                    return false;
+                }
             }
         }
         if !self.is_over.replace(true) {
