@@ -15,7 +15,9 @@
 //!
 //! Peers are verified against Mozilla's roots, which are compiled in as in Node. There is no option
 //! that switches the verification off. A peer that fails it is an error with Node's code:
-//! `UNABLE_TO_VERIFY_LEAF_SIGNATURE`, `CERT_HAS_EXPIRED`, `ERR_TLS_CERT_ALTNAME_INVALID`.
+//! `DEPTH_ZERO_SELF_SIGNED_CERT`, `UNABLE_TO_VERIFY_LEAF_SIGNATURE`, `CERT_HAS_EXPIRED`,
+//! `ERR_TLS_CERT_ALTNAME_INVALID`. For a certificate that a server has made for itself, name that
+//! certificate in [`ClientContext::with_ca`].
 //!
 //! Left out: `rejectUnauthorized: false`, session tickets of one's own, and ALPN beyond
 //! `http/1.1`.
@@ -23,6 +25,7 @@
 mod accepting;
 mod context;
 mod stream;
+mod verify;
 
 use std::panic::Location;
 use std::rc::Rc;

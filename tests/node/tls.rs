@@ -189,11 +189,74 @@ fn https_requests_reuse_their_sockets() {
     });
 }
 
+/// What `openssl req -x509` makes: a certificate of an authority that has signed itself.
+const SELF_SIGNED: &[u8] = include_bytes!("certificates/self-signed.pem");
+const SELF_SIGNED_KEY: &[u8] = include_bytes!("certificates/self-signed.key");
+
+#[test]
+fn a_certificate_that_signed_itself_is_trusted_by_its_own_and_by_no_other() {
+    run(async {
+        let context = ServerContext::new(SELF_SIGNED, SELF_SIGNED_KEY).unwrap();
+        let server = https::create_server(&context, |_, response| response.end_bytes("ok"));
+        let listening = once(&server, LISTENING);
+        server.listen(("127.0.0.1", 0));
+        listening.await.unwrap();
+        let address = server.address().unwrap();
+        let own = ClientContext::with_ca(SELF_SIGNED).unwrap();
+        let both = ClientContext::with_ca(&[CA, SELF_SIGNED].concat()).unwrap();
+        for context in [&own, &both] {
+            let agent = https::agent(context).build();
+            let request = https::get(RequestOptions::new(address).agent(&agent)).unwrap();
+            let response = once(&request, RESPONSE).await.unwrap();
+            assert_eq!(response.status_code(), Some(200));
+            response.resume();
+        }
+        let code = async |name: &str, context: &ClientContext| {
+            let socket = tls::connect_with(address, Some(name), context);
+            let failed = once(&socket, ERROR).await.unwrap();
+            failed.code().map(str::to_owned).unwrap()
+        };
+        assert_eq!(
+            code("example.org", &own).await,
+            "ERR_TLS_CERT_ALTNAME_INVALID"
+        );
+        for context in [trusting(), ClientContext::new()] {
+            let refused = code("localhost", &context).await;
+            assert_eq!(refused, "DEPTH_ZERO_SELF_SIGNED_CERT");
+        }
+        server.close();
+        server.close_all_connections();
+    });
+}
+
+#[test]
+fn a_chain_to_an_authority_that_is_not_trusted_is_refused_with_nodes_code() {
+    run(async {
+        let chain = [CERTIFICATE, CA].concat();
+        let context = ServerContext::new(&chain, KEY).unwrap();
+        let server = tls::create_server(&context, |socket| _ = socket.on(ERROR, |_| ()));
+        let address = listen(&server).await;
+        let socket = tls::connect_with(address, Some("localhost"), &ClientContext::new());
+        let failed = once(&socket, ERROR).await.unwrap();
+        assert_eq!(failed.code(), Some("SELF_SIGNED_CERT_IN_CHAIN"));
+        assert_eq!(
+            failed.message(),
+            "self-signed certificate in certificate chain"
+        );
+        server.close();
+    });
+}
+
 /// Fetches from a server with the certificate of these tests.
 fn fetch_once(check: impl FnOnce(Result<u16, Option<String>>) + 'static) {
     run(async move {
         let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
-        let server = https::create_server(&context, |_, response| response.end_bytes("ok"));
+        let server = https::create_server(&context, |request, response| {
+            let codings = request.headers().get("accept-encoding");
+            let has_brotli = cfg!(feature = "fetch-brotli");
+            assert_eq!(codings == Some("br, gzip, deflate"), has_brotli);
+            response.end_bytes("ok");
+        });
         let listening = once(&server, LISTENING);
         server.listen(("127.0.0.1", 0));
         listening.await.unwrap();

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustls::client::WantsClientCert;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig};
 
+use super::verify::Verifier;
 use crate::node::error::Error;
 
 /// What a client trusts. JavaScript: `tls.createSecureContext({ ca })`.
@@ -26,7 +28,7 @@ use crate::node::error::Error;
 #[derive(Clone)]
 pub struct ClientContext {
     pub(super) config: Arc<ClientConfig>,
-    roots: Arc<RootCertStore>,
+    verifier: Verifier,
 }
 
 impl ClientContext {
@@ -39,17 +41,19 @@ impl ClientContext {
         let more =
             std::env::var_os("NODE_EXTRA_CA_CERTS").and_then(|file| std::fs::read(file).ok());
         let more = more.and_then(|pem| certificates(&pem).ok());
-        roots.add_parsable_certificates(more.unwrap_or_default());
-        Self::of(roots)
+        let more = more.unwrap_or_default();
+        roots.add_parsable_certificates(more.clone());
+        Self::of(Verifier::new(roots, more))
     }
 
-    /// Trusts the certificates in `pem`, and no others. JavaScript: `{ ca }`.
+    /// Trusts the certificates in `pem`, and no others. A certificate that a server has made for
+    /// itself is trusted by its own. JavaScript: `{ ca }`.
     ///
     /// # Errors
     ///
     /// If `pem` has no certificate, or a broken one.
     pub fn with_ca(pem: &[u8]) -> Result<Self, Error> {
-        Ok(Self::of(roots(pem)?))
+        Ok(Self::of(Verifier::new(roots(pem)?, certificates(pem)?)))
     }
 
     /// Shows a certificate to servers that ask for one: a chain of certificates and a private key
@@ -69,24 +73,20 @@ impl ClientContext {
     /// ```
     pub fn with_certificate(&self, certificate: &[u8], key: &[u8]) -> Result<Self, Error> {
         let key = PrivateKeyDer::from_pem_slice(key).map_err(invalid)?;
-        let config = client_config()
-            .with_root_certificates(self.roots.clone())
+        let config = client_config(&self.verifier)
             .with_client_auth_cert(certificates(certificate)?, key)
             .map_err(invalid)?;
         Ok(Self {
             config: Arc::new(config),
-            roots: self.roots.clone(),
+            verifier: self.verifier.clone(),
         })
     }
 
-    fn of(roots: RootCertStore) -> Self {
-        let roots = Arc::new(roots);
-        let config = client_config()
-            .with_root_certificates(roots.clone())
-            .with_no_client_auth();
+    fn of(verifier: Verifier) -> Self {
+        let config = client_config(&verifier).with_no_client_auth();
         Self {
             config: Arc::new(config),
-            roots,
+            verifier,
         }
     }
 
@@ -96,16 +96,18 @@ impl ClientContext {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self {
             config: Arc::new(config),
-            roots: self.roots.clone(),
+            verifier: self.verifier.clone(),
         }
     }
 }
 
-fn client_config() -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+fn client_config(verifier: &Verifier) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let provider = Arc::new(ring::default_provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("the provider supports the default versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier.clone()))
 }
 
 impl Default for ClientContext {

@@ -8,8 +8,11 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll, Waker};
 
 use rustls::pki_types::ServerName;
-use rustls::{CertificateError, ClientConnection, Connection as Session, ServerConnection};
+use rustls::{
+    CertificateError, ClientConnection, Connection as Session, OtherError, ServerConnection,
+};
 
+use super::verify::Untrusted;
 use super::{ClientContext, ServerContext};
 use crate::event_loop::api::handle::Close;
 use crate::node::error::Error;
@@ -272,6 +275,12 @@ fn refused(error: rustls::Error) -> Error {
                 "ERR_TLS_CERT_ALTNAME_INVALID"
             }
             CertificateError::Revoked => "CERT_REVOKED",
+            CertificateError::Other(OtherError(cause)) => match cause.downcast_ref::<Untrusted>() {
+                Some(untrusted) => {
+                    return Error::with_code(untrusted.code(), untrusted.to_string());
+                }
+                None => "CERT_REJECTED",
+            },
             _ => "CERT_REJECTED",
         },
         _ => "EPROTO",
