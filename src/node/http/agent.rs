@@ -27,6 +27,7 @@ use crate::node::events::{Emitter, Event, EventEmitter};
 use crate::node::net::{Address, Socket};
 #[cfg(feature = "tls")]
 use crate::node::tls::{self, ClientContext};
+use crate::task::set_immediate;
 
 /// A socket has no request any more. A waiting request may have it already. JavaScript: `'free'`.
 pub const FREE: Event<Socket> = Event::new("free");
@@ -72,6 +73,8 @@ struct Options {
     max_free_sockets: usize,
     scheduling: Scheduling,
     timeout: Option<Delay>,
+    /// Whether a freed socket is used again a turn later only.
+    rests: bool,
     protocol: &'static str,
     default_port: u16,
     connector: Connector,
@@ -132,6 +135,14 @@ impl AgentBuilder {
     /// then. JavaScript: `{ timeout }`.
     pub fn timeout(mut self, timeout: impl Into<Delay>) -> Self {
         self.options.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Uses a freed socket again a turn later at the earliest, when it is known whether the peer
+    /// has closed it with its response.
+    #[cfg(feature = "fetch")]
+    fn rests(mut self) -> Self {
+        self.options.rests = true;
         self
     }
 
@@ -229,7 +240,7 @@ pub fn global_agent() -> Agent {
 /// is not supported.
 #[cfg(feature = "fetch")]
 pub(in crate::node) fn fetch_agent(scheme: &str) -> Option<Agent> {
-    let kept = |builder: AgentBuilder| builder.keep_alive(true).timeout(FETCH_TIMEOUT);
+    let kept = |builder: AgentBuilder| builder.keep_alive(true).timeout(FETCH_TIMEOUT).rests();
     match scheme {
         "http" => Some(agent_of_loop(Use::Fetch, || kept(Agent::builder()))),
         #[cfg(feature = "tls")]
@@ -353,6 +364,7 @@ impl Agent {
             max_free_sockets: MAX_FREE_SOCKETS,
             scheduling: Scheduling::default(),
             timeout: None,
+            rests: false,
             protocol,
             default_port,
             connector,
@@ -469,6 +481,14 @@ impl Agent {
 
     /// Handles a socket that has lost its request.
     pub(super) fn free(&self, pooled: &Rc<Pooled>) {
+        if !self.inner.options.rests {
+            return self.release(pooled);
+        }
+        let (agent, pooled) = (self.clone(), pooled.clone());
+        set_immediate(move || agent.release(&pooled));
+    }
+
+    fn release(&self, pooled: &Rc<Pooled>) {
         self.place(pooled);
         self.inner.emitter.emit(FREE, pooled.socket());
     }
@@ -509,7 +529,7 @@ impl Agent {
         self.inner.pool.remove_busy(pooled);
         if let Some(request) = self.inner.pool.next_waiting(pooled.name()) {
             let pooled = self.connect(&request);
-            self.free(&pooled);
+            self.release(&pooled);
         }
     }
 }

@@ -224,13 +224,19 @@ impl ClientRequest {
         default_agent: impl FnOnce() -> Agent,
     ) -> Result<Self, Error> {
         validate_path(&options.path)?;
-        validate_token("Method", &options.method)?;
+        if !options.method.is_empty() {
+            validate_token("Method", &options.method)?;
+        }
         let agent = options.agent.clone().unwrap_or_else(default_agent);
         if let Some(found) = options.protocol.filter(|found| *found != agent.protocol()) {
             return Err(invalid_protocol(found, agent.protocol()));
         }
         let state = Rc::new(Request {
-            method: options.method.to_ascii_uppercase(),
+            method: match &*options.method {
+                "" => "GET".to_owned(),
+                method if options.keeps_case => method.to_owned(),
+                method => method.to_ascii_uppercase(),
+            },
             path: match &*options.path {
                 "" => "/".to_owned(),
                 path => path.to_owned(),
@@ -251,6 +257,7 @@ impl ClientRequest {
             message: OutgoingMessage::new("ClientRequest", state.clone()),
             state,
         };
+        request.writable().ends_with_finish();
         let weak = request.weak_this();
         request.writable().on_leave(move || {
             if let Some(request) = weak() {

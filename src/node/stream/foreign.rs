@@ -62,6 +62,12 @@ impl<T: ByteChunk> Writable<T> {
             && base.is_untouched()
     }
 
+    /// Lets a pipeline into the stream end with 'finish'. A request is closed when its response was
+    /// read, so that a program that waited for the close before it reads would wait forever.
+    pub(in crate::node) fn ends_with_finish(&self) {
+        self.state.base.emits_close.set(false);
+    }
+
     /// Emits 'close' and releases the listeners. The sink of a foreign stream calls it.
     pub(in crate::node) fn close_foreign(base: &Base) {
         base.destroyed.set(true);

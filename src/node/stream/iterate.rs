@@ -1,6 +1,6 @@
 //! A readable stream as a `futures` stream.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ impl<T: 'static> Readable<T> {
     /// # Cancel safety
     ///
     /// Dropping a pending wait for the next chunk loses no chunk. Dropping [`Chunks`] before the
-    /// end destroys the stream.
+    /// end destroys the stream, unless [`destroy_on_return`](Chunks::destroy_on_return) says no.
     // N145.
     pub fn chunks(&self) -> Chunks<T> {
         let state = State {
@@ -35,11 +35,13 @@ impl<T: 'static> Readable<T> {
             end: RefCell::default(),
             waker: RefCell::default(),
             step: RefCell::new(Step::Idle),
+            is_left: Cell::new(false),
         };
         Chunks {
             state: Rc::new(state),
             started: None,
             over: false,
+            destroys: true,
         }
     }
 }
@@ -71,6 +73,8 @@ pub struct Chunks<T: 'static> {
     state: Rc<State<T>>,
     started: Option<(ListenerId, EndOfStream)>,
     over: bool,
+    /// Whether the stream is destroyed if this is dropped before the end.
+    destroys: bool,
 }
 
 struct State<T: 'static> {
@@ -79,6 +83,8 @@ struct State<T: 'static> {
     end: RefCell<Option<Result<(), Error>>>,
     waker: RefCell<Option<Waker>>,
     step: RefCell<Step<T>>,
+    /// Whether the reader has gone and the stream lives on: chunks on their way go back.
+    is_left: Cell<bool>,
 }
 
 /// The state of the async generator that Node uses here. Its microtasks are part of the order of
@@ -118,10 +124,22 @@ impl<T: 'static> State<T> {
     }
 
     fn arrive(&self, item: Option<Result<T, Error>>) {
-        self.step.replace(Step::Arrived(item));
+        match item {
+            Some(Ok(chunk)) if self.is_left.get() => _ = self.readable.unshift(chunk),
+            item => _ = self.step.replace(Step::Arrived(item)),
+        }
         let waker = self.waker.take();
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    /// The reader has gone, and the stream lives on.
+    fn leave(&self) {
+        self.is_left.set(true);
+        let step = self.step.replace(Step::Idle);
+        if let Step::Arrived(Some(Ok(chunk))) = step {
+            self.readable.unshift(chunk);
         }
     }
 
@@ -136,6 +154,30 @@ impl<T: 'static> State<T> {
 }
 
 impl<T: 'static> Chunks<T> {
+    /// Sets whether the stream is destroyed if this is dropped before the end. The default is
+    /// `true`. JavaScript: `readable.iterator({ destroyOnReturn })`.
+    ///
+    /// A chunk that was requested and not yet delivered is put back when this is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::StreamExt as _;
+    /// use phaseloop::node::{run, stream::Readable};
+    ///
+    /// run(async {
+    ///     let numbers = Readable::from_iter([1, 2, 3]);
+    ///     let first = numbers.chunks().destroy_on_return(false).next().await;
+    ///     assert_eq!(first.unwrap().unwrap(), 1);
+    ///     assert!(!numbers.destroyed());
+    ///     assert_eq!(numbers.to_array().await.unwrap(), [2, 3]);
+    /// });
+    /// ```
+    pub fn destroy_on_return(mut self, destroys: bool) -> Self {
+        self.destroys = destroys;
+        self
+    }
+
     fn start(&mut self) {
         let readable = &self.state.readable;
         let known = Rc::downgrade(&self.state);
@@ -206,7 +248,11 @@ impl<T: 'static> Drop for Chunks<T> {
             return;
         };
         let readable = &self.state.readable;
-        if !self.over && !readable.destroyed() {
+        if self.over || readable.destroyed() {
+            // Nothing is left to destroy.
+        } else if !self.destroys {
+            self.state.leave();
+        } else {
             // Node destroys a stream with an abort error if its loop is left. The listener stays,
             // so that the error counts as handled.
             end.keep();

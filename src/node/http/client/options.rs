@@ -128,6 +128,8 @@ impl From<Address> for Target {
 pub struct RequestOptions {
     pub(super) target: Target,
     pub(super) method: String,
+    /// Whether the method is sent as it is written.
+    pub(super) keeps_case: bool,
     pub(super) path: String,
     pub(super) headers: Vec<Field>,
     /// The headers as they are sent, without any added `Host`.
@@ -150,6 +152,7 @@ impl RequestOptions {
         Self {
             target: target.into(),
             method: "GET".to_owned(),
+            keeps_case: false,
             path: "/".to_owned(),
             headers: Vec::new(),
             raw_headers: None,
@@ -209,10 +212,17 @@ impl RequestOptions {
         Ok(options)
     }
 
-    /// Sets the method; it is sent in upper case. JavaScript: `{ method }`.
+    /// Sets the method; it is sent in upper case. An empty one is GET. JavaScript: `{ method }`.
     pub fn method(mut self, method: impl Into<String>) -> Self {
         self.method = method.into();
         self
+    }
+
+    /// Sets the method, which is sent as it is written.
+    #[cfg(feature = "fetch")]
+    pub(in crate::node) fn exact_method(mut self, method: &str) -> Self {
+        self.keeps_case = true;
+        self.method(method)
     }
 
     /// Sets the path with the query. JavaScript: `{ path }`.
