@@ -95,6 +95,64 @@ fn h095_a_bomb_is_unpacked_only_as_far_as_it_is_read() {
     );
 }
 
+/// 64 MiB of zeros, packed by Node.
+#[cfg(feature = "fetch-brotli")]
+const BROTLI_BOMB: &str = "cbffff3ff82700e2b14020f7fe8fffff7ff04f00c4611180eefd1fffffffe09f0088c30200ddfb3ffeffff\
+    c13f0110870500baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bd\
+    ffcbffff3ffc1300715800a07bff07";
+
+#[cfg(feature = "fetch-brotli")]
+#[test]
+fn h095_brotli_is_unpacked_only_as_far_as_it_is_read() {
+    let digits = BROTLI_BOMB.as_bytes().chunks(2);
+    let byte = |two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
+    let body: Vec<u8> = digits.map(byte).collect();
+    with(
+        || packed("br", body),
+        |_, url| async move {
+            let response = fetch(&url).send().await.unwrap();
+            let body = response.body().unwrap();
+            sleep(1000).await.unwrap();
+            assert!(body.length() <= 256 << 10, "{} bytes wait", body.length());
+            let all = fetch(&url).send().await.unwrap().bytes().await.unwrap();
+            assert!(all.len() == 64 << 20 && all.iter().all(|&byte| byte == 0));
+        },
+    );
+}
+
+#[cfg(feature = "fetch-brotli")]
+#[test]
+fn h095_broken_brotli_fails_with_the_code_of_its_decoder() {
+    with(
+        || packed("br", b"this is not brotli at all".to_vec()),
+        |_, url| async move {
+            let failed = fetch(&url).send().await.unwrap().text().await.unwrap_err();
+            assert_eq!(failed.to_string(), "terminated");
+            assert_eq!(
+                cause(&failed).as_deref(),
+                Some("ERR__ERROR_FORMAT_PADDING_1")
+            );
+        },
+    );
+}
+
+#[test]
+fn h095_a_body_with_too_many_codings_is_refused() {
+    with(
+        || packed("gzip, gzip, gzip, gzip, gzip, gzip", gzip(b"x")),
+        |_, url| async move {
+            let failed = fetch(&url).send().await.unwrap_err();
+            assert_eq!(failed.to_string(), "fetch failed");
+            let error: &Error = failed.downcast_ref().unwrap();
+            let cause = error.source().unwrap().to_string();
+            assert!(
+                cause.contains("too many content-encodings in response: 6"),
+                "{cause}"
+            );
+        },
+    );
+}
+
 #[test]
 fn h095_a_broken_compressed_body_fails() {
     with(
@@ -227,10 +285,19 @@ fn h096_bad_requests_are_refused() {
         for (name, value) in [("a b", "c"), ("a", "b\r\nc: d"), ("a", "\u{20ac}")] {
             assert_eq!(refused(fetch(&url).header(name, value)).await, "");
         }
-        for name in ["transfer-encoding", "keep-alive", "upgrade", "expect"] {
+        let invalid = [
+            "transfer-encoding",
+            "keep-alive",
+            "upgrade",
+            "connection",
+            "content-length",
+        ];
+        for name in invalid {
             let code = refused(fetch(&url).header(name, "x")).await;
             assert_eq!(code, "UND_ERR_INVALID_ARG", "{name}");
         }
+        let expects = refused(fetch(&url).header("expect", "x")).await;
+        assert_eq!(expects, "UND_ERR_NOT_SUPPORTED");
         let wrong = fetch(&url)
             .method("POST")
             .body("abc")

@@ -229,7 +229,7 @@ fn h029_bad_requests_are_refused_at_the_call() {
             for path in ["/a b", "/\r\nx", "/\u{20ac}", "\u{7f}\u{100}"] {
                 assert_eq!(code(at().path(path)), "ERR_UNESCAPED_CHARACTERS");
             }
-            for method in ["", "G T", "GET\r\n", "\u{e9}"] {
+            for method in ["G T", "GET\r\n", "\u{e9}"] {
                 assert_eq!(code(at().method(method)), "ERR_INVALID_HTTP_TOKEN");
             }
             assert_eq!(code(at().header("a b", "1")), "ERR_INVALID_HTTP_TOKEN");

@@ -25,17 +25,23 @@ mod errors;
 mod events;
 mod exit;
 mod fetch;
+mod fetch_more;
 mod files;
 mod generators;
 mod hooks;
 mod hooks_more;
+mod http_agents;
 mod http_bytes;
 mod http_client;
 mod http_ends;
 mod http_errors;
 mod http_headers;
 mod http_limits;
+mod http_messages;
+mod http_more;
 mod http_order;
+mod http_stages;
+mod http_streams;
 mod immediates;
 mod io;
 mod lanes;
@@ -97,6 +103,12 @@ pub(crate) const ALL: &[&[Port]] = &[
     http_client::PORTS,
     fetch::PORTS,
     mixed::PORTS,
+    http_agents::PORTS,
+    http_stages::PORTS,
+    http_messages::PORTS,
+    fetch_more::PORTS,
+    http_more::PORTS,
+    http_streams::PORTS,
     contexts::PORTS,
     context_flow::PORTS,
     context_handles::PORTS,
