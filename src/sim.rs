@@ -65,7 +65,6 @@
 //! [`Kind::Net`](crate::shuffle::Kind::Net) and [`Kind::Loss`](crate::shuffle::Kind::Loss) decide,
 //! otherwise [`Settings::seed`].
 
-use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
@@ -154,7 +153,6 @@ impl Network {
             Ok(id) => Host {
                 network: self.clone(),
                 id,
-                programs: Rc::default(),
             },
             Err(why) => panic!("the host {name:?} cannot be added: {why}"),
         }
@@ -248,11 +246,7 @@ impl fmt::Debug for Network {
 pub struct Host {
     network: Network,
     id: HostId,
-    /// What a restart starts.
-    programs: Programs,
 }
-
-type Programs = Rc<RefCell<Vec<Rc<dyn Fn()>>>>;
 
 impl Host {
     /// Runs a program on this host as a task. All that it spawns belongs to the host.
@@ -265,9 +259,10 @@ impl Host {
         F::Output: 'static,
     {
         let (program, site) = (Rc::new(program), Location::caller());
-        let (again, this) = (program.clone(), self.without_programs());
-        let restart = move || this.start(&*again, site).detach();
-        self.programs.borrow_mut().push(Rc::new(restart));
+        let (again, this) = (program.clone(), self.clone());
+        let restart = Rc::new(move || this.start(&*again, site).detach());
+        let core = self.network.handle.core();
+        core.with_wire(|wire| wire.add_program(self.id, restart));
         self.start(&*program, site)
     }
 
@@ -282,14 +277,6 @@ impl Host {
             core.with_wire(|wire| (wire.tag(self.id), wire.host_name(self.id).into()));
         let frame = Frame::current().with(host_key(), Rc::new(tag), None);
         frame.run(|| core.executor().spawn(program(), site, Some(name)))
-    }
-
-    /// Returns this host without its programs, which would keep themselves in memory.
-    fn without_programs(&self) -> Self {
-        Self {
-            programs: Rc::default(),
-            ..self.clone()
-        }
     }
 
     /// Crashes the host: its tasks are aborted, its sockets are closed, and the peers of its
@@ -313,8 +300,8 @@ impl Host {
     ///
     /// A panic of a program that was restarted counts as one of a task that is not awaited.
     pub fn restart(&self) {
-        let programs = self.programs.borrow().clone();
-        for program in programs {
+        let core = self.network.handle.core();
+        for program in core.with_wire(|wire| wire.programs(self.id)) {
             program();
         }
     }

@@ -163,6 +163,12 @@ impl Io {
     /// Forgets the deferred sources when the loop is dropped.
     pub(super) fn forget_deferred(&self) {
         self.deferred.clear();
+        #[cfg(feature = "test-util")]
+        if let Some(shuffled) = &self.shuffled {
+            // Their drop runs user code.
+            let programs = shuffled.wire.borrow_mut().take_programs();
+            drop(programs);
+        }
     }
 }
 

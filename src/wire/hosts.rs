@@ -63,7 +63,12 @@ pub(super) struct Host {
     ports: BTreeMap<(Protocol, u16), Vec<SocketId>>,
     /// How many connections and datagrams sockets with one address have shared.
     shared: usize,
+    /// What a restart calls.
+    programs: Vec<Program>,
 }
+
+/// Starts a program of a host. It is user code, which must not run while the network is borrowed.
+pub(crate) type Program = Rc<dyn Fn()>;
 
 pub(super) struct Hosts {
     list: Vec<Host>,
@@ -96,6 +101,7 @@ impl Hosts {
             next_port: FIRST_PORT,
             ports: BTreeMap::new(),
             shared: 0,
+            programs: Vec::new(),
         });
         id
     }
@@ -230,6 +236,16 @@ impl Wire {
         self.hosts.list[host].addresses[0]
     }
 
+    /// Returns the name of the host with an address.
+    pub(crate) fn name_of(&self, ip: IpAddr) -> Option<String> {
+        let ip = ip.to_canonical();
+        let host = match ip.is_loopback() {
+            true => 0,
+            false => *self.hosts.addresses.get(&ip)?,
+        };
+        Some(self.host_name(host).to_owned())
+    }
+
     /// Returns the addresses of a name; `None` if it is not the name of a host.
     pub(crate) fn lookup(&self, name: &str) -> Option<Vec<IpAddr>> {
         if name == LOCALHOST {
@@ -244,6 +260,22 @@ impl Wire {
             host,
             generation: self.hosts.list[host].generation,
         }
+    }
+
+    /// Adds a program to those that a restart of the host starts.
+    pub(crate) fn add_program(&mut self, host: HostId, program: Program) {
+        self.hosts.list[host].programs.push(program);
+    }
+
+    /// Returns the programs of a host.
+    pub(crate) fn programs(&self, host: HostId) -> Vec<Program> {
+        self.hosts.list[host].programs.clone()
+    }
+
+    /// Takes the programs of all hosts, which may refer to the loop, when the loop is dropped.
+    pub(crate) fn take_programs(&mut self) -> Vec<Program> {
+        let hosts = self.hosts.list.iter_mut();
+        hosts.flat_map(|host| host.programs.drain(..)).collect()
     }
 
     pub(crate) fn set_skew(&mut self, host: HostId, nanoseconds: i64) {

@@ -21,6 +21,8 @@ pub(super) struct Stream {
     room: usize,
     /// Whether a write has found no room.
     wants_room: bool,
+    /// The bytes that were read, and of which another host was not told.
+    untold: usize,
     pub(super) is_connected: bool,
     /// The peer has ended its direction.
     has_got_end: bool,
@@ -45,6 +47,7 @@ impl Stream {
             inbox: VecDeque::new(),
             room: window,
             wants_room: false,
+            untold: 0,
             is_connected: false,
             has_got_end: false,
             has_sent_end: false,
@@ -164,13 +167,19 @@ impl Wire {
         id: SocketId,
         fill: impl FnOnce(&[u8], &[u8]) -> usize,
     ) -> Result<usize, Fault> {
+        let host = self.socket(id)?.host;
         let stream = self.stream_mut(id)?;
         stream.check_read()?;
         let (front, back) = stream.inbox.as_slices();
         let count = fill(front, back).min(stream.inbox.len());
         stream.inbox.drain(..count);
-        if count > 0 {
-            self.send_segment(id, Segment::Room(count), 0);
+        stream.untold += count;
+        let (untold, peer) = (stream.untold, stream.peer.ip());
+        // Another host is told now and then: a packet for each read would be most of the traffic.
+        let is_near = self.hosts.owner(host, peer) == Some(host);
+        if untold > 0 && (is_near || untold >= self.settings.window / 4) {
+            self.stream_mut(id)?.untold = 0;
+            self.send_segment(id, Segment::Room(untold), 0);
         }
         Ok(count)
     }

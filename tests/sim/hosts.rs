@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use futures::{AsyncReadExt, AsyncWriteExt};
-use phaseloop::net::{TcpListener, TcpStream, UdpSocket, lookup_host};
+use phaseloop::net::{TcpListener, TcpStream, UdpSocket, lookup_addr, lookup_host};
 use phaseloop::shuffle::{Determinism, Explore, Kind, Strategy};
 use phaseloop::sim::{Host, Link, Network, Settings};
 use phaseloop::time::{now, sleep, system_now, timeout};
@@ -132,6 +132,8 @@ fn names_of_hosts_resolve_without_a_job() {
         assert_eq!(found, [SocketAddr::new(a.address(), 80)]);
         let local = lookup_host(("localhost", 80)).await.unwrap();
         assert_eq!(local, ["127.0.0.1:80".parse().unwrap()]);
+        let (name, service) = lookup_addr(found[0]).await.unwrap();
+        assert_eq!((&*name, &*service), ("a", "80"));
         assert_eq!(LoopHandle::current().turns(), before, "no turn was needed");
         assert_eq!(
             format!("{a:?}"),
@@ -462,6 +464,27 @@ fn a_task_that_crashes_its_own_host_ends_at_its_next_await() {
 }
 
 #[test]
+fn a_program_that_holds_its_host_does_not_keep_the_loop() {
+    let held = Rc::new(());
+    let inside = held.clone();
+    simulated().block_on(async move {
+        let (_network, a, _b) = two_hosts();
+        let host = a.clone();
+        a.run(move || {
+            let (host, _inside) = (host.clone(), inside.clone());
+            async move { host.name() }
+        })
+        .await
+        .unwrap();
+    });
+    assert_eq!(
+        Rc::strong_count(&held),
+        1,
+        "the program is dropped with the loop"
+    );
+}
+
+#[test]
 fn each_host_has_its_wall_clock() {
     simulated().block_on(async {
         let (_network, a, b) = two_hosts();
@@ -626,11 +649,8 @@ fn a_thousand_hosts_fit_into_one_test() {
 
 #[test]
 fn a_cluster_is_repeated_exactly() {
-    let explored = Explore::new()
-        .seeds(10)
-        .check(Determinism::Every(1))
-        .run(|| async {
-            assert_eq!(ring(20).await, 200);
-        });
-    let () = explored;
+    let explore = Explore::new().seeds(10).check(Determinism::Every(1));
+    explore.run(|| async {
+        assert_eq!(ring(20).await, 200);
+    });
 }

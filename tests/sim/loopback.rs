@@ -459,7 +459,7 @@ mod scripts {
 
     pub(super) async fn many_bytes_pass_a_small_window(log: Log) {
         let (mut client, mut server, _listener) = connected().await;
-        let sent: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
+        let sent: Vec<u8> = (0..150_000_u32).map(|n| (n % 251) as u8).collect();
         let copy = sent.clone();
         let writer = spawn(async move {
             client.write_all(&copy).await?;
@@ -473,7 +473,7 @@ mod scripts {
 
     pub(super) async fn both_directions_move_at_the_same_time(log: Log) {
         async fn exchange(mut stream: TcpStream, byte: u8) -> (io::Result<()>, usize) {
-            let data = vec![byte; 200_000];
+            let data = vec![byte; 80_000];
             let (mut reader, mut writer) = (&stream, &stream);
             let write = async {
                 writer.write_all(&data).await?;
