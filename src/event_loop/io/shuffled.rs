@@ -305,9 +305,11 @@ impl Core {
             if shuffled.release(|until| matches!(until, Until::Turn(_))) {
                 continue;
             }
+            let may_move = self.clock().auto_advance();
             let arrival = shuffled.wire.borrow_mut().next_arrival();
+            let arrival = arrival.filter(|_| may_move);
             let held = shuffled.earliest();
-            let moves = timeout.filter(|_| self.clock().auto_advance());
+            let moves = timeout.filter(|_| may_move);
             match (moves, held.into_iter().chain(arrival).min()) {
                 (Some(timeout), next) => {
                     let deadline = self.clock().read().saturating_add(timeout);
