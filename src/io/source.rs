@@ -24,7 +24,9 @@ use crate::executor::budget;
 use crate::keeper::Keeper;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
-use crate::sys::poller::{AsSource, Interest, NEEDS_REARM, REPORTS_PRIORITY, Registration};
+use crate::sys::poller::{
+    AsSource, Interest, NEEDS_REARM, REPORTS_HANG_UP, REPORTS_PRIORITY, Registration,
+};
 
 /// A descriptor or socket that the loop watches.
 ///
@@ -211,7 +213,7 @@ impl<T: AsSource> Source<T> {
     ///
     /// Dropping the future deregisters its waker; no data and no event is lost.
     pub async fn priority(&self) -> io::Result<()> {
-        self.reported(Direction::Priority).await
+        self.reported(Direction::Priority, REPORTS_PRIORITY).await
     }
 
     /// Waits until the peer has closed its end, at least for writing (`POLLRDHUP`, `POLLHUP`), even
@@ -219,17 +221,17 @@ impl<T: AsSource> Source<T> {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) on Windows.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; no data and no event is lost.
     pub async fn hang_up(&self) -> io::Result<()> {
-        self.reported(Direction::HangUp).await
+        self.reported(Direction::HangUp, REPORTS_HANG_UP).await
     }
 
-    async fn reported(&self, direction: Direction) -> io::Result<()> {
-        if !REPORTS_PRIORITY {
+    async fn reported(&self, direction: Direction, is_supported: bool) -> io::Result<()> {
+        if !is_supported {
             return Err(io::ErrorKind::Unsupported.into());
         }
         Readiness::new(self, direction).await

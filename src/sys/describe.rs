@@ -119,13 +119,13 @@ mod unix {
         name
     }
 
-    #[cfg(not(target_vendor = "apple"))]
+    #[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
     fn listens(socket: &SockRef<'_>, _: bool) -> bool {
         socket.is_listener().is_ok_and(|is_listener| is_listener)
     }
 
     /// The platform does not tell. A stream socket that the loop watches listens, or has a peer.
-    #[cfg(target_vendor = "apple")]
+    #[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
     fn listens(_: &SockRef<'_>, has_peer: bool) -> bool {
         !has_peer
     }

@@ -14,6 +14,7 @@
 //! | `fork` | detection of forks |
 //! | `fs` | file times, owners, reflinks, file-system statistics, copies in the kernel |
 //! | `interfaces` | the addresses of the network interfaces |
+//! | `kqueue` | the event queue of macOS and the BSDs |
 //! | `names` | reverse name lookup |
 //! | `os` | queries about the machine, the process and its users |
 //! | `overlapped` | operations of Windows, which the kernel carries out on memory of its own |
@@ -45,6 +46,14 @@ pub(crate) mod fork;
 pub(crate) mod fs;
 #[cfg(all(unix, any(feature = "net", feature = "os")))]
 pub(crate) mod interfaces;
+#[cfg(any(
+    target_vendor = "apple",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+pub(crate) mod kqueue;
 #[cfg(feature = "net")]
 pub(crate) mod names;
 #[cfg(all(unix, feature = "os"))]

@@ -103,9 +103,9 @@ pub(crate) fn process_usage() -> io::Result<RawUsage> {
 
 /// Resources that this thread has used.
 pub(crate) fn thread_usage() -> io::Result<RawUsage> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     return usage_of(libc::RUSAGE_THREAD);
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(not(target_os = "linux"))]
     Err(linux_only())
 }
 

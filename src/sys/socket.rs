@@ -1,12 +1,16 @@
 //! Socket operations that `std` and `socket2` do not offer.
 #![allow(unsafe_code, reason = "a datagram socket loses its peer by a call")]
 
+mod options;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+pub(crate) use options::{join_from, keepalive, leave_from};
 
 /// Creates a non-blocking, close-on-exec socket.
 pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {

@@ -4,7 +4,11 @@
 mod passing;
 
 use std::io;
+#[cfg(target_os = "android")]
+use std::os::android::net::SocketAddrExt;
 use std::os::fd::BorrowedFd;
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
 
 #[cfg(feature = "process")]
@@ -14,7 +18,6 @@ pub(crate) use passing::{receive_with, send_with};
 /// Returns the address of an abstract name.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn abstract_address(name: &[u8]) -> io::Result<SocketAddr> {
-    use std::os::linux::net::SocketAddrExt;
     SocketAddr::from_abstract_name(name)
 }
 
@@ -30,7 +33,6 @@ pub(crate) fn abstract_address(_: &[u8]) -> io::Result<SocketAddr> {
 /// Returns the abstract name of an address, if it has one.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn abstract_name(address: &SocketAddr) -> Option<&[u8]> {
-    use std::os::linux::net::SocketAddrExt;
     address.as_abstract_name()
 }
 

@@ -26,7 +26,7 @@ impl Usage {
 }
 
 /// Returns what the calling thread has used; `None` where the platform does not tell.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 pub(crate) fn of_thread() -> Option<Usage> {
     use std::mem::MaybeUninit;
 
@@ -50,13 +50,13 @@ pub(crate) fn of_thread() -> Option<Usage> {
 }
 
 /// Converts a number of the C library, whose width depends on the platform.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 fn number(value: impl TryInto<u64>) -> u64 {
     value.try_into().unwrap_or(0)
 }
 
 /// Returns what the calling thread has used; `None` where the platform does not tell.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 pub(crate) fn of_thread() -> Option<Usage> {
     None
 }

@@ -3,9 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use socket2::TcpKeepalive;
-
 use crate::net::place::StreamOptions;
+use crate::sys;
 
 /// Keep-alive settings: when an idle connection is probed, and when it is closed.
 ///
@@ -68,9 +67,10 @@ pub(super) fn set_keepalive(
             "keep-alive takes an idle time and an interval of a second or more, and at least one retry",
         ));
     }
-    let parameters = TcpKeepalive::new()
-        .with_time(keepalive.idle)
-        .with_interval(keepalive.interval)
-        .with_retries(keepalive.retries);
-    socket.set_keepalive(Some(&parameters))
+    let Keepalive {
+        idle,
+        interval,
+        retries,
+    } = keepalive;
+    socket.set_keepalive(Some(&sys::socket::keepalive(idle, interval, retries)))
 }

@@ -15,6 +15,7 @@ use crate::net::address::{ToAddresses, first_of};
 use crate::net::place::Packets;
 use crate::net::udp::UdpOptions;
 use crate::site::Site;
+use crate::sys;
 
 /// A UDP socket.
 ///
@@ -472,32 +473,30 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// Any OS error of `setsockopt(IP_ADD_SOURCE_MEMBERSHIP)`.
+    /// Any OS error of `setsockopt(IP_ADD_SOURCE_MEMBERSHIP)`;
+    /// [`Unsupported`](io::ErrorKind::Unsupported) on DragonFly BSD, NetBSD and OpenBSD.
     pub fn join_multicast_from_v4(
         &self,
         source: &Ipv4Addr,
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        self.packets()
-            .multicast()?
-            .join_ssm_v4(source, group, interface)
+        sys::socket::join_from(&self.packets().multicast()?, source, group, interface)
     }
 
     /// Leaves a multicast group that was joined for one sender.
     ///
     /// # Errors
     ///
-    /// Any OS error of `setsockopt(IP_DROP_SOURCE_MEMBERSHIP)`.
+    /// Any OS error of `setsockopt(IP_DROP_SOURCE_MEMBERSHIP)`;
+    /// [`Unsupported`](io::ErrorKind::Unsupported) on DragonFly BSD, NetBSD and OpenBSD.
     pub fn leave_multicast_from_v4(
         &self,
         source: &Ipv4Addr,
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        self.packets()
-            .multicast()?
-            .leave_ssm_v4(source, group, interface)
+        sys::socket::leave_from(&self.packets().multicast()?, source, group, interface)
     }
 
     /// Takes the pending error of the socket (`SO_ERROR`), if there is one.

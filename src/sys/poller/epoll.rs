@@ -19,8 +19,10 @@ use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Re
 pub(crate) const REPORTS_END: bool = true;
 /// Whether an interest is one-shot, so that each wait has to register it again.
 pub(crate) const NEEDS_REARM: bool = false;
-/// Whether urgent data and hang-ups are events of their own.
+/// Whether urgent data is an event of its own.
 pub(crate) const REPORTS_PRIORITY: bool = true;
+/// Whether a hang-up is an event of its own.
+pub(crate) const REPORTS_HANG_UP: bool = true;
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = true;
 

@@ -4,6 +4,7 @@
 //! | file | platforms | the wait | wake-ups |
 //! |---|---|---|---|
 //! | `epoll.rs` | Linux, Android | one `epoll_pwait` | an edge-triggered eventfd, never read |
+//! | `kqueue.rs` | macOS, the BSDs | one `kevent` | an edge-triggered pipe, read when it is full |
 //! | `portable.rs` | others | the wait of `polling` | the notification of `polling` |
 //!
 //! The wait of `polling` makes five system calls a turn on Linux; a direct wait on its epoll
@@ -17,7 +18,7 @@
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
-// `--cfg phaseloop_portable_poller` selects the portable file on Linux, to test it there.
+// `--cfg phaseloop_portable_poller` selects the portable file everywhere, to test it on Linux.
 #[cfg_attr(
     all(
         any(target_os = "linux", target_os = "android"),
@@ -26,8 +27,29 @@
     path = "epoll.rs"
 )]
 #[cfg_attr(
+    all(
+        any(
+            target_vendor = "apple",
+            target_os = "dragonfly",
+            target_os = "freebsd",
+            target_os = "netbsd",
+            target_os = "openbsd"
+        ),
+        not(phaseloop_portable_poller)
+    ),
+    path = "kqueue.rs"
+)]
+#[cfg_attr(
     any(
-        not(any(target_os = "linux", target_os = "android")),
+        not(any(
+            target_os = "linux",
+            target_os = "android",
+            target_vendor = "apple",
+            target_os = "dragonfly",
+            target_os = "freebsd",
+            target_os = "netbsd",
+            target_os = "openbsd"
+        )),
         phaseloop_portable_poller
     ),
     path = "portable.rs"
@@ -38,8 +60,16 @@ mod registration;
 // The interests of `portable.rs` where they are one-shot.
 #[cfg(any(
     test,
-    not(any(target_os = "linux", target_os = "android")),
-    phaseloop_portable_poller
+    phaseloop_portable_poller,
+    not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ))
 ))]
 mod asked;
 #[cfg(windows)]
@@ -54,7 +84,7 @@ pub(crate) use backend::REPORTS_END;
 #[cfg(feature = "test-util")]
 pub(crate) use backend::RawEvent;
 pub(crate) use backend::{Events, Notifier, Poller};
-pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_PRIORITY};
+pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_HANG_UP, REPORTS_PRIORITY};
 pub(crate) use registration::Registration;
 
 pub use level::PollEvents;
@@ -148,7 +178,7 @@ impl std::fmt::Debug for Backend {
 pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
 
 /// The key of the timer's event; see [`Poller::set_timer`].
-#[allow(dead_code, reason = "only epoll has a timer")]
+#[allow(dead_code, reason = "not every backend has a timer")]
 const TIMER_KEY: usize = usize::MAX - 2;
 
 /// The largest key a source may have.

@@ -19,8 +19,10 @@ pub(crate) const REPORTS_END: bool = false;
 /// Whether an interest is one-shot, so that each wait has to register it again. Some platforms
 /// offer only this mode.
 pub(crate) const NEEDS_REARM: bool = true;
-/// Whether urgent data and hang-ups are events of their own.
+/// Whether urgent data is an event of its own.
 pub(crate) const REPORTS_PRIORITY: bool = false;
+/// Whether a hang-up is an event of its own.
+pub(crate) const REPORTS_HANG_UP: bool = false;
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = false;
 

@@ -94,26 +94,60 @@ impl Process {
         self.signal(number)
     }
 
-    /// Returns a pidfd, which becomes readable when the child exits. `None` on platforms without
-    /// pidfds, and if three quarters of the descriptors are in use: SIGCHLD can replace a pidfd,
-    /// other users of descriptors have no alternative.
-    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    /// Returns a descriptor that becomes readable when the child exits: a pidfd on Linux, a kqueue
+    /// on macOS and the BSDs. `None` on other platforms, and if three quarters of the descriptors
+    /// are in use: SIGCHLD can replace this one, other users of descriptors have no alternative.
     pub(crate) fn open(&self) -> Option<OwnedFd> {
-        use rustix::process::{PidfdFlags, Resource, getrlimit, pidfd_open};
-        use std::os::fd::AsRawFd;
-        let descriptor = pidfd_open(self.id, PidfdFlags::empty()).ok()?;
-        let number = u64::try_from(descriptor.as_raw_fd()).ok()?;
-        // A low number is below three quarters of any usual limit: most starts need no `getrlimit`.
-        let is_fine = number < 24 || {
-            let limit = getrlimit(Resource::Nofile).current;
-            limit.is_none_or(|limit| number < limit / 4 * 3)
-        };
-        is_fine.then_some(descriptor)
+        self.descriptor().filter(leaves_room)
     }
 
-    #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]
-    pub(crate) fn open(&self) -> Option<OwnedFd> {
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    fn descriptor(&self) -> Option<OwnedFd> {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        pidfd_open(self.id, PidfdFlags::empty()).ok()
+    }
+
+    #[cfg(any(
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ))]
+    fn descriptor(&self) -> Option<OwnedFd> {
+        use crate::sys::kqueue::{EventFilter, EventFlags, ProcessEvents, apply, change, create};
+        let queue = create().ok()?;
+        let filter = EventFilter::Proc {
+            pid: self.id,
+            flags: ProcessEvents::EXIT,
+        };
+        // The kernel refuses a child that has exited (ESRCH): SIGCHLD has told of it.
+        let [added] = apply(&queue, [change(filter, EventFlags::ADD, 0)]).ok()?;
+        added.ok().map(|()| queue)
+    }
+
+    #[cfg(not(any(
+        all(target_os = "linux", not(phaseloop_portable_poller)),
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    )))]
+    fn descriptor(&self) -> Option<OwnedFd> {
         None
+    }
+}
+
+/// Returns whether a new descriptor leaves a quarter of them to others.
+fn leaves_room(descriptor: &OwnedFd) -> bool {
+    use rustix::process::{Resource, getrlimit};
+    use std::os::fd::AsRawFd;
+    let number = descriptor.as_raw_fd().unsigned_abs();
+    // A low number is below three quarters of any usual limit: most starts need no `getrlimit`.
+    number < 24 || {
+        let limit = getrlimit(Resource::Nofile).current;
+        limit.is_none_or(|limit| u64::from(number) < limit / 4 * 3)
     }
 }
 

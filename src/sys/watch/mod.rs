@@ -3,16 +3,46 @@
 //! | file | where | by |
 //! |---|---|---|
 //! | `inotify.rs` | Linux, Android | one inotify descriptor, read in the poll phase |
+//! | `kqueue.rs` | macOS, the BSDs | a kqueue with a descriptor for each file, read in the poll phase |
 //! | `windows.rs` | Windows | an overlapped operation for each directory |
 //! | `unsupported.rs` | everywhere else | nothing: it cannot be made |
 
 #[cfg_attr(any(target_os = "linux", target_os = "android"), path = "inotify.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(
-    not(any(target_os = "linux", target_os = "android", windows)),
+    any(
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    path = "kqueue.rs"
+)]
+#[cfg_attr(
+    not(any(
+        target_os = "linux",
+        target_os = "android",
+        windows,
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    )),
     path = "unsupported.rs"
 )]
 mod backend;
+// The comparison is tested on every platform.
+#[cfg(any(
+    test,
+    target_vendor = "apple",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+mod entries;
 
 use std::ffi::OsString;
 

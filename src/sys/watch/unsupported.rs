@@ -12,7 +12,7 @@ pub(crate) enum Notices {}
 
 impl Notices {
     pub(crate) fn new(_: Rc<Poller>, _: usize) -> io::Result<Self> {
-        let text = "file notifications are implemented on Linux only; use `watch_poll`";
+        let text = "file notifications are not implemented on this platform; use `watch_poll`";
         Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 

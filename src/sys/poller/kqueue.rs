@@ -1,0 +1,481 @@
+//! macOS and the BSDs: register with the kqueue of `polling`, and wait on it, directly.
+//!
+//! | epoll | kqueue | here |
+//! |---|---|---|
+//! | one event for both directions | one event a filter | two events, as in libuv |
+//! | `EPOLLET` | `EV_CLEAR` | each arrival is an event again |
+//! | `EPOLLRDHUP` | `EV_EOF` of the read filter | EOF is reported with the last bytes |
+//! | `EPOLLPRI` | not on all platforms | unsupported |
+//! | an eventfd ends the wait | `EVFILT_USER`, not on all platforms | a pipe, read only when it is full |
+//! | a timerfd | `EVFILT_TIMER` | whole milliseconds |
+//! | a file is refused | a file is always ready | refused as well, by its type |
+//! | a closed descriptor is forgotten | a closed descriptor is forgotten | so is its number, at its `delete` |
+//!
+//! `polling` keeps a list of its own of what is registered, which a descriptor that other code has
+//! closed never leaves, and hides the flags of an event. Its timer and its notification are not
+//! used, so it stays silent.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use polling::AsSource;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
+use crate::sys::descriptor;
+use crate::sys::kqueue::{self, EventFilter, EventFlags, Timespec};
+
+/// Whether EOF is an event of its own, so that a short read proves that no data is left.
+pub(crate) const REPORTS_END: bool = true;
+/// Whether an interest is one-shot, so that each wait has to register it again.
+pub(crate) const NEEDS_REARM: bool = false;
+/// Whether urgent data is an event of its own.
+pub(crate) const REPORTS_PRIORITY: bool = false;
+/// Whether a hang-up is an event of its own.
+pub(crate) const REPORTS_HANG_UP: bool = true;
+/// Whether [`Poller::set_timer`] works.
+pub(crate) const HAS_TIMER: bool = true;
+
+/// The longest wait in one call: macOS refuses one of some years. The loop waits again.
+const LONGEST_WAIT: u64 = 1_000_000 * 1_000_000_000;
+
+/// The number of the timer. No other timer is in the queue.
+const TIMER: isize = 1;
+
+const ADD: EventFlags = EventFlags::ADD;
+const ADD_EDGE: EventFlags = EventFlags::ADD.union(EventFlags::CLEAR);
+const DELETE: EventFlags = EventFlags::DELETE;
+
+/// The queue and the pipe that interrupts its wait.
+///
+/// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
+/// are left: they hold weak references.
+pub(super) struct Kernel {
+    pub(super) poller: polling::Poller,
+    pipe: (OwnedFd, OwnedFd),
+}
+
+/// The kernel objects of a loop.
+pub(crate) struct Poller {
+    pub(super) kernel: Arc<Kernel>,
+    /// The registered descriptors: the kernel would change the registration of one that is
+    /// registered twice.
+    registered: RefCell<HashSet<RawFd>>,
+    pub(super) maker: Maker,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = polling::Poller::new()?;
+        let pipe = descriptor::pipe()?;
+        let reader = EventFilter::Read(pipe.0.as_raw_fd());
+        let [added] = kqueue::apply(&poller, [kqueue::change(reader, ADD_EDGE, NOTIFY_KEY)])?;
+        added?;
+        Ok(Self {
+            kernel: Arc::new(Kernel { poller, pipe }),
+            registered: RefCell::default(),
+            maker: Maker::this_process(),
+        })
+    }
+
+    /// Returns an error: a child process inherits no kqueue.
+    pub(crate) fn reinit(&self) -> io::Result<()> {
+        let _ = &self.maker;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn notifier(&self) -> Notifier {
+        Notifier {
+            kernel: Arc::downgrade(&self.kernel),
+        }
+    }
+
+    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
+        self.kernel.poller.as_fd()
+    }
+
+    /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
+    /// a wait and belongs to no source.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `kevent`.
+    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
+        self.maker.check()?;
+        // Whole milliseconds, rounded up: the only unit of all platforms.
+        let delay = delay.map(|delay| Duration::from_millis(delay.div_ceil(1_000_000).max(1)));
+        let timer = |timer| EventFilter::Timer {
+            ident: TIMER,
+            timer,
+        };
+        // The timer is replaced: not all platforms set one again that exists. The delete fails if
+        // there is none.
+        let stop = kqueue::change(timer(Some(Duration::from_millis(1))), DELETE, TIMER_KEY);
+        let _ = kqueue::apply(&self.kernel.poller, [stop])?;
+        if delay.is_some() {
+            let flags = ADD | EventFlags::ONESHOT;
+            let start = kqueue::change(timer(delay), flags, TIMER_KEY);
+            let [started] = kqueue::apply(&self.kernel.poller, [start])?;
+            started?;
+        }
+        Ok(())
+    }
+
+    /// Registers the source, edge-triggered, once for its life.
+    ///
+    /// # Safety
+    ///
+    /// `source` must be deleted before it is dropped.
+    pub(super) unsafe fn add(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
+        self.enter(source)?;
+        let number = source.source().as_raw_fd();
+        let read = kqueue::change(EventFilter::Read(number), ADD_EDGE, key);
+        let write = kqueue::change(EventFilter::Write(number), ADD_EDGE, key);
+        let added = match interest {
+            Interest::Read => kqueue::apply(&self.kernel.poller, [read])
+                .and_then(|[read]| read.or_else(is_only_a_broken_pipe)),
+            Interest::Both => kqueue::apply(&self.kernel.poller, [read, write])
+                .and_then(|[read, write]| either(read, write)),
+        };
+        if added.is_err() {
+            self.registered.borrow_mut().remove(&number);
+        }
+        added
+    }
+
+    /// Notes a descriptor that is about to be registered.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` for one that is registered, `PermissionDenied` for a file or a directory, as
+    /// from epoll: both are always ready for a kqueue.
+    fn enter(&self, source: &impl AsSource) -> io::Result<()> {
+        self.maker.check()?;
+        let source = source.source();
+        // What has no state is no file.
+        if let Ok(state) = rustix::fs::fstat(source) {
+            let kind = FileType::from_raw_mode(state.st_mode);
+            if matches!(kind, FileType::RegularFile | FileType::Directory) {
+                return Err(Errno::PERM.into());
+            }
+        }
+        if self.registered.borrow_mut().insert(source.as_raw_fd()) {
+            Ok(())
+        } else {
+            Err(Errno::EXIST.into())
+        }
+    }
+
+    /// Registers a source for both directions that was registered for reading.
+    pub(super) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        self.maker.check()?;
+        let write = EventFilter::Write(source.source().as_raw_fd());
+        let write = kqueue::change(write, ADD_EDGE, key);
+        let [added] = kqueue::apply(&self.kernel.poller, [write])?;
+        added.or_else(is_only_a_broken_pipe)
+    }
+
+    /// Does nothing: an edge-triggered registration reports every change.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the signature is shared with the backends that have something to do"
+    )]
+    pub(super) fn rearm(&self, _: &impl AsSource, _: usize, _: bool, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Registers a source for `events`, level-triggered, or changes its registration.
+    ///
+    /// The end of what the peer writes is an event of the read filter. Without an interest in data,
+    /// that filter is edge-triggered: it would report unread data in every turn.
+    pub(super) fn set_level(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        events: PollEvents,
+        is_new: bool,
+    ) -> io::Result<()> {
+        self.maker.check()?;
+        if events.contains(PollEvents::PRIORITIZED) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if is_new {
+            self.enter(source)?;
+        }
+        let number = source.source().as_raw_fd();
+        let read_flags = if events.contains(PollEvents::READABLE) {
+            ADD
+        } else if events.contains(PollEvents::DISCONNECT) {
+            ADD_EDGE
+        } else {
+            DELETE
+        };
+        let write_flags = if events.contains(PollEvents::WRITABLE) {
+            ADD
+        } else {
+            DELETE
+        };
+        // A filter keeps its trigger when it is added again: it is deleted first.
+        let (read, write) = (EventFilter::Read, EventFilter::Write);
+        let _ = kqueue::apply(
+            &self.kernel.poller,
+            [
+                kqueue::change(read(number), DELETE, key),
+                kqueue::change(write(number), DELETE, key),
+            ],
+        )?;
+        let set = kqueue::apply(
+            &self.kernel.poller,
+            [
+                kqueue::change(read(number), read_flags, key),
+                kqueue::change(write(number), write_flags, key),
+            ],
+        )
+        .and_then(|[read, write]| {
+            asked(read, read_flags)?;
+            asked(write, write_flags)
+        });
+        if set.is_err() && is_new {
+            let _ = self.delete(source);
+        }
+        set
+    }
+
+    /// Deregisters a source. The number is forgotten even if the kernel does not know it, which
+    /// says that other code has closed the descriptor.
+    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        if self.maker.is_parent() {
+            // The queue was not inherited.
+            return Ok(());
+        }
+        let number = source.source().as_raw_fd();
+        self.registered.borrow_mut().remove(&number);
+        let read = kqueue::change(EventFilter::Read(number), DELETE, 0);
+        let write = kqueue::change(EventFilter::Write(number), DELETE, 0);
+        let deleted = kqueue::apply(&self.kernel.poller, [read, write])?;
+        let [read, write] = deleted.map(|result| asked(result, DELETE));
+        read.and(write)
+    }
+
+    /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds; `None`
+    /// waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// `Interrupted` if a signal ended the wait; otherwise any OS error of `kevent`.
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
+        events.clear();
+        self.maker.check()?;
+        let timeout = timeout.map(|timeout| timespec(timeout.min(LONGEST_WAIT)));
+        events.buffer.clear();
+        kqueue::wait(&self.kernel.poller, &mut events.buffer, timeout.as_ref())?;
+        events.list.extend(events.buffer.iter().map(Reported::of));
+        Ok(())
+    }
+}
+
+/// Returns the result of a registration for both directions. One of them is enough: another queue
+/// has no write filter, and the writing end of a pipe no read filter.
+fn either(read: io::Result<()>, write: io::Result<()>) -> io::Result<()> {
+    match (read, write) {
+        (Ok(()), _) | (_, Ok(())) => Ok(()),
+        (Err(error), Err(_)) => is_only_a_broken_pipe(error),
+    }
+}
+
+/// Ignores EPIPE, which macOS returns for a pipe whose other end is closed: an attempt to write
+/// tells the same.
+fn is_only_a_broken_pipe(error: io::Error) -> io::Result<()> {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PIPE) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Returns the result of a change. A filter that does not exist is deleted already.
+fn asked(result: io::Result<()>, flags: EventFlags) -> io::Result<()> {
+    match result {
+        Err(error) if flags == DELETE && error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => is_only_a_broken_pipe(error),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn timespec(nanoseconds: u64) -> Timespec {
+    Timespec {
+        // Both fit: at most 10^15 nanoseconds.
+        tv_sec: (nanoseconds / 1_000_000_000) as _,
+        tv_nsec: (nanoseconds % 1_000_000_000) as _,
+    }
+}
+
+/// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
+/// poller is dropped.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    kernel: Weak<Kernel>,
+}
+
+impl Notifier {
+    pub(crate) fn notify(&self) {
+        let Some(kernel) = self.kernel.upgrade() else {
+            return;
+        };
+        let (reader, writer) = &kernel.pipe;
+        // The pipe is edge-triggered: every write is an event, so it is read only when it is full.
+        // The write must be repeated after `EINTR`: the wake would be lost, and no other write
+        // follows it.
+        loop {
+            match rustix::io::write(writer, &[0]) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => drop(rustix::io::read(reader, &mut [0; 4096])),
+                written => {
+                    debug_assert!(written.is_ok(), "writing to a pipe: {written:?}");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// An event of one filter.
+#[derive(Clone, Copy)]
+struct Reported {
+    key: usize,
+    ready: Ready,
+}
+
+impl Reported {
+    fn of(event: &kqueue::Event) -> Self {
+        let is_end = event.flags().contains(EventFlags::EOF);
+        let ready = match (event.filter(), is_end) {
+            (EventFilter::Write(_), false) => Ready::WRITE,
+            (EventFilter::Write(_), true) => Ready::WRITE.with(Ready::WRITE_FOR_GOOD),
+            (_, false) => Ready::READ,
+            (_, true) => Ready::READ.with(Ready::READ_FOR_GOOD).with(Ready::HANG_UP),
+        };
+        Self {
+            key: kqueue::key(event),
+            ready,
+        }
+    }
+}
+
+/// The events of one wait.
+pub(crate) struct Events {
+    buffer: Vec<kqueue::Event>,
+    list: Vec<Reported>,
+    next: Cell<usize>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: Vec::with_capacity(BATCH),
+            list: Vec::with_capacity(BATCH),
+            next: Cell::new(0),
+        }
+    }
+
+    /// Forgets the events.
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.next.set(0);
+    }
+
+    /// Returns the number of events of the wait, including those of the notifier.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the keys of the events.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().map(|event| event.key)
+    }
+
+    /// Returns the next event, without consuming it; see [`advance`](Self::advance). The event of
+    /// the notifier has the key [`NOTIFY_KEY`].
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Event> {
+        let Reported { key, mut ready } = *self.list.get(self.next.get())?;
+        if ready.intersects(Ready::HANG_UP) {
+            // macOS tells the writer of a pipe by the read filter that the reader is gone.
+            ready = ready.with(Ready::WRITE);
+        }
+        Some(Event { key, ready })
+    }
+
+    /// Returns the requested events that the next event reports for a level-triggered source;
+    /// `None` if it reports none of them.
+    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
+        let event = self.list.get(self.next.get())?;
+        let ready = [
+            (Ready::READ, PollEvents::READABLE),
+            (Ready::WRITE, PollEvents::WRITABLE),
+            (Ready::HANG_UP, PollEvents::DISCONNECT),
+        ]
+        .into_iter()
+        .filter(|(ready, _)| event.ready.intersects(*ready))
+        .fold(PollEvents::NONE, |all, (_, event)| all | event)
+        .intersection(asked);
+        (!ready.is_empty()).then_some(Ok(ready))
+    }
+
+    /// Takes all events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
+        self.next.set(0);
+        self.list.drain(..).map(RawEvent).collect()
+    }
+
+    /// Makes `events` the events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
+        self.clear();
+        self.list.extend(events.map(|event| event.0));
+    }
+
+    /// Consumes the next event.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        self.next.set(self.next.get() + 1);
+    }
+
+    /// Returns whether all events are consumed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.get() >= self.list.len()
+    }
+}
+
+/// An event as the kernel has reported it.
+#[cfg(feature = "test-util")]
+pub(crate) struct RawEvent(Reported);
+
+#[cfg(feature = "test-util")]
+impl RawEvent {
+    /// Creates the event of a source that is readable or writable.
+    pub(crate) fn of(Event { key, ready }: Event) -> Self {
+        Self(Reported { key, ready })
+    }
+
+    pub(crate) fn key(&self) -> usize {
+        self.0.key
+    }
+
+    /// Adds a later event of the same source.
+    pub(crate) fn merge(&mut self, later: &Self) {
+        self.0.ready = self.0.ready.with(later.0.ready);
+    }
+}

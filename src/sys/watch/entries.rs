@@ -1,0 +1,163 @@
+//! The entries of a directory, compared with those of an earlier moment: what a kernel that does not
+//! name the changed entry leaves to its user.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+#[cfg(not(test))]
+use std::io;
+
+use super::WatchKind;
+
+/// The entries of a directory by name.
+#[derive(Default)]
+pub(super) struct Entries(HashMap<OsString, Entry>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    /// The number of the file. It stays when the entry is renamed.
+    file: u64,
+    is_directory: bool,
+}
+
+/// A change of an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) kind: WatchKind,
+    pub(super) name: OsString,
+    pub(super) is_directory: bool,
+}
+
+impl Entries {
+    /// Reads the entries of an open directory.
+    #[cfg(not(test))]
+    pub(super) fn read(directory: impl std::os::fd::AsFd) -> io::Result<Self> {
+        use std::os::unix::ffi::OsStringExt;
+        let mut entries = HashMap::new();
+        for entry in rustix::fs::Dir::read_from(directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                let found = Entry {
+                    file: entry.ino(),
+                    is_directory: entry.file_type() == rustix::fs::FileType::Directory,
+                };
+                entries.insert(OsString::from_vec(name.to_vec()), found);
+            }
+        }
+        Ok(Self(entries))
+    }
+
+    /// Replaces the entries by those of a later moment, and returns what has changed: removed
+    /// entries, renamed ones and new ones, each by name. `renames` is the number of the last rename.
+    ///
+    /// A file that got the number of a removed one looks like a rename.
+    pub(super) fn update(&mut self, later: Self, renames: &Cell<u32>) -> Vec<Change> {
+        let earlier = std::mem::replace(self, later);
+        let is_new = |name: &OsString, entry: &Entry| {
+            earlier.0.get(name).is_none_or(|old| old.file != entry.file)
+        };
+        let mut new = Vec::from_iter(self.0.iter().filter(|(name, entry)| is_new(name, entry)));
+        new.sort_unstable_by_key(|(name, _)| *name);
+        // A name that now belongs to another file was overwritten, not removed.
+        let is_gone = |name: &OsString| !self.0.contains_key(name);
+        let mut gone = Vec::from_iter(earlier.0.iter().filter(|(name, _)| is_gone(name)));
+        gone.sort_unstable_by_key(|(name, _)| *name);
+        let mut changes = Vec::with_capacity(gone.len() + new.len());
+        for (name, entry) in gone {
+            let change = |kind, name: &OsString| Change {
+                kind,
+                name: name.clone(),
+                is_directory: entry.is_directory,
+            };
+            match new.iter().position(|(_, found)| found.file == entry.file) {
+                Some(place) => {
+                    let number = renames.get().wrapping_add(1);
+                    renames.set(number);
+                    let (to, _) = new.remove(place);
+                    changes.push(change(WatchKind::MovedFrom(number), name));
+                    changes.push(change(WatchKind::MovedTo(number), to));
+                }
+                None => changes.push(change(WatchKind::Removed, name)),
+            }
+        }
+        changes.extend(new.into_iter().map(|(name, entry)| Change {
+            kind: WatchKind::Created,
+            name: name.clone(),
+            is_directory: entry.is_directory,
+        }));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, Entries, Entry};
+    use crate::sys::watch::WatchKind;
+    use std::cell::Cell;
+
+    fn entries(list: &[(&str, u64)]) -> Entries {
+        let entry = |&(name, file): &(&str, u64)| {
+            let is_directory = name.ends_with('/');
+            (name.into(), Entry { file, is_directory })
+        };
+        Entries(list.iter().map(entry).collect())
+    }
+
+    fn changes(from: &[(&str, u64)], to: &[(&str, u64)]) -> Vec<(WatchKind, String, bool)> {
+        let plain = |change: Change| {
+            let name = change.name.into_string().unwrap();
+            (change.kind, name, change.is_directory)
+        };
+        let renames = Cell::new(0);
+        let found = entries(from).update(entries(to), &renames);
+        found.into_iter().map(plain).collect()
+    }
+
+    #[test]
+    fn created_and_removed_entries_are_told_by_name() {
+        let found = changes(
+            &[("b", 1), ("kept", 2)],
+            &[("kept", 2), ("c/", 4), ("a", 3)],
+        );
+        let expected = [
+            (WatchKind::Removed, "b".to_owned(), false),
+            (WatchKind::Created, "a".to_owned(), false),
+            (WatchKind::Created, "c/".to_owned(), true),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(changes(&[("a", 1)], &[("a", 1)]), []);
+    }
+
+    #[test]
+    fn a_file_with_another_name_was_renamed() {
+        let found = changes(&[("a", 1), ("b", 2)], &[("c", 1), ("b", 2)]);
+        let expected = [
+            (WatchKind::MovedFrom(1), "a".to_owned(), false),
+            (WatchKind::MovedTo(1), "c".to_owned(), false),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_overwritten_entry_is_not_removed() {
+        // `rename("new", "old")`, and a file that was created anew under its name.
+        let found = changes(&[("new", 2), ("old", 1)], &[("old", 2)]);
+        let expected = [
+            (WatchKind::MovedFrom(1), "new".to_owned(), false),
+            (WatchKind::MovedTo(1), "old".to_owned(), false),
+        ];
+        assert_eq!(found, expected);
+        let found = changes(&[("a", 1)], &[("a", 5)]);
+        assert_eq!(found, [(WatchKind::Created, "a".to_owned(), false)]);
+    }
+
+    #[test]
+    fn renames_have_different_numbers() {
+        let renames = Cell::new(0);
+        let mut list = entries(&[("a", 1)]);
+        list.update(entries(&[("b", 1)]), &renames);
+        let second = list.update(entries(&[("c", 1)]), &renames);
+        assert_eq!(second[0].kind, WatchKind::MovedFrom(2));
+    }
+}
