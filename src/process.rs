@@ -19,9 +19,10 @@
 //! A program that calls `fork` itself, without `exec`, shares the loop with its child; see
 //! [`LoopHandle::reinit_after_fork`](crate::LoopHandle::reinit_after_fork).
 //!
-//! On Linux each child has a pidfd, which reports its exit. On Windows the handle of the process
-//! does; wait threads of the OS watch the handles, one thread for many. On other platforms, and if
-//! no descriptor is left, the loop listens to SIGCHLD while such a child runs.
+//! A descriptor reports the exit of a child: a pidfd on Linux, a kqueue with `NOTE_EXIT` on macOS
+//! and the BSDs. On Windows the handle of the process does; wait threads of the OS watch the
+//! handles, one thread for many. On other platforms, and if no descriptor is left, the loop listens
+//! to SIGCHLD while such a child runs.
 //!
 //! # Examples
 //!

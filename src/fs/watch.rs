@@ -35,8 +35,9 @@ pub use crate::sys::watch::WatchKind;
 /// [`PermissionDenied`](io::ErrorKind::PermissionDenied);
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a path that contains a zero byte;
 /// [`StorageFull`](io::ErrorKind::StorageFull) or "too many open files" when one of the user's
-/// limits in `/proc/sys/fs/inotify` is reached. On Windows, any OS error of `CreateFile` and
-/// `ReadDirectoryChangesW`. [`Unsupported`](io::ErrorKind::Unsupported) on other platforms: use
+/// limits in `/proc/sys/fs/inotify` is reached. On macOS and the BSDs, any OS error of `open` and
+/// `kevent`; on Windows, of `CreateFile` and `ReadDirectoryChangesW`.
+/// [`Unsupported`](io::ErrorKind::Unsupported) on platforms without notifications: use
 /// [`watch_poll`](super::watch_poll) there.
 ///
 /// # Panics
@@ -90,6 +91,13 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 /// That works until the directory itself is removed.
 ///
 /// Subdirectories are not watched. Symbolic links are followed when the watch begins.
+///
+/// # macOS and the BSDs
+///
+/// Each watched file or directory takes an open descriptor. The kernel (`EVFILT_VNODE`) tells that
+/// the entries of a directory have changed, not which: they are read again and compared. So changes
+/// that undo each other quickly are not reported, and a change of the content or the attributes of
+/// an entry is not reported either: watch the file itself.
 ///
 /// # Windows
 ///

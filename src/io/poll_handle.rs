@@ -100,10 +100,10 @@ impl<T: AsSource + 'static> PollHandle<T> {
     /// # Errors
     ///
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if another handle or source of the loop
-    /// watches the descriptor, [`Unsupported`](io::ErrorKind::Unsupported) for disconnect and
-    /// priority on platforms other than Linux, any other OS error of `epoll_ctl`. An error with
-    /// [`Error`](crate::Error) as its source if the handle was closed or the loop was dropped. The
-    /// handle is stopped in each case.
+    /// watches the descriptor, [`Unsupported`](io::ErrorKind::Unsupported) for priority on
+    /// platforms other than Linux and for disconnect on Windows, any other OS error of `epoll_ctl`
+    /// or `kevent`. An error with [`Error`](crate::Error) as its source if the handle was closed or
+    /// the loop was dropped. The handle is stopped in each case.
     pub fn start(
         &self,
         events: PollEvents,

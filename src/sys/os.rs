@@ -40,7 +40,7 @@ pub(crate) fn system_file(_path: &str) -> io::Result<String> {
 }
 
 /// The error of a query that only Linux answers.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 fn linux_only() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "available on Linux only")
 }

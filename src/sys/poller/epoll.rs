@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use rustix::io::{DupFlags, Errno, dup3};
+use rustix::io::{Errno, FdFlags, dup2, fcntl_setfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -264,7 +264,10 @@ fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
     // SAFETY: the value is never dropped, so the owner keeps the number. An object of the same kind
     // replaces the closed one.
     let mut owned = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(old.as_raw_fd()) });
-    Ok(dup3(new, &mut owned, DupFlags::CLOEXEC)?)
+    // Android has no `dup3` with a flag; no other thread exists here that could start a program
+    // between the calls.
+    dup2(new, &mut owned)?;
+    Ok(fcntl_setfd(&*owned, FdFlags::CLOEXEC)?)
 }
 
 /// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
