@@ -107,8 +107,10 @@ impl Poller {
     /// Any OS error of `kevent`.
     pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
         self.maker.check()?;
-        // Whole milliseconds, rounded up: the only unit of all platforms.
-        let delay = delay.map(|delay| Duration::from_millis(delay.div_ceil(1_000_000).max(1)));
+        // Whole milliseconds, rounded up: the only unit of all platforms. A host that is woken too
+        // early asks again.
+        let delay = delay.map(|delay| delay.min(LONGEST_WAIT).div_ceil(1_000_000).max(1));
+        let delay = delay.map(Duration::from_millis);
         let timer = |timer| EventFilter::Timer {
             ident: TIMER,
             timer,
