@@ -45,7 +45,6 @@
 //! [`time::sleep`]: crate::time::sleep
 
 pub mod async_hooks;
-#[cfg(unix)]
 pub mod child_process;
 pub mod dgram;
 pub mod dns;

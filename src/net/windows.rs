@@ -36,14 +36,14 @@ use std::path::Path;
 use super::accept::{Accepted, accept_one};
 use crate::blocking::Work;
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, impl_handle};
+use crate::event_loop::api::handle::{Close, impl_handle, sealed};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::io::bytes::{impl_async_read, impl_async_write};
 use crate::io::{Readiness, Source};
 use crate::pool::Class;
 use crate::site::Site;
-use crate::sys::pipe::{PipeEnd, PipeListener, open, wait_for_instance};
+use crate::sys::pipe::{PipeEnd, PipeListener, drain, open, wait_for_instance};
 use crate::sys::poller::Interest;
 
 /// Accepts connections to a named pipe of this machine.
@@ -223,6 +223,16 @@ impl NamedPipeStream {
     /// any OS error of `WriteFile`.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.source.try_write(bytes)
+    }
+
+    /// Returns a future of the moment when the peer has read all that was written. A thread of the
+    /// pool waits for it.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn drained(&self) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
+        let core = sealed::Sealed::handle_core(self);
+        let pipe = self.source.get_ref().duplicate()?;
+        let purpose = Purpose::new(Class::Fs, "shutdown").at(core.header.site());
+        Work::submit(&core.handle, purpose, move || drain(&pipe))
     }
 
     /// Closes the stream at once. The close completes in the closing phase; see [`Close`].

@@ -1,25 +1,34 @@
-//! Child processes that emit events: Node's `child_process`, over [`crate::process`]; Unix only.
+//! Child processes that emit events: Node's `child_process`, over [`crate::process`]. `fork` is on
+//! Unix only.
 
 mod exec;
+#[cfg(unix)]
 mod fork;
+#[cfg_attr(unix, path = "child_process/unix.rs")]
+#[cfg_attr(not(unix), path = "child_process/windows.rs")]
+mod platform;
 
-use std::cell::{Cell, OnceCell, RefCell};
+#[cfg(unix)]
+use std::cell::OnceCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::future::poll_fn;
-use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 pub use self::exec::{
     ExecError, ExecOptions, ExecOutput, exec, exec_file, exec_file_with, exec_with, promises,
 };
+#[cfg(unix)]
 pub use self::fork::{fork, fork_command};
 use super::callback_futures::in_callbacks;
 use super::context::Node;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
+#[cfg(unix)]
 use super::ipc::Ipc;
+#[cfg(unix)]
 pub use super::ipc::{DISCONNECT, Json, MESSAGE};
 use super::stream::{CLOSE, Readable, Writable};
 use crate::process::{self, Command, ExitStatus, Stdio};
@@ -182,9 +191,10 @@ struct Inner {
     child: RefCell<Option<process::Child>>,
     exit: Cell<Option<Exit>>,
     /// The IPC channel of a forked process.
+    #[cfg(unix)]
     ipc: OnceCell<Rc<Ipc>>,
-    /// Whether [`kill`](ChildProcess::kill) has sent a signal.
-    was_killed: Cell<bool>,
+    /// The last signal that [`kill`](ChildProcess::kill) has sent.
+    killed_by: Cell<Option<SignalKind>>,
     /// The number of ends to wait for before [`CLOSE`]: the process and each pipe.
     open: Cell<usize>,
     /// The waker of the task that waits for the last of them.
@@ -241,8 +251,9 @@ impl ChildProcess {
             stderr,
             child: RefCell::new(child),
             exit: Cell::new(None),
+            #[cfg(unix)]
             ipc: OnceCell::new(),
-            was_killed: Cell::new(false),
+            killed_by: Cell::new(None),
             open: Cell::new(1 + pipes),
             closed: RefCell::default(),
         });
@@ -301,12 +312,7 @@ impl ChildProcess {
     }
 
     fn exited(&self, status: Option<ExitStatus>) {
-        let exit = Exit {
-            code: status.and_then(|status| status.code()),
-            signal: status
-                .and_then(|status| status.signal())
-                .map(SignalKind::from_raw),
-        };
+        let exit = platform::exit_of(status, self.inner.killed_by.get());
         self.inner.exit.set(Some(exit));
         if let Some(stdin) = self.stdin() {
             stdin.destroy(None);
@@ -391,7 +397,7 @@ impl ChildProcess {
                 .as_ref()
                 .is_some_and(|child| child.signal(signal).is_ok());
         if was_sent {
-            self.inner.was_killed.set(true);
+            self.inner.killed_by.set(Some(signal));
         }
         was_sent
     }
@@ -400,7 +406,7 @@ impl ChildProcess {
     /// JavaScript: `subprocess.killed`.
     #[must_use]
     pub fn killed(&self) -> bool {
-        self.inner.was_killed.get()
+        self.inner.killed_by.get().is_some()
     }
 }
 

@@ -388,7 +388,6 @@ impl Error {
     }
 
     /// Creates `spawn no-such-program ENOENT`.
-    #[allow(dead_code, reason = "called by `child_process`, which is on Unix only")]
     pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
         let (code, name) = (code_of(&error), program.display());
         let text = match code {

@@ -43,13 +43,13 @@ pub use self::streams::{
     create_write_stream_with,
 };
 #[cfg(unix)]
-pub use self::unix::{Access, access, chmod, chown, fchmod, symlink};
+pub use self::unix::{chmod, chown, fchmod};
 use super::callback_futures::in_callbacks_as;
 use super::error::Error;
 use super::promise::{Deferred, Promise};
 use super::string_decoder::Encoding;
 use crate::fs;
-pub use crate::fs::CopyOptions;
+pub use crate::fs::{Access, CopyOptions};
 
 async fn names_in(path: PathBuf) -> io::Result<Vec<OsString>> {
     let entries = fs::scan_dir(path).await?;
@@ -83,6 +83,29 @@ pub mod promises {
 }
 
 operations! {
+    /// Checks whether this process may access a file. JavaScript: `fs.access(path,
+    /// fs.constants.R_OK, callback)` is [`Access::READ`]; `fs.access(path, callback)` is
+    /// [`Access::EXISTS`].
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `access`: `EACCES` if the access is not permitted.
+    access(path: impl AsRef<Path>, access: Access) -> () = {
+        let path = path.as_ref().to_owned();
+        async move { fs::access(path, access).await }
+    };
+
+    /// Creates a symbolic link at `path` that points to `target`. JavaScript: `fs.symlink(target,
+    /// path, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `symlink`.
+    symlink(target: impl AsRef<Path>, path: impl AsRef<Path>) -> () = {
+        let (target, path) = (target.as_ref().to_owned(), path.as_ref().to_owned());
+        async move { fs::symlink(target, path).await }
+    };
+
     /// Reads a whole file, in consecutive jobs of the pool. JavaScript: `fs.readFile(path,
     /// callback)`.
     ///

@@ -26,7 +26,7 @@ mod socket;
 #[cfg(unix)]
 mod local;
 #[cfg(not(unix))]
-#[path = "net/no_local.rs"]
+#[path = "net/pipes.rs"]
 mod local;
 
 pub use self::address::Address;

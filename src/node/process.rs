@@ -1,12 +1,10 @@
-//! The `process` object of Node: exit events, uncaught errors and warnings; on Unix also signals,
-//! the standard streams and the IPC channel to the parent.
+//! The `process` object of Node: exit events, uncaught errors and warnings, signals and the
+//! standard streams; on Unix also the IPC channel to the parent.
 
 #[cfg(unix)]
 mod channel;
 mod once;
-#[cfg(unix)]
 mod signals;
-#[cfg(unix)]
 mod stdio;
 mod warning;
 
@@ -21,9 +19,7 @@ pub use self::once::{
     on_uncaught_exception_monitor, once_before_exit, once_exit, once_rejection_handled,
     once_uncaught_exception, once_unhandled_rejection, once_warning,
 };
-#[cfg(unix)]
 pub use self::signals::{on_signal, once_signal};
-#[cfg(unix)]
 pub use self::stdio::{stderr, stdin, stdout};
 pub use self::warning::Warning;
 use super::context::Node;
@@ -55,9 +51,7 @@ pub(super) struct ProcessState {
     is_listener_at_fault: Cell<bool>,
     #[cfg(unix)]
     channel: channel::ParentChannel,
-    #[cfg(unix)]
     signals: signals::SignalListeners,
-    #[cfg(unix)]
     standard: stdio::StandardStreams,
     /// Whether `run` runs this program and returns its code.
     is_program: Cell<bool>,
@@ -395,9 +389,7 @@ impl ProcessState {
     pub(super) fn shut_down(&self) {
         #[cfg(unix)]
         self.channel.shut_down();
-        #[cfg(unix)]
         self.signals.shut_down();
-        #[cfg(unix)]
         self.standard.shut_down();
         self.before_exit.clear();
         self.exit.clear();

@@ -6,7 +6,7 @@ mod named;
 mod windows;
 
 #[cfg(all(windows, feature = "net"))]
-pub(crate) use named::{PipeListener, open, wait_for_instance};
+pub(crate) use named::{PipeListener, drain, open, wait_for_instance};
 #[cfg(windows)]
 pub(crate) use windows::{Access, PipeEnd, pipe};
 

@@ -65,6 +65,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "io/pipe.rs",
             "net.rs",
             "node.rs",
+            "node/child_process.rs",
             "node/fs.rs",
             "node/net.rs",
             "node/process.rs",

@@ -7,6 +7,8 @@ mod child;
 mod fs;
 #[cfg(feature = "net")]
 mod named_pipe;
+#[cfg(feature = "node")]
+mod node;
 #[cfg(feature = "process")]
 mod pipe;
 #[cfg(feature = "process")]

@@ -257,6 +257,12 @@ impl AfterIo for Children {
                 places.insert(place, ());
             }
         }
+        if process::TELLS_ONE_BY_ONE && !places.is_empty() {
+            let listed = self.list.list();
+            for child in listed.iter().filter(|child| child.look().is_some()) {
+                places.insert(child.place, ());
+            }
+        }
         let mut ended = 0;
         for child in places.iter().filter_map(|(place, ())| self.get(place)) {
             if child.look().is_some() {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
-use super::{Arguments, ChildProcess, Exit, Inner};
+use super::{Arguments, ChildProcess, Exit, Inner, platform};
 use crate::node::abort::AbortSignal;
 use crate::node::delay::Delay;
 use crate::node::error::Error;
@@ -52,12 +52,12 @@ pub struct ExecOptions {
     /// The signal that kills the process on a timeout, an excess of output or an abort. The default
     /// is SIGTERM.
     pub kill_signal: SignalKind,
-    /// The shell that runs the command. Without one, [`exec_with`] uses `/bin/sh`, and
-    /// [`exec_file_with`] uses no shell.
+    /// The shell that runs the command. Without one, [`exec_with`] uses `/bin/sh`, on Windows
+    /// `cmd.exe`, and [`exec_file_with`] uses no shell.
     pub shell: Option<PathBuf>,
-    /// The user id of the process.
+    /// The user id of the process. Windows ignores it.
     pub uid: Option<u32>,
-    /// The group id of the process.
+    /// The group id of the process. Windows ignores it.
     pub gid: Option<u32>,
     /// Kills the process with an `AbortError` when it is aborted.
     pub signal: Option<AbortSignal>,
@@ -192,8 +192,8 @@ pub struct ExecOutput {
     pub stderr: String,
 }
 
-/// Runs a command line in the shell `/bin/sh`, and calls `callback` with its output. JavaScript:
-/// `exec(command, (error, stdout, stderr) => ..)`.
+/// Runs a command line in the shell `/bin/sh`, on Windows `cmd.exe`, and calls `callback` with its
+/// output. JavaScript: `exec(command, (error, stdout, stderr) => ..)`.
 ///
 /// The callback is called when the child is closed. Its first argument is an error if the process
 /// could not be started, exited with a code other than 0, or wrote more than 1 MiB, which kills it.
@@ -237,9 +237,7 @@ pub fn exec_with(
     options: ExecOptions,
     callback: impl FnOnce(Option<ExecError>, String, String) + 'static,
 ) -> ChildProcess {
-    let shell = options.shell.clone().unwrap_or_else(|| "/bin/sh".into());
-    let mut line = Command::new(shell);
-    line.args(["-c", command]);
+    let line = platform::shell(options.shell.as_deref(), command);
     run(line, command.into(), options, callback)
 }
 
@@ -275,11 +273,7 @@ pub fn exec_file_with(
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     let text = words.join(" ");
     let mut command = match &options.shell {
-        Some(shell) => {
-            let mut command = Command::new(shell);
-            command.args(["-c", &text]);
-            command
-        }
+        Some(shell) => platform::shell(Some(shell), &text),
         None => {
             let mut command = Command::new(&program);
             command.args(&arguments);
@@ -362,12 +356,7 @@ fn run(
         command.env_clear();
         command.envs(variables.iter().map(|(name, value)| (name, value)));
     }
-    if let Some(user) = options.uid {
-        command.uid(user);
-    }
-    if let Some(group) = options.gid {
-        command.gid(group);
-    }
+    platform::set_ids(&mut command, options.uid, options.gid);
     let child = ChildProcess::start(&mut command);
     let run = Rc::new(Run {
         child: Rc::downgrade(&child.inner),

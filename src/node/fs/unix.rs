@@ -8,7 +8,6 @@ use std::path::Path;
 use super::handle::FileHandle;
 use super::{promise_of, steps};
 use crate::fs;
-pub use crate::fs::Access;
 use crate::node::callback_futures::in_callbacks_as;
 use crate::node::error::Error;
 use crate::node::promise::Promise;
@@ -35,29 +34,6 @@ handle_operations! {
 }
 
 operations! {
-    /// Checks whether this process may access a file. JavaScript: `fs.access(path,
-    /// fs.constants.R_OK, callback)` is [`Access::READ`]; `fs.access(path, callback)` is
-    /// [`Access::EXISTS`].
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `access`: `EACCES` if the access is not permitted.
-    access(path: impl AsRef<Path>, access: Access) -> () = {
-        let path = path.as_ref().to_owned();
-        async move { fs::access(path, access).await }
-    };
-
-    /// Creates a symbolic link at `path` that points to `target`. JavaScript: `fs.symlink(target,
-    /// path, callback)`.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `symlink`.
-    symlink(target: impl AsRef<Path>, path: impl AsRef<Path>) -> () = {
-        let (target, path) = (target.as_ref().to_owned(), path.as_ref().to_owned());
-        async move { fs::symlink(target, path).await }
-    };
-
     /// Sets the permissions of a file. JavaScript: `fs.chmod(path, mode, callback)`.
     ///
     /// # Errors

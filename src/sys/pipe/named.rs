@@ -14,7 +14,7 @@ use windows_sys::Win32::Foundation::{
     ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_CONNECTED,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, PIPE_ACCESS_DUPLEX,
+    FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, FlushFileBuffers, PIPE_ACCESS_DUPLEX,
     SECURITY_IDENTIFICATION,
 };
 use windows_sys::Win32::System::Pipes::{
@@ -52,6 +52,16 @@ pub(crate) fn wait_for_instance(name: &Path) {
     let name = wide(name);
     // SAFETY: the name ends with a zero. The result tells nothing that the next attempt does not.
     unsafe { WaitNamedPipeW(name.as_ptr(), 100) };
+}
+
+/// Waits until the peer has read all that was written, on a thread that may block.
+#[allow(dead_code, reason = "called for the layer for Node only")]
+pub(crate) fn drain(pipe: &OwnedHandle) -> io::Result<()> {
+    // SAFETY: the handle is open.
+    match unsafe { FlushFileBuffers(pipe.as_raw_handle()) } {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// A named pipe that waits for clients, with one instance for the next of them.

@@ -108,6 +108,12 @@ impl PipeEnd {
         Ok(Self { file, read, write })
     }
 
+    /// Returns another handle of the same end.
+    #[allow(dead_code, reason = "called for the layer for Node only")]
+    pub(crate) fn duplicate(&self) -> io::Result<OwnedHandle> {
+        self.file.try_clone()
+    }
+
     fn reading(&self) -> io::Result<&Reading> {
         self.read.as_ref().ok_or_else(wrong_direction)
     }

@@ -22,6 +22,10 @@ pub(crate) use pre_exec::{Ids, PreExec, has_inheritable_signals, is_limit, is_wo
 /// What the poller watches for the exit of a child: a pidfd.
 pub(crate) type Descriptor = OwnedFd;
 
+/// Whether the exits of several children are events of several waits, though they came before the
+/// first. Then the others are asked about as well.
+pub(crate) const TELLS_ONE_BY_ONE: bool = false;
+
 /// A started child that was not reaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
