@@ -6,10 +6,10 @@
 //! | `EPOLLET` | `EV_CLEAR` | each arrival is an event again |
 //! | `EPOLLRDHUP` | `EV_EOF` of the read filter | EOF is reported with the last bytes |
 //! | `EPOLLPRI` | not on all platforms | unsupported |
-//! | an eventfd ends the wait | `EVFILT_USER`, not on all platforms | a pipe, read only when it is full |
+//! | an eventfd ends the wait | `EVFILT_USER`, not on all platforms | a pipe, read when full |
 //! | a timerfd | `EVFILT_TIMER` | whole milliseconds |
 //! | a file is refused | a file is always ready | refused as well, by its type |
-//! | a closed descriptor is forgotten | a closed descriptor is forgotten | so is its number, at its `delete` |
+//! | a closed descriptor is forgotten | likewise | so is its number, at its `delete` |
 //!
 //! `polling` keeps a list of its own of what is registered, which a descriptor that other code has
 //! closed never leaves, and hides the flags of an event. Its timer and its notification are not

@@ -1,5 +1,5 @@
-//! The entries of a directory, compared with those of an earlier moment: what a kernel that does not
-//! name the changed entry leaves to its user.
+//! The entries of a directory, compared with those of an earlier moment: what a kernel that does
+//! not name the changed entry leaves to its user.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -49,7 +49,8 @@ impl Entries {
     }
 
     /// Replaces the entries by those of a later moment, and returns what has changed: removed
-    /// entries, renamed ones and new ones, each by name. `renames` is the number of the last rename.
+    /// entries, renamed ones and new ones, each by name. `renames` is the number of the last
+    /// rename.
     ///
     /// A file that got the number of a removed one looks like a rename.
     pub(super) fn update(&mut self, later: Self, renames: &Cell<u32>) -> Vec<Change> {

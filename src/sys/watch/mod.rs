@@ -3,7 +3,7 @@
 //! | file | where | by |
 //! |---|---|---|
 //! | `inotify.rs` | Linux, Android | one inotify descriptor, read in the poll phase |
-//! | `kqueue.rs` | macOS, the BSDs | a kqueue with a descriptor for each file, read in the poll phase |
+//! | `kqueue.rs` | macOS, the BSDs | a kqueue, with a descriptor for each file |
 //! | `windows.rs` | Windows | an overlapped operation for each directory |
 //! | `unsupported.rs` | everywhere else | nothing: it cannot be made |
 
