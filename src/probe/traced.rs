@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tracing::span::EnteredSpan;
+use tracing::span::{EnteredSpan, Id};
 use tracing::{Span, trace, trace_span, warn};
 
 use super::switch::{Activity, Origin};
@@ -37,8 +37,14 @@ impl Traced {
             loc.line = site.line(),
             loc.col = site.column(),
         );
+        let number = span.id();
         let before = self.spans.borrow_mut().insert(id, span);
         drop(before);
+        if let Some(number) = number {
+            // The console warns of a task that has no waker. Wakers are not counted here, so the
+            // one that the loop holds stands for all.
+            tell_waker("waker.clone", &number);
+        }
     }
 
     /// Enters the span of a task that is polled, and tells of a timer that fires late.
@@ -82,9 +88,7 @@ impl Traced {
     pub(crate) fn woken(&self, id: u64) {
         let span = self.spans.borrow().get(&id).and_then(Span::id);
         if let Some(span) = span {
-            // The number is that of the span, which the console looks up.
-            let id = span.into_u64();
-            trace!(target: "runtime::waker", op = "waker.wake_by_ref", task.id = id);
+            tell_waker("waker.wake_by_ref", &span);
         }
     }
 
@@ -95,4 +99,10 @@ impl Traced {
             warn!(target: "phaseloop::slow", ?took, "the loop was busy for long");
         }
     }
+}
+
+/// Tells what was done with a waker of the task with this span.
+fn tell_waker(op: &'static str, span: &Id) {
+    // The number is that of the span, which the console looks up.
+    trace!(target: "runtime::waker", op, task.id = span.into_u64());
 }

@@ -45,10 +45,10 @@ pub(crate) use marks::{Before, Marker};
 /// Linux with glibc; elsewhere a stall has no stack. A thread that waits inside the kernel without
 /// taking signals does not answer, and the stall says so.
 ///
-/// The names of inlined functions and the lines need debug information: `debug =
-/// "line-tables-only"` in the release profile is enough. In a stripped program each function is an
-/// address, such as `server+0x1f3a0`. The command `addr2line -f -i -e` names it, with a copy of the
-/// program that is not stripped.
+/// The names of inlined functions and the lines need debug information: `debug = "limited"` in the
+/// release profile is enough. In a stripped program each function is an address, such as
+/// `server+0x1f3a0`. The command `addr2line -f -i -e` names it, with a copy of the program that is
+/// not stripped.
 ///
 /// # Examples
 ///

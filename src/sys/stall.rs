@@ -173,7 +173,34 @@ mod linux {
     fn program_of(mut names: Vec<String>) -> Vec<String> {
         let part = part_of_program(&names);
         names.truncate(part.end);
-        names.split_off(part.start)
+        names.drain(..part.start);
+        let directory = std::env::current_dir().unwrap_or_default();
+        let directory = format!("({}/", directory.display());
+        names
+            .iter()
+            .map(|name| shortened(name, &directory))
+            .collect()
+    }
+
+    /// Shortens the path in a name: paths below `directory`, and those of the standard library.
+    pub(super) fn shortened(name: &str, directory: &str) -> String {
+        const STANDARD: &str = "(/rustc/";
+        if let Some((function, path)) = name.rsplit_once(STANDARD) {
+            // The number of a commit comes first.
+            if let Some((_, path)) = path.split_once('/') {
+                return format!("{function}({path}");
+            }
+        }
+        name.replacen(directory, "(", 1)
+    }
+
+    /// The directory of the source of this crate, as debug information names it.
+    pub(super) fn own_source() -> &'static str {
+        const THIS: &str = "sys/stall.rs";
+        match file!().strip_suffix(THIS) {
+            Some(source) if source.starts_with('/') => source,
+            _ => concat!(env!("CARGO_MANIFEST_DIR"), "/src/"),
+        }
     }
 
     /// Returns the addresses on the stack of a thread, innermost first.
@@ -234,6 +261,8 @@ mod linux {
         let mut addresses: Vec<_> = frames.map(|frame| frame.load(Ordering::Acquire)).collect();
         let interrupted = INTERRUPTED.load(Ordering::Acquire);
         STATE.store(NONE, Ordering::Release);
+        // The caller of the first function of a thread.
+        addresses.retain(|&address| address != 0);
         // The frames of the handler, which a stripped program does not name.
         if let Some(place) = addresses.iter().position(|&one| one == interrupted) {
             addresses.drain(..place);
@@ -362,12 +391,14 @@ mod linux {
             .iter()
             .rposition(is_handler)
             .map_or(0, |last| last + 1);
-        // The first word is the type or the function; others may be its parameters.
+        // The first word is the type or the function; others may be its parameters. Debug
+        // information of line tables alone has no modules, but files.
+        let source = format!("({}", own_source());
         let is_ours = |name: &String| {
-            let name = name.trim_start_matches(['<', '&', '*']);
-            ["phaseloop::", "async_task::"]
-                .iter()
-                .any(|ours| name.starts_with(ours))
+            let function = name.trim_start_matches(['<', '&', '*']);
+            let known = ["phaseloop::", "async_task::"].iter();
+            let mut known = known.filter(|ours| function.starts_with(**ours));
+            known.next().is_some() || name.contains(&source)
         };
         let end = names[start..].iter().position(is_ours);
         let mut end = end.map_or(names.len(), |end| start + end);
@@ -470,6 +501,21 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_short() {
+        let short = |name| super::linux::shortened(name, "(/home/ann/app/");
+        assert_eq!(
+            short("hash (/home/ann/app/src/main.rs:3)"),
+            "hash (src/main.rs:3)"
+        );
+        assert_eq!(
+            short("std::thread::sleep (/rustc/5980/library/std/src/thread.rs:1)"),
+            "std::thread::sleep (library/std/src/thread.rs:1)"
+        );
+        assert_eq!(short("main (/other/x.rs:1)"), "main (/other/x.rs:1)");
+        assert_eq!(short("app+0x1f"), "app+0x1f");
+    }
+
+    #[test]
     fn the_handler_and_this_crate_are_left_out() {
         let stack = [
             "phaseloop::sys::stall::linux::on_signal",
@@ -485,6 +531,14 @@ mod tests {
         ];
         let names = stack.map(str::to_owned);
         assert_eq!(part_of_program(&names), 2..6);
+        // Names of line tables.
+        let source = super::linux::own_source();
+        let stack = [
+            "std::thread::sleep (thread.rs:1)".to_owned(),
+            "{async_fn#0} (main.rs:3)".to_owned(),
+            format!("poll_watched ({source}executor/watched.rs:1)"),
+        ];
+        assert_eq!(part_of_program(&stack), 0..2);
         // Code of the crate that blocks.
         let names = ["__restore_rt", "phaseloop::pool::run", "app::main"].map(str::to_owned);
         assert_eq!(part_of_program(&names), 1..3);

@@ -813,3 +813,21 @@ fn environment_with_a_wrong_value_prints_one_line_each() {
         "{printed}"
     );
 }
+
+/// Rule 6: the time of a listener is the loop's own. A wait does not become longer by it, so that
+/// no timer is late because it is watched.
+#[test]
+fn blame_rule_6_the_time_of_a_listener_is_no_part_of_the_wait() {
+    let recorder = Recorder::new().on_slow(|_| busy(ms(5)));
+    let builder = Builder::new().start_paused(true).record(recorder.clone());
+    let mut event_loop = builder.build().unwrap();
+    event_loop.block_on(async {
+        busy(ms(50));
+        sleep(ms(20)).await;
+    });
+    let waits = recorder.records().into_iter();
+    let waits: Vec<_> = waits.filter(|record| record.what == What::Wait).collect();
+    assert_eq!(waits.iter().map(length).collect::<Vec<_>>(), [15]);
+    assert_eq!(recorder.blame().culprits.len(), 0, "{}", recorder.blame());
+    assert_eq!(event_loop.handle().metrics().idle, ms(15));
+}

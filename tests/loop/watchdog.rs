@@ -57,9 +57,17 @@ fn a_task_that_blocks_is_told_with_its_line_and_told_once_more_when_it_is_over()
     let text = stall.to_string();
     assert!(text.starts_with("phaseloop: stall: "), "{text}");
     assert!(text.contains(" so far: task 1 ("), "{text}");
-    let over = stalls.iter().find(|stall| stall.is_over).unwrap();
+    // The machine may have made it longer, so that it was told again.
+    let mut told = stall.what;
+    let over = stalls.iter().find(|later| {
+        if !later.is_over {
+            told.clone_from(&later.what);
+        }
+        later.is_over
+    });
+    let over = over.unwrap();
     assert!(over.took >= stall.took, "{over}");
-    assert!(over.what.starts_with("task 1 "), "{over}");
+    assert_eq!(over.what, told);
     assert!(over.report.contains("What keeps the loop alive"), "{over}");
     let text = over.to_string();
     assert!(text.starts_with("phaseloop: stall: over after "), "{text}");

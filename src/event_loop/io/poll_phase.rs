@@ -194,13 +194,17 @@ impl Core {
     /// Waits for events. The busy period ends before that, and another one begins after it.
     #[inline(always)]
     fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
-        let start = self.clock().read();
+        let (mut start, mut timeout) = (self.clock().read(), timeout);
         let busy_since = self.count_wait(start);
         let is_plain = self.modes().is_plain();
         if !is_plain {
             self.end_busy_watched(busy_since, start);
             self.probe().rest();
             self.probe().begin_wait();
+            // The sinks have taken time, which is no part of the wait.
+            let now = self.clock().read();
+            timeout = timeout.map(|left| left.saturating_sub(now - start));
+            start = now;
         }
         let waited = self.wait_by_clock(timeout);
         self.clock().update();
