@@ -69,6 +69,7 @@ impl<K: Copy + Ord, V> SortedMap<K, V> {
         self.entries[self.place(key).ok()?].1.as_ref()
     }
 
+    #[allow(dead_code, reason = "not all features use it")]
     pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut V> {
         let place = self.place(key).ok()?;
         self.entries[place].1.as_mut()

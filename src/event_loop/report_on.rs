@@ -16,31 +16,47 @@ use crate::sys;
 /// The signal that asks for a report, and where the report goes.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportOn {
-    pub(crate) signal: i32,
+    signal: i32,
     /// `None` for standard error. The file is appended to.
-    pub(crate) file: Option<PathBuf>,
+    file: Option<PathBuf>,
+    /// A pointer: a program that never asks does not compile the reports.
+    start: fn(&Core, Self) -> io::Result<()>,
 }
 
-impl Core {
-    /// Prints reports as the program asks, or as the environment does if the program does not. What
-    /// the environment asks in vain is one line on standard error.
-    pub(super) fn report_as_asked(
-        &self,
-        by_program: Option<ReportOn>,
-        by_environment: Option<(i32, Option<PathBuf>)>,
-    ) -> io::Result<()> {
-        match (by_program, by_environment) {
-            (Some(how), _) => self.report_on(how),
-            (None, None) => Ok(()),
-            (None, Some((signal, file))) => {
-                if let Err(error) = self.report_on(ReportOn { signal, file }) {
-                    eprintln!("phaseloop: PHASELOOP_REPORT: {error}");
-                }
-                Ok(())
-            }
+impl ReportOn {
+    /// The program asks.
+    #[inline]
+    pub(crate) fn new(signal: i32) -> Self {
+        Self {
+            signal,
+            file: None,
+            start: Core::report_on,
         }
     }
 
+    /// The environment asks. What it asks in vain is one line on standard error.
+    #[cfg(feature = "probe")]
+    pub(super) fn by_environment((signal, file): (i32, Option<PathBuf>)) -> Self {
+        let start = |core: &Core, how: Self| {
+            if let Err(error) = core.report_on(how) {
+                eprintln!("phaseloop: PHASELOOP_REPORT: {error}");
+            }
+            Ok(())
+        };
+        Self {
+            signal,
+            file,
+            start,
+        }
+    }
+
+    /// Prints reports of the loop from now on.
+    pub(super) fn start(self, core: &Core) -> io::Result<()> {
+        (self.start)(core, self)
+    }
+}
+
+impl Core {
     /// Prints a report whenever the signal arrives. It neither keeps the loop alive nor is it a
     /// handle of the loop.
     fn report_on(&self, how: ReportOn) -> io::Result<()> {

@@ -30,10 +30,8 @@ impl Builder {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn report_on(self, signal: SignalKind) -> Self {
-        self.set_report_on(ReportOn {
-            signal: signal.as_raw(),
-            file: None,
-        })
+        self.set_report_on(ReportOn::new(signal.as_raw()))
     }
 }

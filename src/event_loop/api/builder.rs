@@ -319,13 +319,17 @@ impl Builder {
             self.options.shuffle = crate::choices::walk::of_suite();
         }
         #[cfg(feature = "signal")]
-        let (report_on, by_environment) = (self.options.report_on.clone(), self.sinks.report_on());
+        let report_on = self.options.report_on.clone();
+        #[cfg(all(feature = "signal", feature = "probe"))]
+        let report_on = report_on.or_else(|| self.sinks.report_on().map(ReportOn::by_environment));
         let core = Core::new(self.options, self.sinks, self.paused)?;
         if let Some(make) = self.wait_hook {
             core.set_wait_hook(make)?;
         }
         #[cfg(feature = "signal")]
-        core.report_as_asked(report_on, by_environment)?;
+        if let Some(report_on) = report_on {
+            report_on.start(&core)?;
+        }
         #[cfg(feature = "test-util")]
         {
             core.clock().set_auto_advance(self.auto_advance);
