@@ -10,12 +10,13 @@
 //! test says so and passes.
 
 mod axum_app;
+mod certificates;
 mod grpc;
 mod http_client;
 mod island;
 mod postgres;
-mod process;
 mod redis_server;
+mod servers;
 #[cfg(feature = "heavy")]
 mod sqlite;
 mod tls;

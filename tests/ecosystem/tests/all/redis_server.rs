@@ -1,40 +1,20 @@
 //! redis: its raw connection on a socket of the loop, and its own client on the tokio island.
 
-use std::process::{Command, Stdio};
-
 use phaseloop::net::UnixStream;
 use phaseloop::{Local, block_on, spawn};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 
-use crate::process::{Server, find, folder};
-
-fn start(name: &str) -> Option<Server> {
-    let program = find("redis-server")?;
-    let place = folder(name);
-    let mut command = Command::new(program);
-    command.args([
-        "--port",
-        "0",
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-        "--unixsocket",
-    ]);
-    command.arg(place.join("redis.socket")).current_dir(&place);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    Some(Server::start(&mut command, place))
-}
+use crate::servers;
 
 /// Without time limits of its own, redis needs no runtime; `Local` passes its bound `Send`.
 #[test]
 fn the_raw_connection_runs_on_our_socket() {
-    let Some(mut server) = start("redis-raw") else {
+    let Some(mut server) = servers::redis("redis-raw") else {
         return;
     };
     block_on(async move {
-        let path = server.wait_for("redis.socket").await;
+        let path = server.socket().await;
         let stream = Local::new(UnixStream::connect(path).await.unwrap());
         let config = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(None)
@@ -54,11 +34,11 @@ fn the_raw_connection_runs_on_our_socket() {
 
 #[test]
 fn its_own_client_runs_on_the_island() {
-    let Some(mut server) = start("redis-island") else {
+    let Some(mut server) = servers::redis("redis-island") else {
         return;
     };
     phaseloop::tokio::block_on(async move {
-        let path = server.wait_for("redis.socket").await;
+        let path = server.socket().await;
         let url = format!("redis+unix://{}", path.display());
         let client = redis::Client::open(url).unwrap();
         let mut client = client.get_multiplexed_async_connection().await.unwrap();

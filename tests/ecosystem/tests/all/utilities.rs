@@ -63,6 +63,70 @@ fn locks_select_and_streams() {
 }
 
 #[test]
+fn events_and_combined_futures() {
+    use futures_concurrency::prelude::*;
+
+    block_on(async {
+        let event = event_listener::Event::new();
+        let listener = event.listen();
+        let task = spawn(listener);
+        event.notify(1);
+        task.await.unwrap();
+
+        let slow = async {
+            time::sleep(Duration::from_secs(60)).await;
+            Rc::new("slow")
+        };
+        let quick = async {
+            time::sleep(Duration::from_millis(1)).await;
+            Rc::new("quick")
+        };
+        assert_eq!(*(slow, quick).race().await, "quick");
+        let both = [1, 2].map(|number| async move {
+            phaseloop::task::yield_now().await;
+            number
+        });
+        assert_eq!(both.join().await, [1, 2]);
+    });
+}
+
+/// The sockets have tokio's traits by the feature `tokio-io`.
+#[test]
+fn tokio_utils_codecs_on_our_sockets() {
+    use futures::SinkExt;
+    use tokio_util::codec::{Framed, LinesCodec};
+
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (mut sink, lines) = Framed::new(stream, LinesCodec::new()).split();
+            let mut lines = lines.map(|line| line.map(|line| line.to_uppercase()));
+            sink.send_all(&mut lines).await.unwrap();
+        });
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut lines = Framed::new(stream, LinesCodec::new());
+        for line in ["one", "two"] {
+            lines.send(line).await.unwrap();
+            assert_eq!(lines.next().await.unwrap().unwrap(), line.to_uppercase());
+        }
+        drop(lines);
+        server.await.unwrap();
+    });
+}
+
+/// smol's reactor and executor have threads of their own, and wake tasks of the loop.
+#[test]
+fn smols_timers_and_executor() {
+    block_on(async {
+        async_io::Timer::after(Duration::from_millis(1)).await;
+        let there = async_global_executor::spawn(async { std::thread::current().id() });
+        assert_ne!(there.await, std::thread::current().id());
+    });
+}
+
+#[test]
 fn compression_over_a_socket() {
     use async_compression::futures::bufread::GzipDecoder;
     use async_compression::futures::write::GzipEncoder;
