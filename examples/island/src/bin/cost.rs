@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const SIZE: usize = 64;
 
@@ -148,22 +148,20 @@ fn on_island<F: Future>(future: F) -> F::Output {
 }
 
 async fn tokio_echo(peer: SocketAddr, count: u32) {
-    let mut stream = tokio::net::TcpStream::connect(peer)
-        .await
-        .expect("connects");
+    let stream = tokio::net::TcpStream::connect(peer).await;
+    let stream = stream.expect("connects");
     stream.set_nodelay(true).expect("a socket");
-    let mut buffer = [7; SIZE];
-    for _ in 0..count {
-        stream.write_all(&buffer).await.expect("writes");
-        stream.read_exact(&mut buffer).await.expect("reads");
-    }
+    echo(stream, count).await;
 }
 
 async fn loop_echo(peer: SocketAddr, count: u32) {
-    let mut stream = phaseloop::net::TcpStream::connect(peer)
-        .await
-        .expect("connects");
+    let stream = phaseloop::net::TcpStream::connect(peer).await;
+    let stream = stream.expect("connects");
     stream.set_nodelay(true).expect("a socket");
+    echo(stream, count).await;
+}
+
+async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, count: u32) {
     let mut buffer = [7; SIZE];
     for _ in 0..count {
         stream.write_all(&buffer).await.expect("writes");
