@@ -363,7 +363,7 @@ async fn stream_events() {
                 run("pause", || {
                     first.pause();
                     let paused = first.clone();
-                    set_timeout(5, move || run("resume", || _ = paused.resume()));
+                    set_timeout(5, move || run("resume", || paused.resume()));
                 });
                 first.push("2".to_owned());
             })

@@ -326,7 +326,15 @@ fn one_two() -> Readable<Vec<u8>> {
     Readable::from_iter([b"one".to_vec(), b"two".to_vec()])
 }
 
-const BODIES: [(&str, &str, &[(&str, &str)], Send); 20] = [
+/// A name, a method, headers, and what is written.
+type Sent = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    Send,
+);
+
+const BODIES: [Sent; 20] = [
     ("nothing", "POST", &[], |r| r.end()),
     ("once", "POST", &[], |r| r.end_bytes("all")),
     ("twice", "POST", &[], |r| {
@@ -381,7 +389,7 @@ const BODIES: [(&str, &str, &[(&str, &str)], Send); 20] = [
         r.uncork();
         r.end();
     }),
-    ("piped", "POST", &[], |r| _ = one_two().pipe(r.writable())),
+    ("piped", "POST", &[], |r| one_two().pipe(r.writable())),
     ("pipeline", "POST", &[("Content-Length", "6")], |r| {
         pipeline(&one_two()).into(r.writable()).then(|done| {
             let done = done.err();
@@ -434,10 +442,7 @@ impl Left {
     }
 }
 
-fn send_body(
-    address: SocketAddr,
-    (name, method, headers, send): (&'static str, &str, &[(&str, &str)], Send),
-) {
+fn send_body(address: SocketAddr, (name, method, headers, send): Sent) {
     let mut options = alone(address).method(method).path(format!("/{name}"));
     for (name, value) in headers {
         options = options.header(*name, *value);
