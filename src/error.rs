@@ -1,5 +1,6 @@
 //! Errors of the loop itself. OS errors stay [`io::Error`](std::io::Error)s.
 
+pub(crate) mod kinds;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub(crate) mod os;
 

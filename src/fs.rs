@@ -24,7 +24,6 @@ mod file;
 pub(crate) mod job;
 mod open_options;
 pub(crate) mod ops;
-#[cfg(unix)]
 mod positional;
 mod system;
 mod temp;

@@ -5,6 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::kinds::kind_of;
+
 /// The source of an [`io::Error`] of an operation on a file, a program or an address: the
 /// operation, its object, and the OS error.
 ///
@@ -104,7 +106,7 @@ impl OsError {
     /// The number of the OS error; `None` if the error did not come from the OS.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
-        self.source.raw_os_error()
+        os_error(&self.source)
     }
 
     /// Adds an operation and its object to an error.
@@ -113,7 +115,7 @@ impl OsError {
         operation: &'static str,
         about: impl Into<About>,
     ) -> io::Error {
-        let kind = source.kind();
+        let kind = kind_of(&source);
         let error = Self {
             operation,
             about: about.into(),
@@ -140,7 +142,13 @@ impl OsError {
 #[must_use]
 pub fn os_error(error: &io::Error) -> Option<i32> {
     let inner = || OsError::of(error).and_then(OsError::raw_os_error);
-    error.raw_os_error().or_else(inner)
+    let below = || number_below(error);
+    error.raw_os_error().or_else(inner).or_else(below)
+}
+
+/// Returns the number of an OS error that was given a kind.
+fn number_below(error: &io::Error) -> Option<i32> {
+    error.get_ref()?.downcast_ref::<io::Error>()?.raw_os_error()
 }
 
 impl From<Option<PathBuf>> for About {

@@ -141,11 +141,14 @@ impl CopyOptions {
 }
 
 fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
-    let source = File::open(from)?;
+    let source = match sys::fs::open(OpenOptions::new().read(true), from) {
+        // Windows opens no directory.
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => return Err(not_a_file()),
+        opened => opened?,
+    };
     let original = source.metadata()?;
     if !original.is_file() {
-        let text = "only files can be copied";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        return Err(not_a_file());
     }
     let (target, is_new) = open_target(to, &original, how.exclusive)?;
     if !is_new && sys::fs::is_same_file(&source, &target)? {
@@ -161,15 +164,19 @@ fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
     copied
 }
 
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "only files can be copied")
+}
+
 /// Opens the target without truncating it, and returns whether it is new.
 fn open_target(path: &Path, original: &Metadata, exclusive: bool) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     sys::fs::create_like(&mut options, original);
-    match options.open(path) {
+    match sys::fs::open(&options, path) {
         Err(error) if !exclusive && error.kind() == io::ErrorKind::AlreadyExists => {
             // `create` covers a target that has been removed since, and a dangling symbolic link.
-            let target = options.create_new(false).create(true).open(path)?;
+            let target = sys::fs::open(options.create_new(false).create(true), path)?;
             Ok((target, false))
         }
         opened => Ok((opened?, true)),

@@ -16,6 +16,7 @@ use futures_lite::Stream;
 use super::job::{self, needs_loop};
 use crate::blocking::Work;
 use crate::error::OsError;
+use crate::sys;
 
 /// Entries that the first job of a directory reads, and the most that a later job reads.
 const FIRST_BATCH: usize = 64;
@@ -56,7 +57,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadD
         let path: Arc<Path> = path.as_ref().into();
         let root = path.clone();
         let about = || path.to_path_buf().into();
-        let batch = job::run_on("read_dir", about, move || match fs::read_dir(&root) {
+        let batch = job::run_on("read_dir", about, move || match sys::fs::read_dir(&root) {
             Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
             Err(error) => Err(wrap("read_dir", error, &root)),
         })
@@ -84,7 +85,7 @@ pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<D
     needs_loop("scan_dir", async move {
         job::on_path("scan_dir", path.as_ref(), |path| {
             let root: Arc<Path> = path.into();
-            let entries = fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
+            let entries = sys::fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
             let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
             entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
             Ok(entries)

@@ -339,7 +339,7 @@ impl File {
             return Ok(());
         };
         self.on_file(operation, move |mut file| {
-            file.seek(SeekFrom::Current(behind)).map(drop)
+            sys::fs::at_position(file, || file.seek(SeekFrom::Current(behind))).map(drop)
         })
         .await
     }
@@ -372,11 +372,13 @@ impl File {
     }
 
     /// The shared state, for a job that uses two files.
+    #[allow(dead_code, reason = "only Unix copies from one open file to another")]
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
     }
 
     /// The file of the standard library.
+    #[allow(dead_code, reason = "only Unix changes the owner of an open file")]
     pub(super) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()
     }

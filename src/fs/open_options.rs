@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::file::File;
 use super::job::{needs_loop, on_path};
+use crate::sys;
 
 /// Options for opening a file, as [`std::fs::OpenOptions`]. Unix adds `mode` and `custom_flags`.
 ///
@@ -98,7 +99,7 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> {
         needs_loop("open", async move {
             let (options, path) = (self.options.clone(), path.as_ref());
-            let file = on_path("open", path, move |path| options.open(path)).await?;
+            let file = on_path("open", path, move |path| sys::fs::open(&options, path)).await?;
             Ok(File::new(file, path.to_owned()))
         })
     }

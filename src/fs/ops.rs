@@ -63,7 +63,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 /// the size that returns exactly the size has also seen EOF, which saves a second read.
 fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     const SMALL: usize = 64 * 1024;
-    let mut file = fs::File::open(path)?;
+    let mut file = sys::fs::open(OpenOptions::new().read(true), path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut bytes = Vec::new();
     if (1..SMALL).contains(&size) {
@@ -127,7 +127,9 @@ pub fn write(
     needs_loop("write", async move {
         let contents = contents.as_ref().to_owned();
         on_path("write", path.as_ref(), move |path| {
-            fs::write(path, contents)
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            sys::fs::open(&options, path)?.write_all(&contents)
         })
         .await
     })
@@ -151,8 +153,8 @@ pub fn append(
         let contents = contents.as_ref().to_owned();
         on_path("append", path.as_ref(), move |path| {
             let mut options = OpenOptions::new();
-            let mut file = options.append(true).create(true).open(path)?;
-            file.write_all(&contents)
+            options.append(true).create(true);
+            sys::fs::open(&options, path)?.write_all(&contents)
         })
         .await
     })
@@ -171,7 +173,7 @@ pub fn append(
 pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io::Result<()>> {
     needs_loop("truncate", async move {
         on_path("truncate", path.as_ref(), move |path| {
-            OpenOptions::new().write(true).open(path)?.set_len(length)
+            sys::fs::open(OpenOptions::new().write(true), path)?.set_len(length)
         })
         .await
     })
@@ -256,7 +258,7 @@ pub fn rename(
 ) -> impl Future<Output = io::Result<()>> {
     needs_loop("rename", async move {
         on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
-            fs::rename(from, to)
+            sys::fs::rename(from, to)
         })
         .await
     })
@@ -274,7 +276,7 @@ pub fn rename(
 #[track_caller]
 pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
     needs_loop("remove_file", async move {
-        on_path("remove_file", path.as_ref(), |path| fs::remove_file(path)).await
+        on_path("remove_file", path.as_ref(), sys::fs::remove_file).await
     })
 }
 

@@ -1,13 +1,16 @@
-//! Reading and writing at an offset, on Unix.
+//! Reading and writing at an offset.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::unix::fs::FileExt;
 
 use super::file::File;
 use super::ops::retry;
 use crate::sys;
 
-/// Reading and writing at an offset, independent of the position. Unix only.
+/// Reading and writing at an offset, independent of the position.
+///
+/// Windows has no such call: there, the position moves and is moved back, and other operations of
+/// the file wait meanwhile. Another handle of the same open file, as [`try_clone`](Self::try_clone)
+/// returns it, may see the position moved.
 ///
 /// Each call is one job with its own copy of the bytes. Many can be in flight at once; they
 /// complete in any order.
@@ -97,7 +100,7 @@ impl File {
         let bytes = self
             .on_file("read_exact_at", move |file| {
                 let mut bytes = vec![0; room];
-                file.read_exact_at(&mut bytes, offset)?;
+                sys::fs::read_exact_at(file, &mut bytes, offset)?;
                 Ok(bytes)
             })
             .await?;
@@ -161,7 +164,7 @@ impl File {
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();
         self.change("write_all_at", move |file| {
-            file.write_all_at(&bytes, offset)
+            sys::fs::write_all_at(file, &bytes, offset)
         })
         .await
     }

@@ -14,6 +14,7 @@ use std::task::{Context, Poll, ready};
 
 use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
+use crate::error::kinds::with_kind;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
@@ -24,6 +25,8 @@ use crate::executor::budget;
 use crate::keeper::Keeper;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
+#[cfg(feature = "net")]
+use crate::sys::poller::REPORTS_OWN_SHUTDOWN;
 use crate::sys::poller::{
     AsSource, Interest, NEEDS_REARM, REPORTS_HANG_UP, REPORTS_PRIORITY, Registration,
 };
@@ -368,7 +371,7 @@ impl<T: AsSource> Source<T> {
                     self.state.clear_ready(direction);
                     ready!(poll_ready())?;
                 }
-                _ => return Poll::Ready(Err(error)),
+                _ => return Poll::Ready(Err(with_kind(error))),
             }
             match self.call(operation) {
                 Ok(value) => return Poll::Ready(Ok(value)),
@@ -399,7 +402,7 @@ impl<T: AsSource> Source<T> {
                     self.state.clear_ready(direction);
                     return Err(error);
                 }
-                _ => return Err(error),
+                _ => return Err(with_kind(error)),
             }
         }
     }
@@ -489,6 +492,14 @@ impl<T: AsSource> Source<T> {
         match self.registration().rearm(self.state.key, read, write) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
+        }
+    }
+
+    /// Notes that this end has shut down reading: who waits to read finds EOF.
+    #[cfg(feature = "net")]
+    pub(crate) fn note_end_of_reading(&self) {
+        if !REPORTS_OWN_SHUTDOWN && !self.state.is_ready(Direction::Read) {
+            self.loop_core().resume_later(&self.state, Direction::Read);
         }
     }
 

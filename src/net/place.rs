@@ -116,7 +116,7 @@ impl Place<Socket> {
     pub(super) fn listen(self, backlog: u32) -> io::Result<Acceptor> {
         either!(
             &self,
-            socket => socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?,
+            socket => sys::socket::listen(socket, i32::try_from(backlog).unwrap_or(i32::MAX))?,
             memory => memory.listen(backlog)?,
         );
         Ok(Acceptor(self.map(Socket::into)))
@@ -502,7 +502,7 @@ impl Packets {
     pub(super) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         either!(
             &self.0,
-            socket => socket.recv(buffer),
+            socket => sys::datagrams::recv(socket, buffer),
             memory => memory.receive(buffer, false).map(|(count, ..)| count),
         )
     }
@@ -511,7 +511,7 @@ impl Packets {
     pub(super) fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         either!(
             &self.0,
-            socket => socket.recv_from(buffer),
+            socket => sys::datagrams::recv_from(socket, buffer),
             memory => memory.receive(buffer, false).map(|(count, _, from)| (count, from)),
         )
     }
@@ -519,7 +519,7 @@ impl Packets {
     pub(super) fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         either!(
             &self.0,
-            socket => socket.peek_from(buffer),
+            socket => sys::datagrams::peek_from(socket, buffer),
             memory => memory.receive(buffer, true).map(|(count, _, from)| (count, from)),
         )
     }

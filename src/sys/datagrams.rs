@@ -29,7 +29,10 @@ mod one_by_one;
 ))]
 use one_by_one as platform;
 
+mod single;
+
 pub(crate) use platform::Address;
+pub(crate) use single::{peek_from, recv, recv_from};
 
 /// The metadata of a datagram.
 #[derive(Clone, Copy, Debug)]

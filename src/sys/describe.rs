@@ -211,7 +211,10 @@ mod windows {
                 Label::new("TcpStream", format!("{local} → {peer}, connecting"))
             }
             (true, None, None) => Label::new("TcpListener", local),
-            (false, _, _) => Label::new("UdpSocket", local),
+            (false, Some(remote), _) => {
+                Label::new("UdpSocket", joined(&local, role, &remote.to_string()))
+            }
+            (false, None, _) => Label::new("UdpSocket", local),
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::io;
 
-/// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed,
-/// and on platforms without `errno`.
+/// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed.
 #[cfg(unix)]
 #[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
@@ -24,11 +23,11 @@ pub(crate) fn name(number: i32) -> Option<&'static str> {
     }
 }
 
-#[cfg(not(unix))]
-#[allow(dead_code, reason = "called by the layer for Node only")]
-pub(crate) fn name(_number: i32) -> Option<&'static str> {
-    None
-}
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+#[allow(unused_imports, reason = "called by the layer for Node only")]
+pub(crate) use windows::name;
 
 /// Returns the error of an operation whose handle was closed before it completed.
 #[cfg(unix)]
@@ -38,7 +37,7 @@ pub(crate) fn cancelled() -> io::Error {
 
 #[cfg(not(unix))]
 pub(crate) fn cancelled() -> io::Error {
-    io::Error::other("the handle was closed before the operation completed")
+    io::Error::other("operation canceled: its handle was closed")
 }
 
 /// Returns the error that a socket of the kernel has for a fault, with its number.

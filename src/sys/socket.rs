@@ -4,7 +4,7 @@
 mod options;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use socket2::SockRef;
@@ -45,6 +45,16 @@ pub(crate) fn connect(socket: &Socket, address: &SockAddr) -> io::Result<bool> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Makes a socket listen. One without an address gets any, which Windows leaves to the caller.
+pub(crate) fn listen(socket: &Socket, backlog: i32) -> io::Result<()> {
+    if cfg!(windows) && socket.local_addr().is_err() {
+        let any = |ip: IpAddr| socket.bind(&SocketAddr::new(ip, 0).into());
+        // Only one of both is of the socket's family.
+        any(Ipv4Addr::UNSPECIFIED.into()).or_else(|_| any(Ipv6Addr::UNSPECIFIED.into()))?;
+    }
+    socket.listen(backlog)
 }
 
 /// Takes the peer of a connected datagram socket off.

@@ -1,5 +1,5 @@
-//! The sources that are deferred to the next poll phase, because the task that reads or writes them
-//! has used up the budget of its poll (`executor/budget.rs`).
+//! The sources that are deferred to the next poll phase: the task that reads or writes them has
+//! used up the budget of its poll (`executor/budget.rs`), or they are ready and no event says so.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,6 +34,14 @@ impl Core {
             return true;
         }
         budget::restore(0);
+        self.resume_later(source, direction);
+        false
+    }
+
+    /// Takes a direction of a source as not ready until the next poll phase, and as ready from then
+    /// on.
+    #[cold]
+    pub(crate) fn resume_later(&self, source: &Rc<SourceState>, direction: Direction) {
         source.defer(direction);
         let mut deferred = self.io.deferred.sources.borrow_mut();
         if deferred.is_empty() {
@@ -45,7 +53,6 @@ impl Core {
             queue.push(Entry::Unref(Call::new(resume)));
         }
         deferred.push((source.clone(), direction));
-        false
     }
 
     /// Returns whether a direction of a source is deferred.

@@ -276,14 +276,16 @@ impl Cursor {
         let (shared, about) = (shared.clone(), || shared.about());
         let work = job::submit("read", about, move || {
             let mut file = shared.file();
-            let can_seek = known.unwrap_or_else(|| file.stream_position().is_ok());
+            let can_seek = known.unwrap_or_else(|| sys::fs::can_seek(file));
             let asked = if can_seek { window } else { asked };
             if buffer.len() < asked {
                 // A new allocation, since growing the old one would copy bytes that are not needed.
                 buffer = vec![0; asked];
             }
-            let moved = behind.map_or(Ok(0), |behind| file.seek(SeekFrom::Current(behind)));
-            let count = moved.and_then(|_| retry(|| file.read(&mut buffer[..asked])));
+            let count = sys::fs::at_position(file, || {
+                let moved = behind.map_or(Ok(0), |behind| file.seek(SeekFrom::Current(behind)));
+                moved.and_then(|_| retry(|| file.read(&mut buffer[..asked])))
+            });
             ReadEnd {
                 buffer,
                 count: count.map_err(|error| shared.wrap(error, "read")),
@@ -381,13 +383,13 @@ impl Cursor {
             let mut file = shared.file();
             // Seeks to the file's position first: a relative seek starts there, and a failed seek
             // leaves it there.
-            let at = if behind == 0 {
-                Ok(0)
-            } else {
-                file.seek(SeekFrom::Current(behind))
-            };
-            at.and_then(|_| file.seek(to))
-                .map_err(|error| shared.wrap(error, "seek"))
+            let sought = sys::fs::at_position(file, || {
+                if behind != 0 {
+                    file.seek(SeekFrom::Current(behind))?;
+                }
+                sys::fs::seek(file, to)
+            });
+            sought.map_err(|error| shared.wrap(error, "seek"))
         })?;
         self.flight = Flight::Seek(to, work);
         Ok(())

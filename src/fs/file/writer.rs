@@ -172,10 +172,12 @@ impl Shared {
 
     fn write(&self, bytes: &[u8], behind: Option<i64>) -> io::Result<()> {
         let mut file = &self.file;
-        if let Some(behind) = behind {
-            file.seek(SeekFrom::Current(behind))?;
-        }
-        file.write_all(bytes)
+        sys::fs::at_position(file, || {
+            if let Some(behind) = behind {
+                file.seek(SeekFrom::Current(behind))?;
+            }
+            file.write_all(bytes)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -277,7 +277,11 @@ impl TcpStream {
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.source.get_ref().shutdown(how)
+        self.source.get_ref().shutdown(how)?;
+        if how != Shutdown::Write {
+            self.source.note_end_of_reading();
+        }
+        Ok(())
     }
 
     /// Returns whether small writes are sent at once (`TCP_NODELAY`).

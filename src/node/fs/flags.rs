@@ -64,7 +64,10 @@ impl Flags {
 
     /// Opens the file on the pool.
     pub(super) async fn open(self, path: &Path, mode: u32) -> io::Result<Opened> {
-        let file = job::on_path("open", path, move |path| self.to_options(mode).open(path)).await?;
+        let file = job::on_path("open", path, move |path| {
+            sys::fs::open(&self.to_options(mode), path)
+        })
+        .await?;
         Ok(Arc::new(file))
     }
 

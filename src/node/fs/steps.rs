@@ -37,7 +37,7 @@ pub(super) async fn read(file: &Opened, size: usize, offset: Option<u64>) -> io:
         let mut bytes = vec![0; size];
         let count = retry(|| match offset {
             Some(offset) => sys::fs::read_at(file, &mut bytes, offset),
-            None => file.read(&mut bytes),
+            None => sys::fs::at_position(file, || file.read(&mut bytes)),
         })?;
         bytes.truncate(count);
         Ok(bytes)
@@ -55,7 +55,7 @@ pub(super) async fn write(
     with_file("write_at", file, move |mut file| {
         let count = retry(|| match offset {
             Some(offset) => sys::fs::write_at(file, &bytes, offset),
-            None => file.write(&bytes),
+            None => sys::fs::at_position(file, || file.write(&bytes)),
         })?;
         Ok((count, bytes))
     })

@@ -302,7 +302,7 @@ impl FileStream {
         self.with_file(|file| async move {
             let written = steps::with_file("write_at", &file, move |file| match offset {
                 Some(offset) => write_chunks_blocking(WriterAt { file, offset }, &chunks),
-                None => write_chunks_blocking(file, &chunks),
+                None => sys::fs::at_position(file, || write_chunks_blocking(file, &chunks)),
             });
             let written = written.await;
             move || done.call(written.map_err(Error::from))

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use socket2::{MaybeUninitSlice, SockRef};
 
+use super::single::past_failed_sends;
 use super::{Head, Rooms};
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,7 @@ impl Rooms {
     pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         for index in 0..self.count() {
             let (head, room) = self.get_mut(index);
-            match receive_one(socket, room) {
+            match receive_one(socket, room, 0) {
                 Ok(received) => *head = received,
                 Err(error) if index == 0 => return Err(error),
                 Err(_) => return Ok(index),
@@ -68,16 +69,26 @@ impl Rooms {
     }
 }
 
-fn receive_one(socket: &UdpSocket, room: &mut [u8]) -> io::Result<Head> {
+/// Receives one datagram with these flags. What does not fit into `room` is cut.
+pub(super) fn receive_one(socket: &UdpSocket, room: &mut [u8], flags: i32) -> io::Result<Head> {
+    let size = room.len();
     let room: *mut [u8] = room;
     // SAFETY: the same bytes, which are not made less initialised: a receive only writes what was
     // received.
     let room = unsafe { &mut *(room as *mut [MaybeUninit<u8>]) };
     let mut rooms = [MaybeUninitSlice::new(room)];
-    let (length, flags, from) = SockRef::from(socket).recv_from_vectored(&mut rooms)?;
+    let socket = SockRef::from(socket);
+    let mut receive = || socket.recv_from_vectored_with_flags(&mut rooms, flags);
+    let (length, flags, from) = if cfg!(windows) {
+        past_failed_sends(receive)?
+    } else {
+        receive()?
+    };
+    let truncated = flags.is_truncated();
     Ok(Head {
         address: Address(from.as_socket()),
-        length,
-        truncated: flags.is_truncated(),
+        // Wine tells no length of a datagram that it has cut.
+        length: if truncated { size } else { length },
+        truncated,
     })
 }

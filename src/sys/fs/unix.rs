@@ -1,8 +1,8 @@
 //! Unix.
 #![allow(unsafe_code, reason = "the C library's `close`, for its error")]
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, IoSliceMut, Write};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, ReadDir};
+use std::io::{self, IoSliceMut, Seek, SeekFrom, Write};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
@@ -187,6 +187,52 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
 /// Creates a symbolic link.
 pub(crate) fn symlink(original: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(original, link)
+}
+
+/// Fills a buffer from an offset.
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Writes all bytes at an offset.
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Whether the file has a position. Pipes have none.
+pub(crate) fn can_seek(mut file: &File) -> bool {
+    file.stream_position().is_ok()
+}
+
+/// Moves the position.
+pub(crate) fn seek(mut file: &File, to: SeekFrom) -> io::Result<u64> {
+    file.seek(to)
+}
+
+/// Reads a directory.
+pub(crate) fn read_dir(path: &Path) -> io::Result<ReadDir> {
+    std::fs::read_dir(path)
+}
+
+/// Runs an operation that uses the position of a file. Operations at an offset do not move it.
+#[inline]
+pub(crate) fn at_position<R>(_: &File, operation: impl FnOnce() -> R) -> R {
+    operation()
+}
+
+/// Opens a file.
+pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    options.open(path)
+}
+
+/// Removes a file or a symbolic link.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+/// Renames a file or a directory, and replaces a file or an empty directory.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
 }
 
 /// Checks permissions of this process: `R_OK`, `W_OK` and `X_OK`, in this order.

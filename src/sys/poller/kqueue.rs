@@ -38,6 +38,9 @@ pub(crate) const NEEDS_REARM: bool = false;
 pub(crate) const REPORTS_PRIORITY: bool = false;
 /// Whether a hang-up is an event of its own.
 pub(crate) const REPORTS_HANG_UP: bool = true;
+/// Whether an event reports that this end has shut down reading.
+#[cfg(feature = "net")]
+pub(crate) const REPORTS_OWN_SHUTDOWN: bool = true;
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = true;
 

@@ -81,6 +81,8 @@ use std::sync::Arc;
 
 use crate::sys::fork;
 pub(crate) use backend::REPORTS_END;
+#[cfg(feature = "net")]
+pub(crate) use backend::REPORTS_OWN_SHUTDOWN;
 #[cfg(feature = "test-util")]
 pub(crate) use backend::RawEvent;
 pub(crate) use backend::{Events, Notifier, Poller};

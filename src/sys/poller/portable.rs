@@ -23,6 +23,9 @@ pub(crate) const NEEDS_REARM: bool = true;
 pub(crate) const REPORTS_PRIORITY: bool = false;
 /// Whether a hang-up is an event of its own.
 pub(crate) const REPORTS_HANG_UP: bool = false;
+/// Whether an event reports that this end has shut down reading. Windows has none for it.
+#[cfg(feature = "net")]
+pub(crate) const REPORTS_OWN_SHUTDOWN: bool = !cfg!(windows);
 /// Whether [`Poller::set_timer`] works.
 pub(crate) const HAS_TIMER: bool = false;
 
