@@ -8,15 +8,10 @@
 //! The differences: closures own clones of the objects that JavaScript shares, events are typed
 //! constants, and errors are values.
 
-#[cfg(unix)]
 fn main() -> phaseloop::node::Exit<()> {
     program::main()
 }
 
-#[cfg(not(unix))]
-fn main() {}
-
-#[cfg(unix)]
 mod program {
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;

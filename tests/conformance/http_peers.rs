@@ -4,14 +4,12 @@
 
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use phaseloop::node::events::{ERROR, Event};
 use phaseloop::node::net::{self, Socket};
 use phaseloop::node::stream::CLOSE;
 use phaseloop::node::{Emitter, set_timeout};
-use rustix::net::{AddressFamily, SocketType};
 
 /// Emitted by the socket of [`raw`] with all that has come so far.
 pub(crate) const MORE: Event<str> = Event::new("more");
@@ -78,12 +76,12 @@ pub(crate) fn raw(port: u16, first: &str, done: impl FnOnce(&str) + 'static) -> 
 /// A port that refuses connections as long as the descriptor is open: bound, but not listening. The
 /// port of a server that was closed would not do: a process that another thread forks meanwhile
 /// has it open until it executes its program.
-pub(crate) fn refusing() -> (OwnedFd, SocketAddr) {
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+pub(crate) fn refusing() -> (socket2::Socket, SocketAddr) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     let socket = socket.expect("there is a descriptor left");
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    rustix::net::bind(&socket, &any).expect("there is a free port");
-    let address = rustix::net::getsockname(&socket).expect("the socket is bound");
-    let address = SocketAddr::try_from(address).expect("it is an IPv4 socket");
+    socket.bind(&any.into()).expect("there is a free port");
+    let address = socket.local_addr().expect("the socket is bound");
+    let address = address.as_socket().expect("it is an IPv4 socket");
     (socket, address)
 }

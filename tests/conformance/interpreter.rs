@@ -9,7 +9,10 @@ use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use futures::AsyncRead;
+#[cfg(unix)]
 use phaseloop::io::{PipeReader, PipeWriter, pipe};
+#[cfg(not(unix))]
+use phaseloop::net::{TcpStream as PipeReader, TcpStream as PipeWriter};
 use phaseloop::node::{
     Deferred, Immediate, Promise, Reason, Timeout, all, call, call_returning, in_callbacks,
     next_tick, process, queue_microtask, race, set_immediate, set_interval, set_timeout,
@@ -321,6 +324,16 @@ fn start_fs(callback: impl FnOnce() + 'static) {
     }
 }
 
+/// A connection in the place of a pipe.
+#[cfg(not(unix))]
+fn pipe() -> std::io::Result<(PipeReader, PipeWriter)> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let reader = std::net::TcpStream::connect(listener.local_addr()?)?;
+    let (writer, _) = listener.accept()?;
+    writer.set_nodelay(true)?;
+    Ok((PipeReader::from_std(reader)?, PipeWriter::from_std(writer)?))
+}
+
 /// A pipe that is read in callbacks.
 struct Pipe {
     reader: RefCell<Option<PipeReader>>,
@@ -353,7 +366,10 @@ impl Pipe {
     fn close(&self, callback: impl FnOnce() + 'static) {
         let reader = self.reader.take();
         if let Some(reader) = reader {
+            #[cfg(unix)]
             reader.close().then(callback);
+            #[cfg(not(unix))]
+            reader.close_now().then(callback);
         }
     }
 }

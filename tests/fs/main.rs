@@ -1,8 +1,13 @@
 //! Files, directories, and watches on them.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod errno;
     pub(crate) mod files;
     pub(crate) mod panics;
     pub(crate) mod polls;
@@ -17,3 +22,4 @@ mod fs_faults;
 mod fs_file;
 mod watch;
 mod watch_poll;
+mod windows;

@@ -1,5 +1,9 @@
 //! Tests that use what a process has once: signal handlers, its allocator, its forks.
 //! the C library.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {

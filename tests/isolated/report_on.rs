@@ -6,9 +6,12 @@ use std::time::Duration;
 use crate::util::child::in_child;
 use phaseloop::Builder;
 use phaseloop::net::TcpListener;
+#[cfg(unix)]
 use phaseloop::signal::SignalKind;
 use phaseloop::time::sleep;
+#[cfg(unix)]
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
+#[cfg(unix)]
 use signal_hook::low_level::raise;
 
 /// The text that a test prints on standard error in a process of its own.
@@ -25,6 +28,7 @@ fn printed(test: &str, body: impl FnOnce()) -> Option<String> {
     Some(text)
 }
 
+#[cfg(unix)]
 #[test]
 fn a_loop_that_waits_prints_its_report_and_its_metrics_on_the_signal() {
     let body = || {
@@ -57,6 +61,7 @@ fn a_loop_that_waits_prints_its_report_and_its_metrics_on_the_signal() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_signal_that_cannot_be_caught_is_refused() {
     for signal in [SignalKind::KILL, SignalKind::STOP, SignalKind::SEGV] {
@@ -68,6 +73,7 @@ fn a_signal_that_cannot_be_caught_is_refused() {
 
 /// The loop does not answer for more than a second: its watchdog does, although the limit of the
 /// watchdog is far away.
+#[cfg(unix)]
 #[test]
 fn the_watchdog_answers_for_a_loop_that_is_stuck() {
     use phaseloop::observe::{Stall, Watchdog};
@@ -94,6 +100,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_signal_from_another_process_is_answered() {
     let body = || {

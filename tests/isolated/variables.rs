@@ -7,12 +7,17 @@ use crate::util::child::in_child;
 use crate::util::gate::{block_until_let_go, read_and_let_go};
 use phaseloop::context::Variable;
 use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
-use phaseloop::process::Command;
-use phaseloop::signal::{SignalKind, Signals};
 use phaseloop::stream::StreamExt;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{Builder, LoopHandle, next_tick, node, set_immediate, spawn, spawn_blocking};
+#[cfg(unix)]
+use phaseloop::{
+    process::Command,
+    signal::{SignalKind, Signals},
+};
+#[cfg(unix)]
 use signal_hook::consts::SIGUSR1;
+#[cfg(unix)]
 use signal_hook::low_level::raise;
 
 const MS: Duration = Duration::from_millis(1);
@@ -84,6 +89,7 @@ fn the_debug_log_of_all_areas_tells_of_tasks_and_waits() {
 }
 
 /// A program with something for each area.
+#[cfg(unix)]
 fn everything() {
     static REQUEST: Variable<u32> = Variable::new();
     let exit = node::run(async {
@@ -147,6 +153,7 @@ const AREAS: &[(&str, &str, &str)] = &[
     ("fs", ": metadata", " has ended"),
 ];
 
+#[cfg(unix)]
 #[test]
 fn each_area_has_lines_of_its_own() {
     let test = "each_area_has_lines_of_its_own";
@@ -202,6 +209,7 @@ fn a_watchdog_comes_from_the_environment() {
 }
 
 /// Asks for a report.
+#[cfg(unix)]
 fn asked() {
     phaseloop::block_on(async {
         sleep(MS).await;
@@ -210,6 +218,7 @@ fn asked() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn a_report_on_a_signal_comes_from_the_environment() {
     let test = "a_report_on_a_signal_comes_from_the_environment";
@@ -222,6 +231,7 @@ fn a_report_on_a_signal_comes_from_the_environment() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_report_may_go_to_a_file() {
     let path = std::env::temp_dir().join("phaseloop-report-of-a-test");

@@ -1,4 +1,8 @@
 //! The loop: its phases, lanes, tasks, handles, references and reports.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {
@@ -7,6 +11,7 @@ mod util {
     pub(crate) mod gate;
     pub(crate) mod panics;
     pub(crate) mod pool;
+    #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod sockets;
     pub(crate) mod trace;
@@ -44,7 +49,7 @@ mod report;
 mod run_modes;
 mod scopes;
 // The portable poller reports other events than epoll, so other questions are asked.
-#[cfg(not(phaseloop_portable_poller))]
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 mod shuffle;
 mod sites;
 mod spawn;

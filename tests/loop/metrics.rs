@@ -493,7 +493,7 @@ fn libuv_metrics_idle_time_zero() {
 
 /// Each completion of a file operation comes one turn later, and is an event.
 // The portable poller keeps the events of its notifier to itself.
-#[cfg(not(phaseloop_portable_poller))]
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]
 fn libuv_metrics_info_check() {
     let directory = Directory::new("metrics");
@@ -529,7 +529,7 @@ fn libuv_metrics_info_check() {
 
 /// Each job of the pool that has ended is an event.
 // The portable poller keeps the events of its notifier to itself.
-#[cfg(not(phaseloop_portable_poller))]
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]
 fn libuv_metrics_pool_events() {
     let mut event_loop = EventLoop::new().unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::util::files::Directory;
 use crate::util::pool::{Hold, with_threads};
+#[cfg(unix)]
 use crate::util::pty::open_pty;
 use crate::util::trace::{ms, paused, turn};
 use futures::FutureExt;
@@ -15,12 +16,19 @@ use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::service::service_fn;
 use phaseloop::hyper::{HyperIo, HyperTimer};
-use phaseloop::io::{AsyncReadExt, PipeReader, PipeWriter};
-use phaseloop::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use phaseloop::io::AsyncReadExt;
+#[cfg(unix)]
+use phaseloop::io::{PipeReader, PipeWriter};
+use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
+#[cfg(unix)]
+use phaseloop::net::{UnixDatagram, UnixListener, UnixStream};
+#[cfg(unix)]
 use phaseloop::process::{Channel, Command, Stdio};
+#[cfg(unix)]
 use phaseloop::signal::{Signal, SignalKind, Signals};
 use phaseloop::task::JoinSet;
 use phaseloop::time::sleep;
+#[cfg(unix)]
 use phaseloop::tty::Tty;
 use phaseloop::{Handle, LoopHandle, block_on, fs, io, phase, spawn, spawn_blocking, task};
 
@@ -69,6 +77,7 @@ fn tcp_sockets_of_version_six_have_brackets() {
 }
 
 /// The queue of the listener is full, so the kernel answers no further connect.
+#[cfg(unix)]
 #[test]
 fn a_socket_that_is_being_connected_names_its_target() {
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
@@ -116,6 +125,7 @@ fn udp_sockets_have_their_address_and_their_peer_if_they_are_connected() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn unix_sockets_have_their_paths_or_the_process_of_their_peer() {
     let directory = Directory::new("names-unix");
@@ -140,6 +150,7 @@ fn unix_sockets_have_their_paths_or_the_process_of_their_peer() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn pipes_have_the_number_that_both_ends_share() {
     block_on(async {
@@ -152,6 +163,7 @@ fn pipes_have_the_number_that_both_ends_share() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn terminals_have_their_path() {
     let (_controller, terminal) = open_pty();
@@ -162,6 +174,7 @@ fn terminals_have_their_path() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn standard_streams_have_the_names_of_their_functions() {
     block_on(async {
@@ -171,6 +184,7 @@ fn standard_streams_have_the_names_of_their_functions() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn children_have_their_number_and_program() {
     block_on(async {
@@ -183,6 +197,7 @@ fn children_have_their_number_and_program() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn signals_have_their_names() {
     block_on(async {
@@ -196,6 +211,7 @@ fn signals_have_their_names() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn watchers_have_their_paths() {
     let directory = Directory::new("names-watch");
@@ -297,6 +313,7 @@ fn a_waker_of_another_library_is_a_waker_of_the_task_that_polled_it() {
     drop(task);
 }
 
+#[cfg(unix)]
 #[test]
 fn the_main_future_has_wakers_of_other_libraries_too() {
     block_on(async {

@@ -1,29 +1,29 @@
 //! Poll handles with a callback (libuv's `uv_poll_t`), R235–R240: level-triggered, started, stopped
 //! and restarted.
-#![cfg(target_os = "linux")]
 
 use crate::util::panics::panic_of;
+use crate::util::sockets::{Local, local_pair};
 use crate::util::trace::{Trace, finish, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use phaseloop::io::{PollEvents, PollHandle, Source};
+use phaseloop::io::{AsSource, PollEvents, PollHandle, Source};
 use phaseloop::phase::{Check, Prepare};
 use phaseloop::{Handle, Keeper, LoopHandle, RunMode};
+#[cfg(unix)]
 use rustix::event::epoll;
 
 const READABLE: PollEvents = PollEvents::READABLE;
 const WRITABLE: PollEvents = PollEvents::WRITABLE;
 
 /// Whether the poller reports disconnects, urgent data and errors.
-const REPORTS_ALL: bool = cfg!(not(phaseloop_portable_poller));
+const REPORTS_ALL: bool = cfg!(all(target_os = "linux", not(phaseloop_portable_poller)));
 
-fn pair() -> (UnixStream, UnixStream) {
-    let (a, b) = UnixStream::pair().unwrap();
+fn pair() -> (Local, Local) {
+    let (a, b) = local_pair();
     a.set_nonblocking(true).unwrap();
     b.set_nonblocking(true).unwrap();
     (a, b)
@@ -39,7 +39,7 @@ fn tcp_pair() -> (TcpStream, TcpStream) {
 }
 
 /// A callback that logs what is ready.
-fn log<T: std::os::fd::AsFd + 'static>(
+fn log<T: AsSource + 'static>(
     trace: &Trace,
 ) -> impl FnMut(&PollHandle<T>, std::io::Result<PollEvents>) + 'static {
     let trace = trace.clone();
@@ -80,7 +80,7 @@ fn the_handle_keeps_the_loop_alive_while_it_is_started() {
     let poll = PollHandle::new(&handle, ours).unwrap();
     assert!(!handle.is_alive());
     let log = trace.clone();
-    let callback = move |poll: &PollHandle<UnixStream>, events| {
+    let callback = move |poll: &PollHandle<Local>, events| {
         log.log(format_args!("{:?}", Result::unwrap(events)));
         poll.stop();
     };
@@ -132,6 +132,7 @@ fn r236_start_replaces_the_set_and_an_empty_one_is_a_stop() {
     assert_eq!(trace.take(), "");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn r236_r238_disconnects_hang_ups_and_errors() {
     if !REPORTS_ALL {
@@ -189,6 +190,7 @@ fn r236_r238_disconnects_hang_ups_and_errors() {
     assert_eq!(trace.take(), bad, "started anew, it says so again");
 }
 
+#[cfg(unix)]
 #[cfg(feature = "net")]
 #[test]
 fn r236_libuv_poll_oob_urgent_data_is_an_event_of_its_own() {
@@ -213,7 +215,7 @@ fn r236_libuv_poll_oob_urgent_data_is_an_event_of_its_own() {
 
 #[test]
 fn r239_stop_close_drop_and_a_new_start_drop_what_the_running_phase_has_heard() {
-    type Polls = Rc<RefCell<Vec<Option<PollHandle<UnixStream>>>>>;
+    type Polls = Rc<RefCell<Vec<Option<PollHandle<Local>>>>>;
     type Act = fn(&Polls, usize);
     let acts: [Act; 4] = [
         |polls, index| polls.borrow()[index].as_ref().unwrap().stop(),
@@ -252,6 +254,8 @@ fn r239_stop_close_drop_and_a_new_start_drop_what_the_running_phase_has_heard() 
 #[test]
 fn r235_libuv_poll_bad_fdtype_and_multiple_handles() {
     let (mut event_loop, handle, trace) = paused();
+    // Elsewhere, files are no sources by their type.
+    #[cfg(unix)]
     for path in ["/proc/self/exe", "/"] {
         let refused = PollHandle::new(&handle, File::open(path).unwrap());
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
@@ -314,6 +318,7 @@ fn libuv_poll_close_each_is_reported_once() {
     assert!(again.is_err());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn libuv_poll_nested_epoll_with_a_callback() {
     let (mut event_loop, handle, trace) = paused();

@@ -14,8 +14,11 @@ use std::sync::mpsc;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use phaseloop::io::Source;
+#[cfg(unix)]
 use phaseloop::net::UnixStream;
+#[cfg(unix)]
 use phaseloop::process::Command;
+#[cfg(unix)]
 use phaseloop::signal::ctrl_c;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{EventLoop, Handle, LoopHandle, Remote, block_on, fs, phase, run, spawn, task};
@@ -254,6 +257,7 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
 }
 
 /// A waiting write keeps the loop alive although its stream is unref'd; an unref'd sleep does not.
+#[cfg(unix)]
 #[test]
 fn r156_what_is_unrefd_is_listed_where_it_counts() {
     block_on(async {
@@ -305,6 +309,7 @@ fn a_closing_handle_keeps_the_loop_alive() {
     assert!(handle.report().to_string().starts_with("Nothing keeps"));
 }
 
+#[cfg(unix)]
 #[test]
 fn signals_children_watchers_and_phases_are_known_to_those_who_wait() {
     let directory = Directory::new("report-waits");

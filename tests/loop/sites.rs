@@ -3,6 +3,7 @@
 
 use crate::util::files::Directory;
 use crate::util::panics::panic_of;
+#[cfg(unix)]
 use crate::util::pty::open_pty;
 use crate::util::sockets::udp_pair;
 use crate::util::trace::ms;
@@ -10,17 +11,21 @@ use std::panic::Location;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use phaseloop::io::{PipeReader, PipeWriter, Source};
-use phaseloop::net::{
-    TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket, UnixDatagram, UnixListener,
-    UnixStream,
-};
+use phaseloop::io::Source;
+#[cfg(unix)]
+use phaseloop::io::{PipeReader, PipeWriter};
+use phaseloop::net::{TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket};
+#[cfg(unix)]
+use phaseloop::net::{UnixDatagram, UnixListener, UnixStream};
 use phaseloop::node::worker_threads::{MessageChannel, Worker};
 use phaseloop::node::{self, Emitter as _};
 use phaseloop::phase::{Check, Idle, Prepare};
+#[cfg(unix)]
 use phaseloop::process::{Channel, Command, Stdio};
+#[cfg(unix)]
 use phaseloop::signal::{Signal, SignalKind, Signals, ctrl_c};
 use phaseloop::time::{Timer, interval, sleep, sleep_until, timeout};
+#[cfg(unix)]
 use phaseloop::tty::Tty;
 use phaseloop::{
     AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
@@ -86,6 +91,7 @@ fn sockets_have_the_line_of_their_constructor() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn unix_sockets_have_the_line_of_their_constructor() {
     let directory = Directory::new("sites");
@@ -109,6 +115,7 @@ fn unix_sockets_have_the_line_of_their_constructor() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn pipes_and_standard_streams_have_the_line_of_their_constructor() {
     block_on(async {
@@ -123,6 +130,7 @@ fn pipes_and_standard_streams_have_the_line_of_their_constructor() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn terminals_have_the_line_of_their_constructor() {
     let (_controller, terminal) = open_pty();
@@ -135,6 +143,7 @@ fn terminals_have_the_line_of_their_constructor() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn children_and_their_pipes_have_the_line_of_their_start() {
     block_on(async {
@@ -180,6 +189,7 @@ fn lines_of(kind: Keeper) -> Vec<u32> {
     of_kind.map(|info| line(info.created_at)).collect()
 }
 
+#[cfg(unix)]
 #[test]
 fn listeners_have_the_line_of_their_constructor() {
     let directory = Directory::new("sites-watch");
@@ -212,8 +222,8 @@ fn constructors_that_are_futures_are_lazy() {
     drop(TcpListener::bind("127.0.0.1:0"));
     drop(TcpStream::connect("127.0.0.1:1"));
     drop(UdpSocket::bind("127.0.0.1:0"));
-    drop(UnixStream::connect("/no/such"));
-    drop(ctrl_c());
+    #[cfg(unix)]
+    drop((UnixStream::connect("/no/such"), ctrl_c()));
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let before = LoopHandle::current().handles().len();
@@ -223,6 +233,7 @@ fn constructors_that_are_futures_are_lazy() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn what_is_made_through_node_has_the_line_of_the_program() {
     let directory = Directory::new("sites-node");
@@ -363,6 +374,7 @@ fn tasks_have_the_line_of_their_spawn() {
 }
 
 /// What panics for want of a loop, or because one runs, points at the line that has called it.
+#[cfg(unix)]
 #[test]
 fn panics_point_at_the_caller() {
     use std::cell::Cell;
@@ -444,6 +456,7 @@ fn panics_point_at_the_caller() {
 
 /// A future that is polled where no loop runs cannot point at its line, so the text of its panic
 /// has the function and the line.
+#[cfg(unix)]
 #[test]
 fn futures_without_a_loop_name_their_function_and_line() {
     use futures::executor::block_on;

@@ -1,12 +1,11 @@
 //! Walking over the handles of a loop to act on them (R7, R8), and closing a handle while others
 //! wait for it (R110).
-#![cfg(target_os = "linux")]
 
+use crate::util::sockets::{Local, local_pair};
 use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 use phaseloop::io::Source;
@@ -21,8 +20,8 @@ fn kinds(handle: &LoopHandle) -> Vec<Keeper> {
     kinds
 }
 
-fn source(handle: &LoopHandle) -> (Source<UnixStream>, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
+fn source(handle: &LoopHandle) -> (Source<Local>, Local) {
+    let (ours, theirs) = local_pair();
     ours.set_nonblocking(true).unwrap();
     (Source::new(handle, ours).unwrap(), theirs)
 }
@@ -226,9 +225,9 @@ fn r110_a_source_is_closed_while_futures_wait_and_they_end_before_the_close_is_r
 #[test]
 fn a_descriptor_whose_source_was_closed_can_be_watched_by_another_at_once() {
     let (mut event_loop, handle, trace) = paused();
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = local_pair();
     ours.set_nonblocking(true).unwrap();
-    let ours: &'static UnixStream = Box::leak(Box::new(ours));
+    let ours: &'static Local = Box::leak(Box::new(ours));
     let first = Source::new(&handle, ours).unwrap();
     drop(first.any().close());
     let second = Source::new(&handle, ours).unwrap();
@@ -280,6 +279,7 @@ fn expect_none<T>(
     feature = "process",
     feature = "signal"
 ))]
+#[cfg(target_os = "linux")]
 #[test]
 fn close_all_ends_every_kind_of_wait() {
     use futures::{AsyncReadExt, AsyncWriteExt};

@@ -167,6 +167,7 @@ fn watchdogs() -> usize {
         .count()
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn one_thread_watches_all_loops_and_ends_with_the_last() {
     let test = "one_thread_watches_all_loops_and_ends_with_the_last";

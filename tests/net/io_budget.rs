@@ -1,9 +1,9 @@
 //! A source that stays ready leaves the rest of the loop its turn: one poll of a task does at most
 //! so many operations.
-#![cfg(all(unix, feature = "net"))]
+#![cfg(feature = "net")]
 
 use crate::util::sockets::udp_pair;
-use crate::util::tcp::{half_std_pair, run, settle};
+use crate::util::tcp::{Has, half_std_pair, run, settle};
 use crate::util::trace::{busy, finish, ms, paused};
 use std::cell::Cell;
 use std::io::Write;
@@ -17,10 +17,11 @@ use futures::{FutureExt, StreamExt};
 use phaseloop::io::{Source, copy, copy_both_ways};
 use phaseloop::net::{TcpStream, UdpSocket};
 use phaseloop::phase::Check;
+#[cfg(unix)]
 use phaseloop::process::Channel;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{Handle, LoopHandle, block_on, spawn};
-use rustix::net::sockopt;
+use socket2::SockRef;
 
 /// How many operations one poll does at most.
 const MOST: usize = 128;
@@ -81,7 +82,7 @@ const BUFFER: usize = 212_992;
 fn filled() -> (TcpStream, std::net::TcpStream) {
     let (ours, mut theirs) = half_std_pair();
     theirs.write_all(&[7; 64 * MESSAGES]).unwrap();
-    settle(&ours, rustix::event::PollFlags::IN);
+    settle(&ours, Has::Data);
     (ours, theirs)
 }
 
@@ -215,7 +216,9 @@ fn writes_leave_others_their_turn() {
 fn datagrams_leave_others_their_turn() {
     run(async {
         let receiver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        sockopt::set_socket_recv_buffer_size(receiver.get_ref(), BUFFER).unwrap();
+        SockRef::from(receiver.get_ref())
+            .set_recv_buffer_size(BUFFER)
+            .unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = receiver.local_addr().unwrap();
         for _ in 0..FEW {
@@ -241,11 +244,12 @@ fn datagrams_leave_others_their_turn() {
 }
 
 /// Most of them are received together with others.
+#[cfg(unix)]
 #[test]
 fn messages_of_a_channel_leave_others_their_turn() {
     run(async {
         let (sender, receiver) = Channel::pair().unwrap();
-        sockopt::set_socket_send_buffer_size(&sender, BUFFER).unwrap();
+        SockRef::from(&sender).set_send_buffer_size(BUFFER).unwrap();
         for _ in 0..FEW {
             sender.send(b"x").await.unwrap();
         }

@@ -1,12 +1,19 @@
 //! Sockets and pipes: TCP, UDP, Unix sockets, name lookup, and what is built on them.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod errno;
+    #[cfg(unix)]
     pub(crate) mod faults;
     pub(crate) mod files;
     pub(crate) mod panics;
     pub(crate) mod peers;
+    #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod sockets;
     pub(crate) mod tcp;

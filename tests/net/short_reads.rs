@@ -3,7 +3,7 @@
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use crate::util::pty::open_pty;
-use crate::util::tcp::{half_std_pair, run, settle};
+use crate::util::tcp::{Has, half_std_pair, run, settle};
 use std::io::Write;
 use std::net;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 use futures::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use phaseloop::io::{PipeReader, pipe};
 use phaseloop::net::{TcpStream, UnixStream};
-use rustix::event::PollFlags;
 use rustix::io::write;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair, sockopt};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -164,7 +163,7 @@ fn a_tcp_stream_is_read_on_behind_urgent_data() {
         theirs.write_all(b"before").unwrap();
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
-        settle(&ours, PollFlags::IN | PollFlags::PRI);
+        settle(&ours, Has::DataAndUrgent);
         hear().await;
         assert_eq!(reads(&ours).await, ["before", "behind"]);
     });
@@ -176,11 +175,11 @@ fn a_tcp_stream_is_read_on_behind_urgent_data_that_come_late() {
     run(async {
         let (ours, mut theirs) = half_std_pair();
         theirs.write_all(b"before").unwrap();
-        settle(&ours, PollFlags::IN);
+        settle(&ours, Has::Data);
         hear().await;
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
-        settle(&ours, PollFlags::PRI);
+        settle(&ours, Has::Urgent);
         assert_eq!(reads(&ours).await, ["before", "behind"]);
         theirs.write_all(b"more").unwrap();
         assert_eq!(reads(&ours).await, ["more"]);
@@ -198,7 +197,7 @@ fn a_tcp_stream_is_read_on_behind_urgent_data_that_stay_in_line() {
         theirs.write_all(b"before").unwrap();
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
-        settle(&ours, PollFlags::IN | PollFlags::PRI);
+        settle(&ours, Has::DataAndUrgent);
         hear().await;
         let mut all = [0; 13];
         (&ours).read_exact(&mut all).await.unwrap();

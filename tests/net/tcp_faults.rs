@@ -1,10 +1,9 @@
 //! TCP when things go wrong or get large: peers that reset, stall or trickle, many connections,
 //! descriptors that are used again within a batch or closed behind our back, a storm of signals.
-#![cfg(unix)]
 
 use crate::util::child::{in_child, path_of};
 use crate::util::tcp::{
-    MANY_DESCRIPTORS, expect_success, fill, half_std_pair, kind, listener, pair, run, settle,
+    Has, MANY_DESCRIPTORS, expect_success, fill, half_std_pair, kind, listener, pair, run, settle,
     sources,
 };
 use crate::util::trace::{ZERO, ms};
@@ -12,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net;
+#[cfg(unix)]
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -28,7 +28,6 @@ use phaseloop::phase::check;
 use phaseloop::task::JoinSet;
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, spawn};
-use rustix::event::PollFlags;
 
 /// The drop of the stream resets the connection. Thousands of them leave no port waiting, either.
 fn reset_on_drop(stream: &net::TcpStream) {
@@ -140,6 +139,7 @@ fn slow_clients_leave_a_quick_one_its_turn() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn a_thousand_connects_in_one_turn() {
     let test = "a_thousand_connects_in_one_turn";
@@ -192,6 +192,7 @@ const IDLE: usize = 10_000;
 /// Idle connections cost nothing: none of them is polled while fifty others work.
 ///
 /// Their clients are held by a process of their own, as one may not have descriptors for both ends.
+#[cfg(unix)]
 #[test]
 fn ten_thousand_idle_connections_and_fifty_active() {
     const CLIENTS_OF: &str = "PHASELOOP_TEST_CLIENTS_OF";
@@ -254,6 +255,7 @@ fn ten_thousand_idle_connections_and_fifty_active() {
 }
 
 /// Connects, waits for the end of the standard input, sends a byte over each connection and leaves.
+#[cfg(unix)]
 fn hold_idle_clients(address: net::SocketAddr) {
     let mut clients: Vec<_> = (0..IDLE)
         .map(|_| net::TcpStream::connect(address).unwrap())
@@ -273,6 +275,7 @@ fn hold_idle_clients(address: net::SocketAddr) {
 /// ones; they see nothing of them.
 ///
 /// In a process of its own, because other tests open and close descriptors, too.
+#[cfg(unix)]
 #[test]
 fn a_descriptor_used_again_in_the_batch_sees_nothing_of_its_past() {
     let test = "a_descriptor_used_again_in_the_batch_sees_nothing_of_its_past";
@@ -285,6 +288,7 @@ fn a_descriptor_used_again_in_the_batch_sees_nothing_of_its_past() {
     }));
 }
 
+#[cfg(unix)]
 async fn reuse_descriptors_in_a_batch() {
     let (old, mut theirs): (Vec<_>, Vec<_>) = (0..2).map(|_| half_std_pair()).unzip();
     // Takes the number that the pairs' own listeners had, so that none lower than those of the old
@@ -299,7 +303,7 @@ async fn reuse_descriptors_in_a_batch() {
     for (ours, theirs) in old.iter().zip(&mut theirs) {
         ours.writable().await.unwrap();
         theirs.write_all(b"for the old").unwrap();
-        settle(ours, PollFlags::IN);
+        settle(ours, Has::Data);
     }
     let tasks: Rc<RefCell<[Option<JoinHandle<()>>; 2]>> = Rc::default();
     let fresh: Rc<RefCell<Vec<TcpStream>>> = Rc::default();
@@ -336,6 +340,7 @@ async fn reuse_descriptors_in_a_batch() {
 
 /// A descriptor that other code has closed: new operations fail, and the loop serves the others. A
 /// future that waits already is not woken, as with libuv: the kernel reports nothing.
+#[cfg(unix)]
 #[test]
 fn a_descriptor_closed_behind_our_back_is_an_error() {
     let test = "a_descriptor_closed_behind_our_back_is_an_error";
@@ -368,6 +373,7 @@ fn a_descriptor_closed_behind_our_back_is_an_error() {
     unsafe_code,
     reason = "closing what belongs to another is what is tested"
 )]
+#[cfg(unix)]
 fn close_behind_its_back(stream: &net::TcpStream) {
     // SAFETY: the number is not used until its owner releases it without closing it.
     assert_eq!(unsafe { libc::close(stream.as_raw_fd()) }, 0);
@@ -375,6 +381,7 @@ fn close_behind_its_back(stream: &net::TcpStream) {
 
 /// A signal every few microseconds, whose handler does nothing: system calls are interrupted all
 /// the time.
+#[cfg(unix)]
 #[test]
 fn a_storm_of_signals_disturbs_nothing() {
     let test = "a_storm_of_signals_disturbs_nothing";
@@ -425,6 +432,7 @@ struct Storm {
 
 static CAUGHT: AtomicU32 = AtomicU32::new(0);
 
+#[cfg(unix)]
 impl Storm {
     #[allow(unsafe_code, reason = "signal handlers are the C library's")]
     fn start() -> Self {

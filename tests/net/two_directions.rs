@@ -1,12 +1,11 @@
 //! One socket, read by one task and written by another: an event in one direction leaves the wait
 //! for the other. `--cfg phaseloop_oneshot` runs these on interests that an event takes back.
-#![cfg(unix)]
 
+use crate::util::tcp::pair;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::io::split;
-use phaseloop::net::UnixStream;
 use phaseloop::phase::poll;
 use phaseloop::time::timeout;
 use phaseloop::{block_on, spawn};
@@ -18,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[test]
 fn a_reader_still_waits_after_a_write_was_served() {
     block_on(async {
-        let (near, mut far) = UnixStream::pair().unwrap();
+        let (near, mut far) = pair().await;
         let (mut reader, mut writer) = split(near);
         let reading = spawn(async move {
             let mut bytes = [0; 5];
@@ -38,7 +37,7 @@ fn a_reader_still_waits_after_a_write_was_served() {
 #[test]
 fn a_writer_still_waits_after_a_read_was_served() {
     block_on(async {
-        let (near, mut far) = UnixStream::pair().unwrap();
+        let (near, mut far) = pair().await;
         let (mut reader, mut writer) = split(near);
         let writing = spawn(async move { writer.write_all(&vec![0; MUCH]).await.map(|()| writer) });
         poll().await;

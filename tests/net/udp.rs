@@ -6,11 +6,12 @@
 //! waits (R218). A send is tried at once and ends with the attempt, nothing is queued (R223–R226,
 //! R229). What is sent to an address over a connected socket is up to the kernel (R228). The
 //! kernel's error queue is not read (R232).
-#![cfg(all(unix, feature = "net"))]
+#![cfg(feature = "net")]
 
+use crate::util::errno::Errno;
 use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use crate::util::udp::{
-    V4, V6, address, assert_errno, bind, both_protocols, closed_address, receive,
+    V4, V6, address, assert_errno, assert_no_peer, bind, both_protocols, closed_address, receive,
 };
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -22,10 +23,11 @@ use phaseloop::net::{UdpOptions, UdpSocket};
 use phaseloop::phase::{Check, Idle};
 use phaseloop::time::Timer;
 use phaseloop::{Handle, Keeper, LoopHandle, block_on, spawn};
-use rustix::io::Errno;
-use rustix::net::sockopt;
+use socket2::SockRef;
 
-/// Sends to a closed port until the answer is there: the error of an earlier datagram.
+/// Sends to a closed port until the answer is there: the error of an earlier datagram. Windows
+/// reports none.
+#[cfg(unix)]
 async fn until_refused(socket: &UdpSocket) {
     socket.connect(closed_address()).await.unwrap();
     loop {
@@ -64,7 +66,10 @@ fn r231_libuv_udp_bind() {
         let error = UdpSocket::bind(&none[..]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         let only = UdpOptions::new().only_v6(true);
-        UdpSocket::bind_with(V4.into(), only).unwrap_err();
+        // Wine takes it.
+        if cfg!(unix) {
+            UdpSocket::bind_with(V4.into(), only).unwrap_err();
+        }
         assert_eq!(LoopHandle::current().handles().len(), 2);
     });
 }
@@ -72,10 +77,12 @@ fn r231_libuv_udp_bind() {
 #[test]
 fn r231_libuv_udp_bind_reuseaddr_and_udp_reuseport() {
     block_on(async {
-        for shared in [
+        let shared = [
             UdpOptions::new().reuse_address(true),
             UdpOptions::new().reuse_port(true),
-        ] {
+        ];
+        // Windows has the first option only.
+        for shared in shared.into_iter().take(if cfg!(unix) { 2 } else { 1 }) {
             let first = UdpSocket::bind_with(V4.into(), shared).unwrap();
             let second = UdpSocket::bind_with(address(&first), shared).unwrap();
             assert_eq!(address(&first), address(&second));
@@ -94,7 +101,7 @@ fn r231_libuv_udp_bind_reuseaddr_and_udp_reuseport() {
 fn r228_libuv_udp_connect_and_udp_connect6() {
     block_on(async {
         for [client, server] in both_protocols().await {
-            assert_errno(client.send(b"nowhere").await, Errno::DESTADDRREQ);
+            assert_no_peer(client.send(b"nowhere").await);
             client.connect(address(&server)).await.unwrap();
             assert_eq!(client.peer_addr().unwrap(), address(&server));
             assert_eq!(client.send(b"hello").await.unwrap(), 5);
@@ -297,7 +304,7 @@ fn r226_libuv_udp_try_send() {
         a.connect(to).await.unwrap();
         assert_eq!(a.try_send(b"peer").unwrap(), 4);
         let error = a.try_send(&vec![0; 65_536]).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(90), "EMSGSIZE");
+        assert_eq!(error.raw_os_error(), Some(Errno::MSGSIZE.raw_os_error()));
         b.readable().await.unwrap();
         let mut buffer = [0; 16];
         assert_eq!(
@@ -374,6 +381,7 @@ fn r230_r234_active_while_somebody_waits() {
 
 // Errors from afar.
 
+#[cfg(unix)]
 #[test]
 fn r232_libuv_udp_send_unreachable_and_udp_recvmsg_unreachable_error() {
     block_on(async {
@@ -401,6 +409,7 @@ fn r232_libuv_udp_send_unreachable_and_udp_recvmsg_unreachable_error() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn libuv_udp_send_pollerr_no_recv() {
     let (mut event_loop, handle, _) = paused();
@@ -421,6 +430,7 @@ fn libuv_udp_send_pollerr_no_recv() {
     assert!(!socket.is_active());
 }
 
+#[cfg(unix)]
 #[test]
 fn libuv_udp_recv_cb_close_pollerr() {
     let (mut event_loop, handle, trace) = paused();
@@ -454,8 +464,8 @@ fn r233_libuv_udp_options_and_udp_options6() {
             for ttl in [1, 37, 255] {
                 socket.set_ttl(ttl).unwrap();
                 let found = match is_v4 {
-                    true => sockopt::ip_ttl(socket.get_ref()).unwrap(),
-                    false => sockopt::ipv6_unicast_hops(socket.get_ref()).unwrap().into(),
+                    true => SockRef::from(socket.get_ref()).ttl_v4().unwrap(),
+                    false => SockRef::from(socket.get_ref()).unicast_hops_v6().unwrap(),
                 };
                 assert_eq!(found, ttl);
             }
@@ -466,8 +476,8 @@ fn r233_libuv_udp_options_and_udp_options6() {
             for ttl in [0, 37, 255] {
                 socket.set_multicast_ttl(ttl).unwrap();
                 let found = match is_v4 {
-                    true => sockopt::ip_multicast_ttl(socket.get_ref()).unwrap(),
-                    false => sockopt::ipv6_multicast_hops(socket.get_ref()).unwrap(),
+                    true => SockRef::from(socket.get_ref()).multicast_ttl_v4().unwrap(),
+                    false => SockRef::from(socket.get_ref()).multicast_hops_v6().unwrap(),
                 };
                 assert_eq!(found, ttl);
             }
@@ -498,7 +508,11 @@ fn libuv_udp_dual_stack_and_udp_ipv6_only() {
             };
             let sender = bind();
             let to = SocketAddr::from((Ipv4Addr::LOCALHOST, address(&socket).port()));
-            if only {
+            if only && cfg!(windows) {
+                // What is sent over IPv4 does not arrive, and no error says so.
+                sender.send_to(b"x", to).await.unwrap();
+                assert!(receive(&socket).now_or_never().is_none());
+            } else if only {
                 // Its port is free over IPv4: no socket receives, and the sender gets an error.
                 sender.connect(to).await.unwrap();
                 sender.send(b"x").await.unwrap();
@@ -614,12 +628,12 @@ fn libuv_udp_multicast_interface_and_udp_multicast_ttl() {
 fn libuv_socket_buffer_size() {
     block_on(async {
         let socket = bind();
-        let socket = socket.get_ref();
-        sockopt::set_socket_send_buffer_size(socket, 10_000).unwrap();
-        sockopt::set_socket_recv_buffer_size(socket, 20_000).unwrap();
+        let socket = SockRef::from(socket.get_ref());
+        socket.set_send_buffer_size(10_000).unwrap();
+        socket.set_recv_buffer_size(20_000).unwrap();
         let (send, receive) = (
-            sockopt::socket_send_buffer_size(socket).unwrap(),
-            sockopt::socket_recv_buffer_size(socket).unwrap(),
+            socket.send_buffer_size().unwrap(),
+            socket.recv_buffer_size().unwrap(),
         );
         assert!([10_000, 20_000].contains(&send), "{send}");
         assert!([20_000, 40_000].contains(&receive), "{receive}");

@@ -1,6 +1,6 @@
 //! `node::fetch` beyond the recorded programs: compressed bodies, streams, what is refused, and
 //! connections that nothing reads. All on the paused clock.
-#![cfg(all(unix, feature = "fetch-gzip"))]
+#![cfg(feature = "fetch-gzip")]
 
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;

@@ -1,6 +1,6 @@
 //! The client of `node::http` beyond the recorded programs: servers that mean it harm, bodies whose
 //! length is wrong, and what is left when the loop goes. All on the paused clock.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

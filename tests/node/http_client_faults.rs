@@ -1,6 +1,6 @@
 //! A client of `node::http` with servers that mean it harm, or are broken. Each test checks what the
 //! program sees, and that the connection is gone afterwards. The tests run on the paused clock.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::trace::paused;
 use std::cell::{Cell, RefCell};
@@ -162,7 +162,7 @@ fn h064_h065_connections_that_are_reset() {
             sleep(10).await.unwrap();
             // A close with a linger of zero is a reset.
             let linger = Some(std::time::Duration::ZERO);
-            rustix::net::sockopt::set_socket_linger(&stream, linger).unwrap();
+            socket2::SockRef::from(&stream).set_linger(linger).unwrap();
             drop(stream);
             assert_eq!(failure.await.unwrap(), ("ECONNRESET".to_owned(), size));
         });

@@ -3,7 +3,7 @@
 //! answer, what the server keeps of the connection, and that others are served.
 //!
 //! The tests run on the paused clock: a time is exact, however busy the machine is.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::http::{BAD_REQUEST, LAST_GET, Peer, TIMED_OUT, get, plain, with};
 use crate::util::trace::ms;
@@ -348,7 +348,7 @@ fn h051_peers_that_reset_their_connections_are_forgotten() {
                 assert_eq!(server.connections(), 1, "{stage:?}");
                 // A close with a linger of zero is a reset.
                 let linger = Some(Duration::ZERO);
-                rustix::net::sockopt::set_socket_linger(&stream, linger).unwrap();
+                socket2::SockRef::from(&stream).set_linger(linger).unwrap();
                 drop(stream);
                 sleep(20).await.unwrap();
                 assert_eq!(server.connections(), 0, "{stage:?}");

@@ -1,6 +1,6 @@
 //! Bodies whose reader gives up: a loop that is left, a pipeline that fails. Each trace is what the
 //! same program prints on Node.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::trace::{Trace, paused};
 

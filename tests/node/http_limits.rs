@@ -1,6 +1,6 @@
 //! The limits of a server of `node::http`: heads, trailers, chunks, extensions and lengths that are
 //! meant to exhaust it. The tests run on the paused clock.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::http::{BAD_REQUEST, HEAD_TOO_LARGE, Peer, TOO_LARGE, plain, with};
 use std::cell::Cell;

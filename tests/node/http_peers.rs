@@ -1,6 +1,6 @@
 //! `node::http` with other programs at the other end: `curl`, `wrk`, `autocannon` and Node itself. A test says so and
 //! passes where its program is missing.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::peers::{output, serve, start};
 use std::cell::Cell;

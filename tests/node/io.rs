@@ -1,6 +1,6 @@
 //! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what
 //! the ported programs show: failures, names, what waits for a connection, bytes that are not read.
-#![cfg(all(unix, feature = "node"))]
+#![cfg(feature = "node")]
 
 use crate::util::trace::paused;
 use std::cell::{Cell, RefCell};
@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use phaseloop::net::TcpSocket;
+#[cfg(unix)]
 use phaseloop::node::child_process::{EXIT, spawn, spawn_command};
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
@@ -17,6 +18,7 @@ use phaseloop::node::stream::{CLOSE, END, FINISH, Readable, finished, pipeline};
 use phaseloop::node::{
     Emitter, call, catch, dgram, dns, fs, next_tick, process, run, set_immediate,
 };
+#[cfg(unix)]
 use phaseloop::signal::SignalKind;
 
 /// Labels in the order in which they were logged.
@@ -520,6 +522,7 @@ fn n103_a_datagram_socket_that_is_not_bound_binds_itself() {
     assert_eq!((exit.code(), log.take().as_str()), (0, "hello"));
 }
 
+#[cfg(unix)]
 #[test]
 fn n102_output_that_nobody_reads_does_not_keep_a_child_from_closing() {
     let log = Log::default();
@@ -537,6 +540,7 @@ fn n102_output_that_nobody_reads_does_not_keep_a_child_from_closing() {
     assert_eq!((exit.code(), log.take().as_str()), (0, "0 closed true"));
 }
 
+#[cfg(unix)]
 #[test]
 fn n102_a_child_reads_its_input_and_can_be_killed() {
     let log = Log::default();
@@ -557,6 +561,7 @@ fn n102_a_child_reads_its_input_and_can_be_killed() {
     assert_eq!((exit.code(), log.take().as_str()), (0, "through SIGTERM"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_child_that_outlives_its_loop_is_let_go_of() {
     let held = Rc::new(());
@@ -590,6 +595,7 @@ fn a_child_that_outlives_its_loop_is_let_go_of() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_child_that_nobody_holds_is_closed_after_its_end() {
     let log = Log::default();

@@ -1,8 +1,13 @@
 //! Node's modules by their own rules; what Node itself prints is compared by `tests/conformance`.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    #[cfg(unix)]
     pub(crate) mod faults;
     pub(crate) mod http;
     pub(crate) mod panics;

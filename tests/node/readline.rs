@@ -330,6 +330,7 @@ fn with_open_input(test: &str, body: impl FnOnce()) {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_closed_interface_lets_the_program_end_while_standard_input_is_open() {
     let test = "a_closed_interface_lets_the_program_end_while_standard_input_is_open";
@@ -343,6 +344,7 @@ fn a_closed_interface_lets_the_program_end_while_standard_input_is_open() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn paused_standard_input_can_be_read_again() {
     let test = "paused_standard_input_can_be_read_again";

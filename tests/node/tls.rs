@@ -1,6 +1,6 @@
 //! `node::tls` and `node::https`, with a certificate for `localhost` and 127.0.0.1. All on the
 //! paused clock, which does not touch the dates of certificates.
-#![cfg(all(unix, feature = "tls", feature = "fetch"))]
+#![cfg(all(feature = "tls", feature = "fetch"))]
 
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;

@@ -1,11 +1,18 @@
 //! Child processes, channels to them, standard streams, terminals, and what the OS says of itself.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
 
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod errno;
+    #[cfg(unix)]
     pub(crate) mod faults;
     pub(crate) mod files;
     pub(crate) mod panics;
+    #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod screen;
     pub(crate) mod trace;

@@ -1,20 +1,27 @@
 //! The paused clock beside peers outside of the loop: it waits for them in real time, with patience,
 //! and does not wait for peers inside the loop.
-#![cfg(unix)]
 
 use std::future::Future;
 use std::io::{Read, Write};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::util::sockets::local_pair;
 use crate::util::trace::ms;
 use futures::channel::oneshot;
 use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
 use phaseloop::fs::watch;
-use phaseloop::io::{PollEvents, PollHandle, Source, pipe};
-use phaseloop::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+#[cfg(unix)]
+use phaseloop::io::pipe;
+use phaseloop::io::{PollEvents, PollHandle, Source};
+use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
+#[cfg(unix)]
+use phaseloop::net::{UnixListener, UnixStream};
+#[cfg(unix)]
 use phaseloop::process::{Command, Stdio};
+#[cfg(unix)]
 use phaseloop::signal::{SignalKind, Signals};
 use phaseloop::time::{Timer, advance, auto_advance, now, sleep, timeout};
 use phaseloop::{Builder, Handle, LoopHandle, spawn};
@@ -82,6 +89,7 @@ fn an_accept_gets_the_connection_of_a_thread_that_takes_its_time() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn a_child_process_is_awaited_and_so_is_what_it_writes() {
     run(Duration::MAX, async {
@@ -118,6 +126,7 @@ fn datagrams_of_a_thread_are_awaited_with_and_without_a_peer() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn the_other_end_of_a_pair_or_of_a_pipe_in_a_thread_is_awaited() {
     run(Duration::MAX, async {
@@ -142,7 +151,7 @@ fn the_other_end_of_a_pair_or_of_a_pipe_in_a_thread_is_awaited() {
 #[test]
 fn a_source_and_a_poll_handle_of_a_foreign_descriptor_are_awaited() {
     run(Duration::MAX, async {
-        let (near, mut far) = StdUnixStream::pair().unwrap();
+        let (near, mut far) = local_pair();
         let polled = near.try_clone().unwrap();
         let peer = thread::spawn(move || {
             for _ in 0..2 {
@@ -263,22 +272,26 @@ fn peers_inside_the_loop_do_not_hold_the_clock() {
             });
             readers.push(listener);
         }
-        let listener = UnixListener::bind(&path).unwrap();
-        for _ in 0..2 {
-            let client = UnixStream::connect(&path).await.unwrap();
-            let accepted = listener.accept().await.unwrap();
-            for mut stream in [client, accepted] {
+        #[cfg(unix)]
+        let held = {
+            let listener = UnixListener::bind(&path).unwrap();
+            for _ in 0..2 {
+                let client = UnixStream::connect(&path).await.unwrap();
+                let accepted = listener.accept().await.unwrap();
+                for mut stream in [client, accepted] {
+                    readers.push(spawn(async move { drop(stream.read(&mut [0; 8]).await) }));
+                }
+            }
+            let (one, other) = UnixStream::pair().unwrap();
+            for mut stream in [one, other] {
                 readers.push(spawn(async move { drop(stream.read(&mut [0; 8]).await) }));
             }
-        }
-        let (one, other) = UnixStream::pair().unwrap();
-        for mut stream in [one, other] {
-            readers.push(spawn(async move { drop(stream.read(&mut [0; 8]).await) }));
-        }
-        let (reader, writer) = pipe().unwrap();
-        readers.push(spawn(
-            async move { drop((&reader).read(&mut [0; 8]).await) },
-        ));
+            let (reader, writer) = pipe().unwrap();
+            readers.push(spawn(
+                async move { drop((&reader).read(&mut [0; 8]).await) },
+            ));
+            (listener, writer)
+        };
         let (here, there) = (
             UdpSocket::bind("127.0.0.1:0").await.unwrap(),
             UdpSocket::bind("127.0.0.1:0").await.unwrap(),
@@ -292,11 +305,13 @@ fn peers_inside_the_loop_do_not_hold_the_clock() {
         long_sleep().await;
         assert!(readers.iter().all(|reader| !reader.is_finished()));
         readers.iter().for_each(|reader| reader.abort());
-        drop((writer, listener));
+        #[cfg(unix)]
+        drop(held);
         drop(std::fs::remove_file(path));
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn one_outside_client_among_inside_clients_of_a_unix_listener_is_awaited() {
     run(Duration::MAX, async {
@@ -334,6 +349,7 @@ fn a_lone_listener_holds_the_clock_once() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn signals_and_watches_and_unreferenced_handles_do_not_hold_the_clock() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

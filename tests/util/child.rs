@@ -22,11 +22,15 @@ pub(crate) fn path_of(test: &str) -> String {
     path
 }
 
+/// The variable by which a process that [`in_child`] starts knows the one that started it.
+pub(crate) const PARENT: &str = "PHASELOOP_TEST_PARENT";
+
 /// Starts the test named `test`, which is in the file of the caller, once more in a process of its
 /// own. There, it runs `body`, and this function returns `None`.
 ///
 /// `wrapper` is a command that gets the command line of that process as its last arguments; empty
-/// for none.
+/// for none. `env` with nothing but variables is not needed as a program, which not all systems
+/// have.
 #[track_caller]
 pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Option<Child> {
     const MARK: &str = "PHASELOOP_TEST_CHILD";
@@ -37,6 +41,11 @@ pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Opt
     let this_test = std::env::current_exe().unwrap();
     let mut command = match wrapper {
         [] => Command::new(this_test),
+        ["env", variables @ ..] if variables.iter().all(|one| !one.starts_with("--")) => {
+            let mut command = Command::new(this_test);
+            change_environment(&mut command, variables);
+            command
+        }
         [program, args @ ..] => {
             let mut command = Command::new(program);
             command.args(args).arg(this_test);
@@ -46,8 +55,20 @@ pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Opt
     let child = command
         .args(["--exact", &path_of(test), "--nocapture"])
         .env(MARK, "1")
+        .env(PARENT, std::process::id().to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
     Some(child.unwrap())
+}
+
+/// Does what `env` does with these arguments: `-u NAME` and `NAME=value`.
+fn change_environment(command: &mut Command, variables: &[&str]) {
+    let mut variables = variables.iter();
+    while let Some(&variable) = variables.next() {
+        match variable.split_once('=') {
+            Some((name, value)) => command.env(name, value),
+            None => command.env_remove(variables.next().unwrap()),
+        };
+    }
 }

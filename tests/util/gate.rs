@@ -19,7 +19,8 @@ fn path_of_thread() -> String {
 
 /// Blocks the body of [`in_child`](super::child::in_child) until its parent [has read](read_and_let_go) what it waits for.
 pub(crate) fn block_until_let_go() {
-    let gate = gate(std::os::unix::process::parent_id());
+    let parent = std::env::var(super::child::PARENT).unwrap();
+    let gate = gate(parent.parse().unwrap());
     while !gate.exists() {
         std::thread::sleep(Duration::from_millis(1));
     }

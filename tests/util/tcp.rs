@@ -13,7 +13,7 @@ use phaseloop::{EventLoop, LoopHandle};
 
 /// Longer than anything here takes, however busy the machine is. Nothing waits for it unless a test
 /// fails.
-const HANGS: Duration = Duration::from_secs(30);
+const HANGS: Duration = Duration::from_secs(if cfg!(windows) { 120 } else { 30 });
 
 /// Runs `future` on a loop of its own; a future that hangs fails.
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
@@ -93,11 +93,34 @@ pub(crate) async fn fill(stream: &TcpStream) -> usize {
     total
 }
 
-/// Blocks until the kernel has all of these events of the stream: the loop sees them in one event
-/// then.
+/// What the kernel has of a stream.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "no test outside of Unix waits for some of them")]
+pub(crate) enum Has {
+    Data,
+    DataAndEnd,
+    DataAndRoom,
+    Urgent,
+    DataAndUrgent,
+    Reset,
+}
+
+/// Blocks until the kernel has all of this: the loop sees it in one event then.
 #[cfg(unix)]
-pub(crate) fn settle(stream: &TcpStream, flags: rustix::event::PollFlags) {
-    use rustix::event::{PollFd, poll};
+pub(crate) fn settle(stream: &TcpStream, has: Has) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    #[cfg(target_os = "linux")]
+    const END: PollFlags = PollFlags::RDHUP;
+    #[cfg(not(target_os = "linux"))]
+    const END: PollFlags = PollFlags::empty();
+    let flags = match has {
+        Has::Data => PollFlags::IN,
+        Has::DataAndEnd => PollFlags::IN | END,
+        Has::DataAndRoom => PollFlags::IN | PollFlags::OUT,
+        Has::Urgent => PollFlags::PRI,
+        Has::DataAndUrgent => PollFlags::IN | PollFlags::PRI,
+        Has::Reset => PollFlags::HUP,
+    };
     let start = std::time::Instant::now();
     loop {
         let mut all = [PollFd::new(stream.get_ref(), flags)];
@@ -107,6 +130,20 @@ pub(crate) fn settle(stream: &TcpStream, flags: rustix::event::PollFlags) {
         }
         assert!(start.elapsed() < HANGS, "it never is {flags:?}");
         std::thread::yield_now();
+    }
+}
+
+/// Blocks until the stream can be read from. No call tells the rest, which comes at the same time
+/// over the loopback interface, and gets a moment.
+#[cfg(not(unix))]
+pub(crate) fn settle(stream: &TcpStream, has: Has) {
+    let start = std::time::Instant::now();
+    while kind(stream.get_ref().peek(&mut [0])) == Some(ErrorKind::WouldBlock) {
+        assert!(start.elapsed() < HANGS, "it never has {has:?}");
+        std::thread::yield_now();
+    }
+    if !matches!(has, Has::Data) {
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -4,7 +4,8 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use phaseloop::net::{UdpOptions, UdpSocket};
-use rustix::io::Errno;
+
+use super::errno::Errno;
 
 pub(crate) const V4: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 pub(crate) const V6: (Ipv6Addr, u16) = (Ipv6Addr::LOCALHOST, 0);
@@ -53,4 +54,16 @@ pub(crate) fn closed_address() -> SocketAddr {
 pub(crate) fn assert_errno<T: std::fmt::Debug>(result: io::Result<T>, errno: Errno) {
     let number = phaseloop::os_error(&result.unwrap_err());
     assert_eq!(number.map(Errno::from_raw_os_error), Some(errno));
+}
+
+/// Expects the error of a send without an address, of a socket without a peer.
+#[track_caller]
+pub(crate) fn assert_no_peer<T: std::fmt::Debug>(result: io::Result<T>) {
+    let number = phaseloop::os_error(&result.unwrap_err());
+    let number = number.map(Errno::from_raw_os_error);
+    // The second is Wine's.
+    assert!(
+        number == Some(Errno::DESTADDRREQ) || cfg!(windows) && number == Some(Errno::INVAL),
+        "{number:?}"
+    );
 }

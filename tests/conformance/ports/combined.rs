@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
+#[cfg(unix)]
 use phaseloop::node::child_process::{SPAWN, spawn};
 use phaseloop::node::events::{self, ERROR, Event, EventEmitter};
 use phaseloop::node::fs::{self, OPEN, READY, ReadStreamOptions};
@@ -43,6 +44,7 @@ super::ports! {
     Virtual "184-promise-mix" => promise_mix,
     Virtual "185-timers-set-timers" => timers_that_set_each_other,
     Virtual "186-timers-promises-abort" => timers_promises_abort,
+    #[cfg(unix)]
     Real "187-child-streams" => child_streams,
     Virtual "188-uncaught-places" => uncaught_places,
     Virtual "189-ports-mix" => ports_mix,
@@ -702,6 +704,7 @@ async fn timers_promises_abort() {
     });
 }
 
+#[cfg(unix)]
 async fn child_streams() {
     let c = spawn("cat", []);
     c.on(SPAWN, says("spawn"));

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt as _;
+#[cfg(unix)]
 use phaseloop::node::child_process::{EXIT as CHILD_EXIT, SPAWN, exec, spawn};
 use phaseloop::node::dgram;
 use phaseloop::node::events::ERROR;
@@ -23,11 +24,13 @@ use crate::support::{scratch, text};
 super::ports! {
     Real "502-context-http" => requests,
     Real "505-context-files" => files,
+    #[cfg(unix)]
     Real "506-context-children" => children,
     Real "507-context-datagrams" => datagrams,
     Virtual "508-context-pipes" => pipes,
     Real "509-context-ports" => ports,
     Virtual "510-context-readline" => lines,
+    #[cfg(unix)]
     Real "518-context-socket-ends" => socket_ends,
 }
 
@@ -160,6 +163,7 @@ async fn files() {
     });
 }
 
+#[cfg(unix)]
 async fn children() {
     fn fails() {
         let f = run("bad", || spawn("/nonexistent/program", []));
@@ -397,6 +401,7 @@ async fn lines() {
     });
 }
 
+#[cfg(unix)]
 async fn socket_ends() {
     fn command() {
         run("ex", || {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use phaseloop::node::async_hooks::{AsyncLocalStorage, AsyncResource};
+#[cfg(unix)]
 use phaseloop::node::child_process;
 use phaseloop::node::events::{Event, EventEmitter, EventEmitterAsyncResource, once};
 use phaseloop::node::net::{self, CONNECTION, Server};
@@ -14,6 +15,7 @@ use phaseloop::node::{
     Deferred, Emitter, Promise, Reason, all, call, catch, clear_timeout, dns, fs, next_tick,
     queue_microtask, set_immediate, set_interval, set_timeout, set_timeout_mut, thenable, throw,
 };
+#[cfg(unix)]
 use phaseloop::signal::SignalKind;
 
 use crate::support::{block, log, scratch, text};
@@ -29,6 +31,7 @@ super::ports! {
     Virtual "207-context-promises" => promises,
     Virtual "208-context-streams" => streams,
     Real "209-context-sockets" => sockets,
+    #[cfg(unix)]
     Real "210-context-jobs" => jobs,
     Virtual "211-context-errors-and-disable" => errors_and_disable,
 }
@@ -411,6 +414,7 @@ async fn sockets() {
 /// A step of [`jobs`], which calls what it is given when it is over.
 type Step = fn(Box<dyn FnOnce()>);
 
+#[cfg(unix)]
 async fn jobs() {
     const STEPS: [Step; 7] = [
         |next| {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+#[cfg(unix)]
 use phaseloop::node::child_process::spawn;
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::fs::{ReadStreamOptions, create_read_stream_with};
@@ -27,6 +28,7 @@ super::ports! {
     Virtual "469-readline-ends" => ends,
     Virtual "470-readline-crlf-delay" => crlf_delay,
     Virtual "471-readline-loop" => loops,
+    #[cfg(unix)]
     Real "472-readline-sources" => sources,
     Virtual "479-questions" => questions,
 }
@@ -248,6 +250,7 @@ async fn slow_loop() {
     }
 }
 
+#[cfg(unix)]
 async fn sources() {
     let path = scratch("lines");
     fs::write(&path, "one\r\ntwo\n\nlast").unwrap();

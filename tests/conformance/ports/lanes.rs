@@ -1,5 +1,6 @@
 //! 001–012, 029: ticks and microtasks.
 
+#[cfg(unix)]
 use phaseloop::net::{UnixListener, UnixStream};
 use phaseloop::node::events::{Event, EventEmitter};
 use phaseloop::node::{
@@ -21,6 +22,7 @@ super::ports! {
     Virtual "010-lanes-after-await" => lanes_after_await,
     Virtual "011-tick-arguments" => tick_arguments,
     Virtual "012-no-drain-on-nested-calls" => no_drain_on_nested_calls,
+    #[cfg(unix)]
     Real "029-microtask-in-every-callback-kind" => microtask_in_every_callback_kind,
 }
 
@@ -173,6 +175,7 @@ async fn no_drain_on_nested_calls() {
     });
 }
 
+#[cfg(unix)]
 async fn microtask_in_every_callback_kind() {
     fn lanes(tag: &'static str) {
         log(tag);

@@ -11,6 +11,8 @@
 //! }
 //! ```
 //!
+//! A port of what one system has is gated there: `#[cfg(unix)]`.
+//!
 //! The name is that of the program without `.js`. `tests/conformance/main.rs` runs all of them and
 //! compares with `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs
 //! one on the real clock.
@@ -26,6 +28,7 @@ mod events;
 mod exit;
 mod fetch;
 mod fetch_more;
+#[cfg(unix)]
 mod files;
 mod generators;
 mod hooks;
@@ -50,6 +53,7 @@ mod mixed;
 mod modules;
 mod order;
 mod performance;
+#[cfg(unix)]
 mod processes;
 mod promise_timers;
 mod promises;
@@ -84,7 +88,9 @@ pub(crate) const ALL: &[&[Port]] = &[
     promise_timers::PORTS,
     messages::PORTS,
     streams::PORTS,
+    #[cfg(unix)]
     processes::PORTS,
+    #[cfg(unix)]
     files::PORTS,
     surface::PORTS,
     combined::PORTS,
@@ -120,8 +126,8 @@ pub(crate) const ALL: &[&[Port]] = &[
 
 /// The table of one area; see the module's documentation.
 macro_rules! ports {
-    ($($clock:ident $name:literal => $main:ident,)*) => {
-        pub(crate) const PORTS: &[$crate::ports::Port] = &[$($crate::ports::Port {
+    ($($(#[$gate:meta])* $clock:ident $name:literal => $main:ident,)*) => {
+        pub(crate) const PORTS: &[$crate::ports::Port] = &[$($(#[$gate])* $crate::ports::Port {
             name: $name,
             clock: $crate::support::Clock::$clock,
             main: || Box::pin($main()),

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
+#[cfg(unix)]
 use phaseloop::node::child_process::{
     ChildProcess, ExecError, ExecOptions, exec, exec_file, exec_file_with, exec_with, promises,
 };
@@ -17,6 +18,7 @@ use phaseloop::node::{
     AbortController, Deferred, Emitter, Error, Promise, Reason, next_tick, process, set_immediate,
     set_timeout, throw,
 };
+#[cfg(unix)]
 use phaseloop::signal::SignalKind;
 
 use crate::support::{log, say, says};
@@ -25,8 +27,10 @@ super::ports! {
     Virtual "420-set-encoding" => set_encoding,
     Virtual "421-set-encoding-late" => set_encoding_late,
     Virtual "422-set-encoding-hex" => set_encoding_hex,
+    #[cfg(unix)]
     Real "440-exec-options" => exec_options,
     Virtual "441-stream-operators" => stream_operators,
+    #[cfg(unix)]
     Virtual "442-process-once" => process_once,
     Virtual "443-events-signal" => events_signal,
     Real "450-net-options" => net_options,
@@ -110,9 +114,11 @@ async fn set_encoding_hex() {
     log(format!("{}-{}", error.code().unwrap(), error.message()));
 }
 
+#[cfg(unix)]
 type Ended = Box<dyn FnOnce(Option<ExecError>, String, String)>;
 
 /// Logs how a program ends, in JSON.
+#[cfg(unix)]
 async fn run(start: impl FnOnce(Ended) -> ChildProcess) {
     let ended = Deferred::new();
     let promise = ended.promise();
@@ -145,6 +151,7 @@ async fn run(start: impl FnOnce(Ended) -> ChildProcess) {
     promise.await.unwrap();
 }
 
+#[cfg(unix)]
 async fn exec_options() {
     let plain = ExecOptions::default;
     run(|cb| exec("echo out; echo err >&2; exit 3", cb)).await;
@@ -323,6 +330,7 @@ async fn stream_operators() {
     lines.on(CLOSE, says("close"));
 }
 
+#[cfg(unix)]
 async fn process_once() {
     process::once_before_exit(|code| {
         log(format!("once.beforeExit-{code}"));
