@@ -66,13 +66,12 @@ fn permissions(mode: u32) -> Permissions {
     }
 }
 
-/// The mode of a file; `expected` where files have none.
-fn mode_of(metadata: &std::fs::Metadata, expected: u32) -> u32 {
+/// The mode of a file; `_expected` where files have none.
+fn mode_of(_metadata: &std::fs::Metadata, _expected: u32) -> u32 {
     #[cfg(unix)]
-    let found = Some(metadata.mode() & 0o777);
+    return _metadata.mode() & 0o777;
     #[cfg(not(unix))]
-    let found = metadata.is_symlink().then_some(0);
-    found.unwrap_or(expected)
+    _expected
 }
 
 fn seconds(seconds: u64) -> Duration {

@@ -3,4 +3,5 @@
 
 mod differences;
 mod layers;
+mod windows;
 mod words;
