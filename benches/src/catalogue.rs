@@ -55,7 +55,7 @@ pub enum Kind {
         tasks: u64,
     },
     /// While a recorder is on; it needs no counterpart.
-    SelfWakeRecorded,
+    Recorded(Unit),
     Yield,
     PingPong,
     CrossThreadWake,
@@ -132,6 +132,27 @@ pub enum Kind {
     Burst(Burst),
     /// So many at once, of which each is made, used once and ended.
     Grow(Thing, u64),
+}
+
+/// What a recorder may have to record of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Poll,
+    Turn,
+    Immediate,
+    Tick,
+    Sleep,
+}
+
+impl Unit {
+    /// How many there are at one moment.
+    #[must_use]
+    pub fn at_once(self) -> u64 {
+        match self {
+            Self::Poll | Self::Turn => 1,
+            Self::Immediate | Self::Tick | Self::Sleep => 1000,
+        }
+    }
 }
 
 /// How long the buffer is that a message is read into.
@@ -216,6 +237,7 @@ impl Workload {
             Kind::ReadThrough { .. } => BigFile::MEGABYTES,
             Kind::PingPong => 2,
             Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
+            Kind::Recorded(unit) => unit.at_once(),
             Kind::TcpEcho { connections, .. }
             | Kind::Http { connections }
             | Kind::Axum { connections }
@@ -249,7 +271,7 @@ impl Workload {
             | Kind::PingPong
             | Kind::CrossThreadWake => Topic::Tasks,
             Kind::Immediates { .. }
-            | Kind::SelfWakeRecorded
+            | Kind::Recorded(_)
             | Kind::YieldImmediate
             | Kind::NextTick { .. }
             | Kind::Microtasks { .. }

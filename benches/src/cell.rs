@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::affinity::{self, Side};
-use crate::catalogue::{Burst, Kind, RUNTIMES, Thing, WORKLOADS, Workload};
+use crate::catalogue::{Burst, Kind, RUNTIMES, Thing, Unit, WORKLOADS, Workload};
 use crate::client;
 use crate::meter::Reading;
 use crate::peer::{blocking, raw_epoll};
@@ -102,7 +102,7 @@ impl Cell {
             "tokio" if is_axum => Some(axum::on_tokio(self.n)),
             "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
             "phaseloop-node" => self.node_http(),
-            "phaseloop-budget" => self.all(|| Phaseloop { has_budget: true }),
+            "phaseloop-budget" => self.all(|| Phaseloop::WithBudget),
             "tokio" => self.all(|| Tokio::LocalSet),
             "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
             "tokio-threads" => tokio_threads::run(self.kind, self.n, self.slowdown),
@@ -159,18 +159,30 @@ impl Cell {
     }
 
     fn lanes(&self) -> Option<Reading> {
+        let rt = Phaseloop::default();
         Some(match self.kind {
-            Kind::Immediates { at_once } => lanes::closures::<Immediates>(at_once, self.n),
-            Kind::YieldImmediate => lanes::yield_immediate(self.n),
-            Kind::NextTick { at_once } => lanes::closures::<Ticks>(at_once, self.n),
-            Kind::Microtasks { at_once } => lanes::closures::<Microtasks>(at_once, self.n),
-            Kind::SelfWakeRecorded => tasks::self_wake_recorded(self.n),
+            Kind::Immediates { at_once } => lanes::closures::<Immediates>(rt, at_once, self.n),
+            Kind::YieldImmediate => lanes::yield_immediate(rt, self.n),
+            Kind::NextTick { at_once } => lanes::closures::<Ticks>(rt, at_once, self.n),
+            Kind::Microtasks { at_once } => lanes::closures::<Microtasks>(rt, at_once, self.n),
+            Kind::Recorded(unit) => self.recorded(unit),
             Kind::SetTimeout => lanes::set_timeout(self.n),
             Kind::UdpBatched { .. } => sockets::udp_batched(),
             Kind::Burst(Burst::Immediates) => bursts::immediates(self.n),
             Kind::Grow(Thing::Promise, size) => growth::promises(size.min(self.n), self.n),
             _ => return None,
         })
+    }
+
+    fn recorded(&self, unit: Unit) -> Reading {
+        let (rt, at_once, n) = (Phaseloop::Recorded, unit.at_once(), self.n);
+        match unit {
+            Unit::Poll => tasks::self_wake(rt, at_once, n),
+            Unit::Turn => lanes::yield_immediate(rt, n),
+            Unit::Immediate => lanes::closures::<Immediates>(rt, at_once, n),
+            Unit::Tick => lanes::closures::<Ticks>(rt, at_once, n),
+            Unit::Sleep => timers::timer_fire(rt, at_once, n, self.slowdown),
+        }
     }
 
     fn sockets<R: Sockets>(&self, rt: R) -> Option<Reading> {

@@ -1,6 +1,6 @@
 //! The list of the workloads, with how often each operation is done.
 
-use super::{Buffer, Burst, Kind, Thing, Workload};
+use super::{Buffer, Burst, Kind, Thing, Unit, Workload};
 
 const K: u64 = 1_000;
 const M: u64 = 1_000 * K;
@@ -52,12 +52,16 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 88] = [
+pub const WORKLOADS: [Workload; 92] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
     workload("self_wake/1000", Kind::SelfWake { tasks: K }, 3 * M, 100 * K),
-    workload("self_wake/recorded", Kind::SelfWakeRecorded, 3 * M, 50 * K),
+    workload("self_wake/recorded", Kind::Recorded(Unit::Poll), 3 * M, 50 * K),
+    workload("yield_immediate/recorded", Kind::Recorded(Unit::Turn), 500 * K, 40 * K),
+    workload("immediates/recorded", Kind::Recorded(Unit::Immediate), 3 * M, 100 * K),
+    workload("next_tick/recorded", Kind::Recorded(Unit::Tick), 3 * M, 100 * K),
+    workload("timer_fire/recorded", Kind::Recorded(Unit::Sleep), 50 * K, 20 * K),
     workload("yield", Kind::Yield, 2 * M, 20 * K),
     workload("ping_pong", Kind::PingPong, 3 * M, 50 * K).quick(),
     workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200).quick(),

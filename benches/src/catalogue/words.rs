@@ -1,6 +1,6 @@
 //! Workloads and topics in words, for the report.
 
-use super::{Buffer, Burst, Kind, Thing, Topic, Workload};
+use super::{Buffer, Burst, Kind, Thing, Topic, Unit, Workload};
 
 impl Topic {
     #[must_use]
@@ -32,7 +32,13 @@ impl Workload {
             }
             Kind::SelfWake { tasks: 1 } => "a task wakes itself and is polled".into(),
             Kind::SelfWake { tasks } => format!("the same among {tasks} tasks"),
-            Kind::SelfWakeRecorded => "a task wakes itself and is polled, recorded".into(),
+            Kind::Recorded(Unit::Poll) => "a task wakes itself and is polled, recorded".into(),
+            Kind::Recorded(Unit::Turn) => "a task lets a whole turn pass, recorded".into(),
+            Kind::Recorded(Unit::Immediate) => "one of 1,000 immediates of a turn, recorded".into(),
+            Kind::Recorded(Unit::Tick) => "one of 1,000 ticks that wait, recorded".into(),
+            Kind::Recorded(Unit::Sleep) => {
+                "spawn, sleep, fire and join, 1,000 at once, recorded; each".into()
+            }
             Kind::Yield => "let others run when there are none".into(),
             Kind::PingPong => "hand a value over to another task".into(),
             Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),

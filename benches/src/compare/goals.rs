@@ -36,22 +36,24 @@ enum Bound {
     NotBehind(&'static [&'static str]),
     /// At most so many times what this one has.
     Times(f64, &'static str),
+    /// At most so many more than this workload has.
+    Above(&'static str, f64),
     /// Not more than any peer has.
     FirstOfAll,
 }
 
-use Bound::{AtMost, FirstOfAll, NotBehind, Times};
+use Bound::{Above, AtMost, FirstOfAll, NotBehind, Times};
 
 /// Whether any goal is about the workload.
 pub(crate) fn has_goal(workload: &str) -> bool {
-    GOALS.iter().any(|goal| goal.workload == workload)
+    GOALS.iter().any(|goal| goal.speaks_of(workload))
 }
 
 /// Whether a goal needs this figure of the workload.
 pub(crate) fn asks_for(workload: &str, figure: Figure) -> bool {
     GOALS
         .iter()
-        .any(|goal| goal.workload == workload && goal.measure.figure() == figure)
+        .any(|goal| goal.speaks_of(workload) && goal.measure.figure() == figure)
 }
 
 /// What became of a goal.
@@ -111,6 +113,10 @@ impl Measure {
 }
 
 impl Goal {
+    fn speaks_of(&self, workload: &str) -> bool {
+        self.workload == workload || matches!(self.bound, Above(other, _) if other == workload)
+    }
+
     fn outcome(&self, record: &Record) -> Option<Outcome> {
         let figure = self.measure.figure();
         let ours = self.measure.value(record, self.workload, self.runtime)?;
@@ -149,6 +155,7 @@ impl Goal {
             AtMost(most) => format!("≤ {}", figure.show(most)),
             NotBehind(peers) => format!("not behind {}", peers.join(", ")),
             Times(factor, peer) => format!("≤ {factor} × {peer}'s"),
+            Above(workload, more) => format!("≤ {workload} + {}", figure.show(more)),
             FirstOfAll => "first of all".to_owned(),
         }
     }
@@ -166,6 +173,10 @@ impl Goal {
                 Some(ours <= (1.0 + EVEN) * least)
             }
             Times(factor, peer) => Some(ours <= factor * self.value(record, peer)?),
+            Above(workload, more) => {
+                let other = self.measure.value(record, workload, self.runtime)?;
+                Some(ours.round() <= other.round() + more)
+            }
             FirstOfAll => Some(ours <= self.best_peer(record)?.1),
         }
     }
@@ -289,6 +300,20 @@ mod tests {
             ("http/50", "tokio", CPU, 100.0),
         ];
         assert_eq!(met(&record(&cells), "http/50", "cpu"), [Some(true)]);
+    }
+
+    #[test]
+    fn a_goal_above_another_workload_is_measured_from_that() {
+        let cells = [
+            ("self_wake/recorded", OURS, INSTRUCTIONS, 216.0),
+            ("self_wake/1", OURS, INSTRUCTIONS, 130.0),
+        ];
+        let met = |cells| met(&record(cells), "self_wake/recorded", "instructions");
+        assert_eq!(met(&cells), [Some(false)]);
+        assert_eq!(met(&cells[..1]), [None]);
+        let nearer = [cells[1], ("self_wake/recorded", OURS, INSTRUCTIONS, 215.0)];
+        assert_eq!(met(&nearer), [Some(true)]);
+        assert!(has_goal("yield_immediate") && asks_for("yield_immediate", INSTRUCTIONS));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
+use phaseloop::observe::Recorder;
 
 use super::{Http, Pool, Runtime, Sockets};
 use crate::workload::sockets::DATAGRAM;
@@ -16,21 +17,31 @@ use crate::workload::sockets::DATAGRAM;
 /// After so many entries the lanes of a loop with a budget let the phases go on.
 const BUDGET: NonZeroU64 = NonZeroU64::new(256).unwrap();
 
-/// `phaseloop::block_on`, or a loop whose lanes have a budget. Every task of a workload carries this
-/// value, so it is small.
+/// A busy period that is longer than this would be described. Under callgrind all are long.
+const SLOW: Duration = Duration::from_secs(3600);
+
+/// The loop that a workload runs on. Every task of a workload carries this value, so it is small.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Phaseloop {
-    pub(crate) has_budget: bool,
+pub(crate) enum Phaseloop {
+    /// `phaseloop::block_on`.
+    #[default]
+    Plain,
+    /// A loop whose lanes have a budget.
+    WithBudget,
+    /// A loop with a recorder.
+    Recorded,
 }
 
 impl Runtime for Phaseloop {
     fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
         let main = async { phaseloop::spawn(main).await.expect("it does not panic") };
-        if !self.has_budget {
-            return phaseloop::block_on(main);
-        }
-        let event_loop = phaseloop::Builder::new().lane_budget(BUDGET).build();
-        event_loop.expect("the loop starts").block_on(main)
+        let builder = phaseloop::Builder::new();
+        let builder = match self {
+            Self::Plain => return phaseloop::block_on(main),
+            Self::WithBudget => builder.lane_budget(BUDGET),
+            Self::Recorded => builder.record(Recorder::new().slow(SLOW)),
+        };
+        builder.build().expect("the loop starts").block_on(main)
     }
 
     fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {

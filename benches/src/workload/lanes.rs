@@ -37,8 +37,8 @@ impl Lane for Microtasks {
 
 /// What does a closure cost that is queued and runs? Each batch of `at_once` is queued by the last
 /// of the batch before; a batch of immediates is a turn of the loop.
-pub(crate) fn closures<L: Lane>(at_once: u64, n: u64) -> Reading {
-    Phaseloop::default().run(async move {
+pub(crate) fn closures<L: Lane>(rt: Phaseloop, at_once: u64, n: u64) -> Reading {
+    rt.run(async move {
         let meter = Meter::start();
         let batches = Rc::new(Batches {
             at_once,
@@ -76,8 +76,8 @@ impl Batches {
 }
 
 /// What does it cost to let a whole turn pass, as a task?
-pub(crate) fn yield_immediate(n: u64) -> Reading {
-    Phaseloop::default().run(async move {
+pub(crate) fn yield_immediate(rt: Phaseloop, n: u64) -> Reading {
+    rt.run(async move {
         let meter = Meter::start();
         for _ in 0..n {
             phaseloop::task::yield_now_immediate().await;

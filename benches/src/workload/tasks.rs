@@ -53,17 +53,6 @@ pub(crate) fn self_wake<R: Runtime>(rt: R, tasks: u64, n: u64) -> Reading {
     })
 }
 
-/// Measures a task that wakes itself while a recorder keeps everything that the loop does.
-pub(crate) fn self_wake_recorded(n: u64) -> Reading {
-    phaseloop::block_on(async move {
-        phaseloop::LoopHandle::current().record(phaseloop::observe::Recorder::new());
-        let meter = Meter::start();
-        let task = phaseloop::spawn(wake_self(n));
-        task.await.expect("it does not panic");
-        meter.stop()
-    })
-}
-
 fn wake_self(mut polls: u64) -> impl Future<Output = ()> {
     poll_fn(move |cx| {
         if polls == 0 {
