@@ -48,7 +48,13 @@ impl Clock {
 
     /// Refreshes the cached time.
     pub(crate) fn update(&self) {
-        self.cached.set(self.read());
+        self.set_now(self.read());
+    }
+
+    /// Sets the cached time to one that was just read.
+    #[inline(always)]
+    pub(crate) fn set_now(&self, now: u64) {
+        self.cached.set(now);
         self.is_behind.set(false);
     }
 
@@ -71,6 +77,17 @@ impl Clock {
         match self.paused.get() {
             Some(now) => now,
             None => self.stopwatch.elapsed(),
+        }
+    }
+
+    /// Returns the time at this moment, if the caller knows whether the clock is paused.
+    #[inline(always)]
+    pub(crate) fn read_as(&self, is_paused: bool) -> u64 {
+        debug_assert_eq!(is_paused, self.is_paused());
+        if is_paused {
+            self.read()
+        } else {
+            self.stopwatch.elapsed()
         }
     }
 

@@ -82,7 +82,7 @@ use self::api::remote::Remote;
 use self::core::Core;
 use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
-use crate::probe::Span;
+use crate::probe::Mode;
 use crate::sys::poller::BackendFd;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
@@ -274,14 +274,10 @@ impl Core {
         mode: RunMode,
         until: Option<u64>,
     ) -> std::io::Result<()> {
-        let told = |phase| WATCHED.then(|| self.probe().phase(phase));
         self.run_lanes();
-        // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
-        // idle callbacks does not wait.
-        let can_sleep = !self.phases.has_pending() && !self.phases.has_idle();
-        run_in(told(Phase::Pending), || self.run_queue(Phase::Pending));
-        run_in(told(Phase::Idle), || self.run_hooks(Phase::Idle));
-        run_in(told(Phase::Prepare), || self.run_hooks(Phase::Prepare));
+        // Most turns have nothing to do before the wait.
+        let can_sleep =
+            !(WATCHED || self.phases.has_before_poll()) || self.run_before_poll::<WATCHED>();
         let wait = match mode {
             RunMode::Default => Wait::Until(until),
             RunMode::Once if can_sleep => Wait::Until(until),
@@ -290,7 +286,7 @@ impl Core {
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
         if WATCHED {
-            run_in(told(Phase::Poll), || self.run_poll_rarely(wait))?;
+            self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll_rarely(wait))?;
         } else {
             self.run_poll(wait)?;
         }
@@ -300,13 +296,42 @@ impl Core {
             if !self.phases.has_pending() {
                 break;
             }
-            run_in(told(Phase::Pending), || self.run_queue(Phase::Pending));
+            self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
         }
         self.run_interrupted_lanes();
-        run_in(told(Phase::Check), || self.run_hooks(Phase::Check));
-        run_in(told(Phase::Closing), || self.run_closing());
-        run_in(told(Phase::Timers), || self.run_timers());
+        self.in_phase::<WATCHED, _>(Phase::Check, || self.run_hooks(Phase::Check));
+        self.in_phase::<WATCHED, _>(Phase::Closing, || self.run_closing());
+        self.in_phase::<WATCHED, _>(Phase::Timers, || self.run_timers());
         Ok(())
+    }
+
+    /// Runs the phases before the poll phase. Returns whether a turn in mode `Once` may wait.
+    #[inline(never)]
+    fn run_before_poll<const WATCHED: bool>(&self) -> bool {
+        // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
+        // idle callbacks does not wait.
+        let can_sleep = !self.phases.has_pending() && !self.phases.has_idle();
+        self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
+        self.in_phase::<WATCHED, _>(Phase::Idle, || self.run_hooks(Phase::Idle));
+        self.in_phase::<WATCHED, _>(Phase::Prepare, || self.run_hooks(Phase::Prepare));
+        can_sleep
+    }
+
+    /// Runs a phase. The observer of a watched turn, if there is one, is told of it.
+    #[inline(always)]
+    fn in_phase<const WATCHED: bool, R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
+        if WATCHED && self.modes().has(Mode::OBSERVED) {
+            self.in_told_phase(phase, run)
+        } else {
+            run()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_told_phase<R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
+        let _span = self.probe().phase(phase);
+        run()
     }
 
     #[track_caller]
@@ -314,9 +339,7 @@ impl Core {
         self.running(|| {
             if self.begin_run() {
                 if mode == RunMode::Default {
-                    let _span =
-                        (!self.modes().is_plain()).then(|| self.probe().phase(Phase::Timers));
-                    self.run_timers();
+                    self.in_phase::<true, _>(Phase::Timers, || self.run_timers());
                 }
                 // Liveness is not checked again before the first turn: if the timers were the only
                 // thing alive, one whole turn still follows them (R16).
@@ -363,12 +386,6 @@ impl Core {
             .set(self.was_interrupted.get() && !runs);
         runs
     }
-}
-
-/// Runs a phase within the span that tells of it.
-#[inline(always)]
-fn run_in<R>(_span: Option<Span<'_>>, run: impl FnOnce() -> R) -> R {
-    run()
 }
 
 impl std::fmt::Debug for EventLoop {

@@ -78,8 +78,6 @@ pub(crate) struct Executor {
     polls: Cell<u64>,
     /// The number of polls of the main future.
     main_polls: Cell<u64>,
-    /// The number of tasks that were spawned.
-    spawned: Cell<u64>,
     /// Whether a drain takes entries out of the rings of the lanes.
     is_draining: Cell<bool>,
     /// The loop was dropped: no task starts any more.
@@ -146,7 +144,6 @@ impl Executor {
             budget_hits: Cell::new(0),
             polls: Cell::new(0),
             main_polls: Cell::new(0),
-            spawned: Cell::new(0),
             is_draining: Cell::new(false),
             is_closed: Cell::new(false),
             wait_notes: WaitNotes::default(),
@@ -191,6 +188,22 @@ impl Executor {
         })
     }
 
+    /// Spawns a task on the current loop. Its first poll is queued in the microtask lane.
+    #[inline(always)]
+    pub(crate) fn spawn_here<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, None, |runnable| {
+            // The current loop knows whether contexts are in use, and its switch was just tested.
+            if !self.modes.is_plain() && !frame::is_plain() {
+                self.set_context(runnable.slot());
+            }
+            self.lanes.push_task(runnable);
+        })
+    }
+
     /// Spawns a task and polls it at once, inside this call.
     // Rule N19.
     #[allow(dead_code, reason = "called by the layer for Node only")]
@@ -217,7 +230,6 @@ impl Executor {
         if self.is_closed.get() {
             return JoinHandle::never_started();
         }
-        self.spawned.set(self.spawned.get() + 1);
         let (runnable, output) = self.tasks.insert(name, |id, slot| {
             let local = Local {
                 shared: self.shared.clone(),
@@ -286,11 +298,12 @@ impl Executor {
         self.lanes.push_task(runnable);
     }
 
-    /// Queues a woken task, or returns it if the lane must grow first or the loop is watched.
+    /// Queues a woken task, or returns it if the lane must grow first.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, runnable: Runnable) -> Result<(), Runnable> {
         if !self.modes.is_plain() {
-            return Err(runnable);
+            self.push_task_watched(runnable);
+            return Ok(());
         }
         self.lanes.try_push_task(runnable)
     }
@@ -465,7 +478,7 @@ impl Executor {
 
     /// Returns the number of tasks that were spawned.
     pub(crate) fn spawned(&self) -> u64 {
-        self.spawned.get()
+        self.tasks.spawned()
     }
 
     /// Returns the number of ticks and microtask closures that were taken out of the lanes.

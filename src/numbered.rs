@@ -1,13 +1,19 @@
-//! Maps whose keys are numbers or addresses that the crate itself chose.
+//! Maps and sets whose keys are numbers or addresses that the crate itself chose.
 //!
 //! No input of a program can make many such keys collide, so they need no random hash, whose code
 //! every program would carry.
 
 use std::collections::HashMap;
+#[cfg(feature = "probe")]
+use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map by a number or an address.
 pub(crate) type NumberedMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+/// A set of numbers.
+#[cfg(feature = "probe")]
+pub(crate) type NumberedSet<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number by one multiplication.
 #[derive(Default)]

@@ -21,8 +21,6 @@ pub use awaited::{
 };
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
-use std::panic::Location;
-
 use crate::event_loop::api::loop_handle::LoopHandle;
 
 pub use crate::event_loop::api::phase_call::PhaseCall;
@@ -36,5 +34,5 @@ pub use crate::phase_order::Phase;
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn call_in(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
-    LoopHandle::current().into_call_in(phase, callback, Location::caller())
+    LoopHandle::call_in_current(phase, callback)
 }

@@ -32,6 +32,8 @@ mod record;
 #[cfg(feature = "probe")]
 mod recorder;
 #[cfg(feature = "probe")]
+mod recording;
+#[cfg(feature = "probe")]
 mod ring;
 mod switch;
 #[cfg(feature = "probe")]
@@ -47,7 +49,7 @@ pub(crate) use area::Area;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(not(feature = "probe"))]
-pub(crate) use off::{Probe, Running, Sinks, Span};
+pub(crate) use off::{Probe, Recording, Running, Sinks, Span};
 #[cfg(feature = "probe")]
 pub use on::{Fact, Lane, Observer};
 #[cfg(feature = "probe")]
@@ -56,6 +58,8 @@ pub(crate) use on::{Probe, Running, Sinks, Span};
 pub use record::{Record, Subject, What};
 #[cfg(feature = "probe")]
 pub use recorder::Recorder;
+#[cfg(feature = "probe")]
+pub(crate) use recording::Recording;
 pub(crate) use switch::{Activity, Mode, Modes, Origin};
 #[cfg(feature = "probe")]
 pub use watchdog::{Stall, Watchdog};
@@ -65,18 +69,26 @@ pub use watchdog::{Stall, Watchdog};
 const _: () = {
     use crate::clock::Clock;
     use crate::phase_order::Phase;
+    use crate::site::Site;
     fn _parity(modes: &Modes, clock: &Clock) {
         let probe = Probe::new(Sinks::new(), modes, clock);
         let _: Span<'_> = probe.phase(Phase::Poll);
         let _: Span<'_> = probe.callback(Phase::Poll);
         let origin = Origin::default();
         let _: Running<'_> = probe.begin(modes, clock, Activity::Main, origin, &|| None);
+        let here: Site = std::panic::Location::caller();
+        let start: Option<u64> = probe.begin_poll(1);
+        probe.end_poll(1, here, start.unwrap_or(0), clock);
+        let recording: Recording<'_> = probe.recording(clock, Activity::Main, origin);
+        recording.finish();
+        probe.record_wake(1);
         probe.spawned(&|| None);
         probe.ended(1);
         probe.armed(origin, clock);
         probe.note(Area::Loop, &String::new);
         probe.wake(1, &|| None);
         probe.write_trace();
+        probe.begin_run(clock);
         probe.begin_turn(clock);
         probe.end_turn(clock, 1);
         probe.end_busy((0, 1), clock, &|_| Vec::new());

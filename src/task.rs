@@ -88,7 +88,7 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 /// loop.
 #[track_caller]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
-    LoopHandle::current().into_call_in(Phase::Check, immediate, Location::caller())
+    LoopHandle::call_in_current(Phase::Check, immediate)
 }
 
 /// Returns the task that is being polled on this thread; `None` in callbacks, in the main future of

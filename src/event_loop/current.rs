@@ -215,17 +215,14 @@ impl task::Local for Local {
     }
 }
 
-/// Schedules a task that was woken on another thread, outside of a run, on a watched loop, or into
-/// a lane that has to grow. It is a separate function to keep the common path short.
+/// Schedules a task that was woken on another thread, outside of a run, or into a lane that has to
+/// grow. It is a separate function to keep the common path short.
 #[cold]
 #[inline(never)]
 fn schedule_rarely(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {
-            if !core.modes().is_plain() {
-                core.executor.note_wake(&runnable);
-            }
             core.executor.push_task(runnable);
             Ok(())
         }

@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::core::Core;
-use super::phases::queue::{Entry, PhaseQueue};
+use super::phases::queue::Entry;
 use crate::executor::Drain;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::pool::Job;
 use crate::probe::Origin;
+use crate::raw::call::Call;
+use crate::site::Site;
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes. `origin` tells where the callback comes
@@ -126,21 +128,27 @@ impl Core {
         }
     }
 
-    /// Runs the entry that was just taken out of a queue.
+    /// Runs an entry that was taken out of a queue. `site` is the line that queued it, if known.
     // Inlined, so that the entry is not copied on the way.
     #[inline(always)]
-    pub(super) fn dispatch_entry(&self, phase: Phase, queue: &PhaseQueue, entry: Entry) {
+    pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry, site: Option<Site>) {
         if !self.modes().is_plain() {
-            return self.dispatch_cold(phase, || queue.origin(), || entry.run());
+            let origin = || Origin::new(Keeper::Queued, site);
+            return self.dispatch_cold(phase, origin, || entry.run());
         }
         self.counters.count_callback(phase);
+        // An arm for each: one for two kinds would track which of them to drop.
         match entry {
             Entry::Wake(waker) => self.wake_and_drain(waker),
-            Entry::Call(call) | Entry::Unref(call) => {
-                call.call();
-                self.drain();
-            }
+            Entry::Call(call) => self.call_and_drain(call),
+            Entry::Unref(call) => self.call_and_drain(call),
         }
+    }
+
+    #[inline(always)]
+    fn call_and_drain(&self, call: Call) {
+        call.call();
+        self.drain();
     }
 
     /// Goes to the twin. It is a function of its own, to keep the closures of the plain path in

@@ -136,9 +136,9 @@ impl Core {
 
     /// Ends the busy period: the loop begins to wait at `start`. Returns when the former began.
     #[inline(always)]
-    pub(super) fn count_wait(&self, start: u64) -> u64 {
+    pub(super) fn count_wait(&self, start: u64, is_paused: bool) -> u64 {
         let counters = &self.counters;
-        if !self.clock().is_paused() {
+        if !is_paused {
             let active = start.wrapping_sub(counters.begun.get()) - counters.idle.get();
             self.shared().pace.begin_wait(active);
         }
@@ -147,14 +147,16 @@ impl Core {
 
     /// Ends a wait, and begins another busy period.
     #[inline(always)]
-    pub(super) fn count_end_of_wait(&self, start: u64, end: u64) {
+    pub(super) fn count_end_of_wait(&self, start: u64, end: u64, is_paused: bool) {
         let counters = &self.counters;
-        add(&counters.idle, end.saturating_sub(start));
+        // The clock never goes back.
+        let idle = counters.idle.get() + (end - start);
+        counters.idle.set(idle);
         counters.busy_since.set(end);
-        if self.clock().is_paused() {
+        if is_paused {
             self.tell_pace();
         } else {
-            self.shared().pace.end_wait(counters.idle.get());
+            self.shared().pace.end_wait(idle);
         }
     }
 

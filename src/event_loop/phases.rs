@@ -92,6 +92,15 @@ impl Phases {
         }
     }
 
+    /// Returns whether pending, idle or prepare has a hook or an entry.
+    #[inline(always)]
+    pub(super) fn has_before_poll(&self) -> bool {
+        let hooks = self.idle.hooks.len() | self.prepare.hooks.len();
+        let entries = self.pending.len() | self.idle.queue.len() | self.prepare.queue.len();
+        // The bitwise or avoids four branches in every turn.
+        hooks | entries != 0
+    }
+
     #[inline(always)]
     pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
@@ -166,12 +175,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
         self.ledger.add(Keeper::Queued);
-        let queue = self.phases.queue(phase);
-        let key = queue.push(entry);
-        if !self.modes().is_plain() {
-            queue.note_site(key, site);
-        }
-        key
+        self.phases.queue(phase).push(entry, site)
     }
 
     pub(crate) fn dequeue(&self, phase: Phase, key: QueueKey) -> bool {

@@ -24,6 +24,9 @@ impl Core {
             self.inside(|| {
                 self.shared().inbox.resume();
                 self.count_run();
+                if !self.modes().is_plain() {
+                    self.probe().begin_run(self.clock());
+                }
                 let _frame = Restored::current();
                 let _running = Running { core: self };
                 body()

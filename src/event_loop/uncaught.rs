@@ -26,8 +26,9 @@ use super::dispatch::once;
 use super::extension;
 use super::phases::queue::PhaseQueue;
 use crate::executor::Drain;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Mode;
+use crate::probe::{Mode, Origin};
 use crate::raw::task::Payload;
 
 /// Receives an uncaught panic. It may resume unwinding.
@@ -139,13 +140,14 @@ impl Core {
         let panic_goes_on = Cell::new(true);
         while !self.panic_policy.program_has_exited() {
             let finished = self.contain(|| {
-                while let Some(entry) = queue.next() {
+                while let Some((entry, site)) = queue.next() {
                     self.uncount_entry(&entry);
                     self.counters.count_callback(phase);
                     let _span = self.probe().callback(phase);
                     panic_goes_on.set(true);
                     self.clear_frame();
-                    self.run_body(phase, queue.origin(), &mut once(|| entry.run()));
+                    let origin = Origin::new(Keeper::Queued, site);
+                    self.run_body(phase, origin, &mut once(|| entry.run()));
                     if !self.executor.are_lanes_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic
                         // causes no other pass.

@@ -5,6 +5,7 @@ use std::io;
 
 use super::core::Core;
 use super::{RunMode, current};
+use crate::frame;
 use crate::phase_order::Phase;
 use crate::probe::{Activity, Area, Mode, Origin, Probe};
 use crate::raw::call::Call;
@@ -25,6 +26,10 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
+        if self.modes().is_only(Mode::RECORDED) {
+            self.run_body(phase, origin, callback);
+            return self.drain();
+        }
         self.clear_frame();
         let _span = self.probe().callback(phase);
         self.dispatch_nested_watched(phase, origin, callback);
@@ -68,9 +73,10 @@ impl Core {
     }
 
     /// Runs the body of a callback as an activity.
+    #[inline(always)]
     pub(super) fn run_body(&self, phase: Phase, origin: Origin, body: &mut dyn FnMut()) {
-        let _running = self.executor.begin(Activity::Callback(phase), origin);
-        body();
+        self.executor
+            .watching(Activity::Callback(phase), origin, body);
     }
 
     /// Makes a turn of which the sinks are told.
@@ -137,6 +143,17 @@ impl Core {
 
 /// The lanes.
 impl Core {
+    /// Lets a closure that is queued on this loop run in the current surroundings. The loop must be
+    /// the current one: then the switch, which is tested anyway, tells whether contexts are in use.
+    #[inline(always)]
+    pub(crate) fn carried(&self, kind: &'static str, call: Call) -> Call {
+        if self.modes().is_plain() {
+            debug_assert!(!frame::is_used(), "the current loop knows of contexts");
+            return call;
+        }
+        frame::carry(kind, call)
+    }
+
     /// Queues a tick. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
@@ -169,6 +186,8 @@ impl Core {
     }
 }
 
+// Inlined, so that each of the stand-ins knows its activity.
+#[inline(always)]
 fn run_watched(activity: Activity) {
     current::with(|core| {
         if let Some(core) = core {

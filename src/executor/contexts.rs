@@ -101,6 +101,7 @@ impl Executor {
     }
 
     /// Polls a task in its frame.
+    #[inline(never)]
     pub(super) fn run_task_in_context(&self, runnable: Runnable) {
         self.begin_activity();
         let (slot, id) = (runnable.slot(), runnable.local().id);

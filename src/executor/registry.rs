@@ -22,6 +22,9 @@ pub(crate) struct Registry {
     /// Whether a task ever had a name or a context.
     has_extras: Cell<bool>,
     next_id: Cell<u64>,
+    /// The number of tasks that were added, and of those that were removed.
+    spawned: Cell<u64>,
+    ended: Cell<u64>,
 }
 
 /// A task and the wakers that a report needs.
@@ -43,6 +46,8 @@ impl Registry {
             contexts: RefCell::default(),
             has_extras: Cell::new(false),
             next_id: Cell::new(1),
+            spawned: Cell::new(0),
+            ended: Cell::new(0),
         }
     }
 
@@ -55,6 +60,7 @@ impl Registry {
         make: impl FnOnce(Id, u32) -> (Entry, T),
     ) -> T {
         let id = self.new_id();
+        self.spawned.set(self.spawned.get() + 1);
         let slot = u32::try_from(self.tasks.next());
         let slot = slot.expect("fewer than 2^32 tasks are alive at once");
         let (task, made) = make(id, slot);
@@ -78,6 +84,7 @@ impl Registry {
     #[inline(always)]
     pub(crate) fn remove(&self, slot: u32) {
         self.tasks.remove(slot as usize);
+        self.ended.set(self.ended.get() + 1);
         if self.has_extras.get() {
             self.remove_extras(slot);
         }
@@ -138,8 +145,14 @@ impl Registry {
         }
     }
 
+    /// Returns the number of tasks that were added.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.spawned.get()
+    }
+
+    /// Returns the number of live tasks.
     pub(crate) fn len(&self) -> usize {
-        self.tasks.list().len()
+        (self.spawned.get() - self.ended.get()) as usize
     }
 
     /// Returns whether the slot of a task meets a condition.

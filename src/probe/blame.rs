@@ -453,7 +453,7 @@ mod tests {
             ..Usage::default()
         };
         let span = (start * MS, end * MS);
-        slow_period(records, span, (&[], MS), Some(usage), &Names::new())
+        slow_period(records, span, (&[], MS), Some(usage), &Names::default())
     }
 
     #[test]
@@ -513,7 +513,7 @@ mod tests {
         late.kind = Some(Keeper::Sleep);
         // The tick ran 60 ms, but only 5 of them after the deadline.
         let records = [tick(0, 25), closure(0, 25, 60), tick(60, 70), late];
-        let found = blame(&records, &Names::new());
+        let found = blame(&records, &Names::default());
         assert_eq!((found.late, found.culprits.len()), (1, 1));
         let culprit = &found.culprits[0];
         assert!(matches!(culprit.who, Subject::Microtask(_)), "{found}");
@@ -533,7 +533,7 @@ mod tests {
             tick(41, 49),
             record(What::Late, 42, 49),
         ];
-        let found = blame(&records, &Names::new());
+        let found = blame(&records, &Names::default());
         let who: Vec<_> = found.culprits.iter().map(|it| it.who.to_string()).collect();
         assert!(who[0].starts_with("tick ("), "{found}");
         assert_eq!(who[1], "the machine (it woke the loop late)");
@@ -544,7 +544,7 @@ mod tests {
     fn of_two_equal_overlaps_the_earlier_subject_is_the_culprit() {
         let late = record(What::Late, 0, 20);
         let records = [tick(0, 10), closure(0, 10, 20), late];
-        let found = blame(&records, &Names::new());
+        let found = blame(&records, &Names::default());
         assert!(matches!(found.culprits[0].who, Subject::Tick(_)), "{found}");
     }
 
@@ -559,7 +559,8 @@ mod tests {
             })
         };
         let span = (0, 50 * MS);
-        let line = |usage| slow_period(&records, span, (&[], MS), usage, &Names::new()).to_string();
+        let line =
+            |usage| slow_period(&records, span, (&[], MS), usage, &Names::default()).to_string();
         assert!(line(usage(3, 1)).contains("mostly waiting (a blocking call?)"));
         assert!(line(usage(1, 3)).contains("the machine took the processor away"));
         assert!(line(None).starts_with("slow: 50.0ms (cpu 50.0ms): tick ("));
@@ -570,7 +571,13 @@ mod tests {
         let earlier = record(What::Late, 5, 20);
         let records = [earlier, tick(10, 40), record(What::Late, 15, 40)];
         let overdue = (&[7 * MS, 9 * MS, 12 * MS, 30 * MS][..], MS);
-        let found = slow_period(&records, (10 * MS, 40 * MS), overdue, None, &Names::new());
+        let found = slow_period(
+            &records,
+            (10 * MS, 40 * MS),
+            overdue,
+            None,
+            &Names::default(),
+        );
         assert_eq!((found.late, found.suspects[0].made_late), (4, 4));
     }
 

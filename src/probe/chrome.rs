@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn events(records: &[Record]) -> Vec<Value> {
-        let names = Names::new();
+        let names = Names::default();
         let mut out = Vec::new();
         write(&[Trace::new(records, &names, 1)], &mut out).unwrap();
         let json: Value = serde_json::from_slice(&out).unwrap();

@@ -269,7 +269,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn page(records: &[Record]) -> String {
-        let names = Names::new();
+        let names = Names::default();
         let mut out = Vec::new();
         write(&Trace::new(records, &names, 1), &mut out).unwrap();
         String::from_utf8(out).unwrap()

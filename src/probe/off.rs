@@ -6,6 +6,7 @@ use super::area::Area;
 use super::switch::{Activity, Modes, Origin};
 use crate::clock::Clock;
 use crate::phase_order::Phase;
+use crate::site::Site;
 use crate::task_info::Info;
 
 /// A probe without sinks.
@@ -16,6 +17,13 @@ pub(crate) struct Span<'a>(PhantomData<&'a ()>);
 
 /// An activity that runs; here no sink hears of its end.
 pub(crate) struct Running<'a>(PhantomData<&'a ()>);
+
+/// An activity that is recorded; here there is no recorder.
+pub(crate) struct Recording<'a>(PhantomData<&'a ()>);
+
+impl Recording<'_> {
+    pub(crate) fn finish(self) {}
+}
 
 /// The sinks of a loop that is being built: there are none.
 pub(crate) struct Sinks;
@@ -54,6 +62,18 @@ impl Probe {
         Running(PhantomData)
     }
 
+    pub(crate) fn begin_poll(&self, _: u64) -> Option<u64> {
+        None
+    }
+
+    pub(crate) fn end_poll(&self, _: u64, _: Site, _: u64, _: &Clock) {}
+
+    pub(crate) fn recording<'a>(&'a self, _: &'a Clock, _: Activity, _: Origin) -> Recording<'a> {
+        Recording(PhantomData)
+    }
+
+    pub(crate) fn record_wake(&self, _: u64) {}
+
     pub(crate) fn write_trace(&self) {}
 
     pub(crate) fn wake(&self, _: u64, _: &dyn Fn() -> Option<(Info, Option<Info>)>) {}
@@ -65,6 +85,8 @@ impl Probe {
     pub(crate) fn armed(&self, _: Origin, _: &Clock) {}
 
     pub(crate) fn note(&self, _: Area, _: &dyn Fn() -> String) {}
+
+    pub(crate) fn begin_run(&self, _: &Clock) {}
 
     pub(crate) fn begin_turn(&self, _: &Clock) {}
 

@@ -1,6 +1,6 @@
 //! The probe with the feature `probe`: the sinks of a loop, and what they are told.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -161,7 +161,7 @@ pub(crate) struct Probe {
     observer: Option<Rc<dyn Observer>>,
     /// Whether the observer wants all facts.
     tells_details: bool,
-    recorder: RefCell<Option<Recorder>>,
+    recorder: Cell<Option<Recorder>>,
     marker: Option<Marker>,
     log: Option<DebugLog>,
     #[cfg(feature = "tracing")]
@@ -201,7 +201,7 @@ impl Probe {
         let probe = Self {
             tells_details: observer.as_ref().is_some_and(|it| it.wants_details()),
             observer,
-            recorder: RefCell::default(),
+            recorder: Cell::default(),
             marker: sinks.watchdog.map(Marker::new),
             log: (!sinks.areas.is_empty()).then(|| DebugLog::new(sinks.areas)),
             #[cfg(feature = "tracing")]
@@ -226,7 +226,18 @@ impl Probe {
     }
 
     pub(crate) fn recorder(&self) -> Option<Recorder> {
-        self.recorder.borrow().clone()
+        self.with_recorder(Recorder::clone)
+    }
+
+    /// Calls `f`, which runs no user code, with the recorder.
+    // In place of a `RefCell`, whose flag would be a third of the cost of a record.
+    #[inline(always)]
+    pub(super) fn with_recorder<R>(&self, f: impl FnOnce(&Recorder) -> R) -> Option<R> {
+        let recorder = self.recorder.take()?;
+        let value = f(&recorder);
+        // There is nothing to drop: no other code has set it meanwhile.
+        std::mem::forget(self.recorder.replace(Some(recorder)));
+        Some(value)
     }
 
     /// Writes the timeline that the environment asked for: the loop ends, or a panic leaves it.
@@ -239,10 +250,12 @@ impl Probe {
 
 /// What the cold twins call.
 impl Probe {
+    #[inline]
     pub(crate) fn phase(&self, phase: Phase) -> Span<'_> {
         self.span(Fact::PhaseStart(phase), Fact::PhaseEnd(phase))
     }
 
+    #[inline]
     pub(crate) fn callback(&self, phase: Phase) -> Span<'_> {
         self.span(Fact::CallbackStart(phase), Fact::CallbackEnd(phase))
     }
@@ -263,19 +276,17 @@ impl Probe {
         let span = modes
             .has(Mode::OBSERVED)
             .then(|| self.activity_span(activity, origin, info));
-        let begun = modes.has(Mode::RECORDED).then(|| {
-            let recorder = self.recorder.borrow();
-            let recorder = recorder.as_ref()?;
+        let begun = self.with_recorder(|recorder| {
             if span.is_some() {
                 recorder.skip_to(clock.read());
             }
-            Some(recorder.begin(activity, origin, clock, info))
+            recorder.begin(activity, origin, clock, info)
         });
         let marker = self.marker.as_ref();
         Running {
             probe: self,
             clock,
-            begun: begun.flatten(),
+            begun,
             before: marker.map(|marker| marker.enter(activity, origin)),
             #[cfg(feature = "tracing")]
             _entered: self
@@ -286,22 +297,13 @@ impl Probe {
         }
     }
 
-    fn end(&self, begun: Begun, clock: &Clock) {
-        if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.end(begun, clock.read());
-        }
-    }
-
     /// Notes that a task was spawned.
     pub(crate) fn spawned(&self, info: &dyn Fn() -> Option<Info>) {
-        let Some(info) = info() else {
-            return;
-        };
-        if let Some(log) = &self.log {
+        if let Some((log, info)) = self.log.as_ref().zip(info()) {
             log.line(Area::Tasks, format_args!("{info} is spawned"));
         }
         #[cfg(feature = "tracing")]
-        if let Some(traced) = &self.traced {
+        if let Some((traced, info)) = self.traced.as_ref().zip(info()) {
             traced.spawned(&info);
         }
     }
@@ -335,9 +337,7 @@ impl Probe {
     /// Notes that the task with this number was woken on the owner thread. `infos` describes it and
     /// the task that is being polled.
     pub(crate) fn wake(&self, id: u64, infos: &dyn Fn() -> Option<(Info, Option<Info>)>) {
-        if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.wake(id);
-        }
+        self.record_wake(id);
         if let Some(log) = &self.log {
             log.line(Area::Tasks, format_args!("task {id} is woken"));
         }
@@ -356,18 +356,14 @@ impl Probe {
         if let Some(log) = &self.log {
             log.line(Area::Loop, format_args!("a turn begins"));
         }
-        if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.begin_turn(clock.read());
-        }
+        self.with_recorder(|recorder| recorder.begin_turn(clock.now()));
     }
 
     pub(crate) fn end_turn(&self, clock: &Clock, tasks: usize) {
         if let Some(log) = &self.log {
             log.line(Area::Loop, format_args!("the turn ends, {tasks} tasks"));
         }
-        if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.end_turn(clock.read(), tasks);
-        }
+        self.with_recorder(|recorder| recorder.end_turn(clock.now(), tasks));
     }
 
     /// Notes a busy period, at its end.
@@ -382,10 +378,18 @@ impl Probe {
         if let Some(traced) = &self.traced {
             traced.end_busy(span.0, span.1);
         }
-        // Cloned: the listener of slow periods is user code, which may stop the recorder.
-        if let Some(recorder) = self.recorder() {
-            recorder.end_busy(span, clock, overdue);
+        let is_long = self.with_recorder(|recorder| recorder.end_busy(span));
+        if is_long == Some(true) {
+            // Cloned: the listener of slow periods is user code, which may stop the recorder.
+            if let Some(recorder) = self.recorder() {
+                recorder.end_long(span, clock, overdue);
+            }
         }
+    }
+
+    /// Notes that a run begins: what was before it is not the loop's.
+    pub(crate) fn begin_run(&self, clock: &Clock) {
+        self.with_recorder(|recorder| recorder.skip_to(clock.read()));
     }
 
     pub(crate) fn begin_wait(&self) {
@@ -434,9 +438,7 @@ impl Probe {
                 format_args!("{events} events after a wait of {waited:.1?}"),
             );
         }
-        if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.wait(start, end, events);
-        }
+        self.with_recorder(|recorder| recorder.wait(start, end, events));
         if self.tells_details {
             self.tell(&Fact::WaitEnd { events });
         }
@@ -470,6 +472,7 @@ impl Probe {
         }
     }
 
+    #[inline(always)]
     #[expect(clippy::needless_pass_by_value, reason = "facts are made to be told")]
     fn span(&self, start: Fact, end: Fact) -> Span<'_> {
         Span(self.observer.as_deref().map(|observer| {

@@ -1,9 +1,9 @@
 //! Records: what a recorder keeps of a loop.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use crate::keeper::Keeper;
+use crate::numbered::NumberedMap;
 use crate::phase_order::Phase;
 use crate::site::Site;
 use crate::task_info::Info;
@@ -88,7 +88,7 @@ impl Record {
 }
 
 /// The names and sites of the tasks in a trace, by number.
-pub(crate) type Names = HashMap<u32, Info>;
+pub(crate) type Names = NumberedMap<u32, Info>;
 
 /// Who used the time of a loop.
 ///

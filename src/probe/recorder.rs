@@ -1,7 +1,6 @@
 //! The flight recorder of a loop: the newest records, and the line of each slow period.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashSet, hash_map};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -14,7 +13,8 @@ use super::ring::Ring;
 use super::switch::{Activity, Origin};
 use super::trace::Trace;
 use super::{chrome, html};
-use crate::clock::{Clock, nanoseconds};
+use crate::clock::{Clock, NEVER, nanoseconds};
+use crate::numbered::NumberedSet;
 use crate::phase_order::Phase;
 use crate::sys::usage::{self, Usage};
 use crate::task_info::Info;
@@ -77,13 +77,21 @@ struct State {
     /// Whether each slow period prints its line, also if there is a listener.
     prints_each: Cell<bool>,
     number: u32,
-    /// `None` until the recorder is attached to a loop, so that the capacity can be set.
-    ring: RefCell<Option<Ring>>,
+    /// Empty until the recorder is attached to a loop, so that the capacity can be set.
+    ring: OnceCell<Ring>,
     names: RefCell<Names>,
-    /// The numbers of tasks whose names are stored, by their low bits: most polls find theirs here.
+    /// The numbers of the tasks that were polled in this round of the ring. Their names are stored.
+    polled: RefCell<NumberedSet<u32>>,
+    /// While a poll is in progress that began in the last round: the numbers of those that have
+    /// ended in this one.
+    ended: RefCell<NumberedSet<u32>>,
+    /// Some of these numbers, by their low bits: most polls find theirs here.
     named: [Cell<u32>; NAMED],
     /// When it was attached.
     started: Cell<u64>,
+    /// An activity that began before this time is ended by [`Recorder::end_rarely`]: it may have
+    /// begun before the recorder was attached, or in the last round of the ring.
+    rare_before: Cell<u64>,
     /// When the turn began.
     turn: Cell<u64>,
     /// The end of the last record of depth 0.
@@ -95,19 +103,35 @@ struct State {
     last_line: Cell<Option<u64>>,
 }
 
+impl Begun {
+    /// An activity that is inside no other.
+    #[inline(always)]
+    pub(crate) fn new(activity: Activity, origin: Origin, start: u64) -> Self {
+        let (what, id, phase) = match activity {
+            Activity::Callback(phase) => (What::Callback, 0, Some(phase)),
+            Activity::Poll(id) => (What::Poll, number_of(id), None),
+            Activity::Main => (What::Main, 0, None),
+            Activity::Tick => (What::Tick, 0, None),
+            Activity::Microtask => (What::Microtask, 0, None),
+        };
+        Self(Record {
+            site: origin.site,
+            id,
+            phase,
+            kind: origin.kind,
+            ..Record::new(what, start, start)
+        })
+    }
+}
+
 type SlowListener = dyn FnMut(&SlowPeriod);
 
 /// The places of [`State::named`], a power of two.
-const NAMED: usize = 64;
+const NAMED: usize = 256;
 
-/// The beginning of an activity.
+/// The beginning of an activity: its record, whose end is not known yet.
 #[derive(Clone, Copy)]
-pub(crate) struct Begun {
-    /// The record, whose end is not known yet.
-    record: Record,
-    /// The number of the recorder.
-    recorder: u32,
-}
+pub(crate) struct Begun(Record);
 
 impl Recorder {
     /// Creates a recorder for 65,536 records (2 MiB) and slow periods of 10 ms.
@@ -120,10 +144,13 @@ impl Recorder {
                 on_slow: RefCell::default(),
                 prints_each: Cell::new(false),
                 number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-                ring: RefCell::default(),
+                ring: OnceCell::new(),
                 names: RefCell::default(),
+                polled: RefCell::default(),
+                ended: RefCell::default(),
                 named: [const { Cell::new(0) }; NAMED],
                 started: Cell::new(0),
+                rare_before: Cell::new(0),
                 turn: Cell::new(0),
                 last_end: Cell::new(0),
                 depth: Cell::new(0),
@@ -167,8 +194,7 @@ impl Recorder {
     /// Returns the records, oldest first.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
-        let ring = self.state.ring.borrow();
-        ring.as_ref().map(Ring::to_vec).unwrap_or_default()
+        self.state.ring.get().map(Ring::to_vec).unwrap_or_default()
     }
 
     /// Returns who made timers late, over the records that are kept.
@@ -210,29 +236,38 @@ impl Recorder {
     /// Begins to record: the recorder was attached to a loop.
     pub(crate) fn start(&self, now: u64) {
         let state = &*self.state;
-        let mut ring = state.ring.borrow_mut();
-        ring.get_or_insert_with(|| Ring::new(state.capacity.get()));
+        state.ring.get_or_init(|| Ring::new(state.capacity.get()));
         state.started.set(now);
+        state.rare_before.set(now.saturating_add(1));
         state.usage.set(usage::of_thread());
+        state.last_end.set(now);
         self.begin_turn(now);
     }
 
+    /// Begins a turn. `now` is the cached time: no user code has run since it was read, or the last
+    /// record has ended later.
     pub(crate) fn begin_turn(&self, now: u64) {
-        self.state.turn.set(now);
-        self.state.last_end.set(now);
-        self.state.depth.set(0);
+        let state = &*self.state;
+        let now = now.max(state.last_end.get());
+        state.turn.set(now);
+        state.last_end.set(now);
+        state.depth.set(0);
     }
 
+    /// Ends a turn. `now` is the cached time, as of [`begin_turn`](Self::begin_turn).
     pub(crate) fn end_turn(&self, now: u64, tasks: usize) {
+        let state = &*self.state;
+        let now = now.max(state.last_end.get());
         let id = u32::try_from(tasks).unwrap_or(u32::MAX);
         self.push(Record {
             id,
-            ..Record::new(What::Turn, self.state.turn.get(), now)
+            ..Record::new(What::Turn, state.turn.get(), now)
         });
-        self.state.last_end.set(now);
+        state.last_end.set(now);
     }
 
-    /// Excludes the time up to `now` from the next activity: an observer has used it.
+    /// Excludes the time up to `now` from the next activity: an observer has used it, or the loop
+    /// did not run.
     pub(crate) fn skip_to(&self, now: u64) {
         if self.state.depth.get() == 0 {
             self.state.last_end.set(now);
@@ -247,6 +282,9 @@ impl Recorder {
         clock: &Clock,
         info: &dyn Fn() -> Option<Info>,
     ) -> Begun {
+        if let Activity::Poll(id) = activity {
+            self.name(number_of(id), info);
+        }
         let state = &*self.state;
         let depth = state.depth.get();
         state.depth.set(depth.saturating_add(1));
@@ -255,40 +293,17 @@ impl Recorder {
         } else {
             clock.read()
         };
-        let (what, phase, id) = match activity {
-            Activity::Callback(phase) => (What::Callback, Some(phase), 0),
-            Activity::Poll(id) => (What::Poll, None, number_of(id)),
-            Activity::Main => (What::Main, None, 0),
-            Activity::Tick => (What::Tick, None, 0),
-            Activity::Microtask => (What::Microtask, None, 0),
-        };
         if let Some(due) = origin.due {
             self.note_late(due, start, origin);
         }
-        if what == What::Poll && state.named[id as usize % NAMED].replace(id) != id {
-            self.name(id, info);
-        }
-        let record = Record {
-            start,
-            end: start,
-            site: origin.site,
-            id,
-            what,
-            phase,
-            kind: origin.kind,
-            depth,
-        };
-        Begun {
-            record,
-            recorder: state.number,
-        }
+        let Begun(record) = Begun::new(activity, origin, start);
+        Begun(Record { depth, ..record })
     }
 
     /// Ends an activity. One that began with another recorder is not recorded.
-    pub(crate) fn end(&self, begun: Begun, now: u64) {
+    pub(crate) fn end(&self, Begun(record): Begun, now: u64) {
         let state = &*self.state;
-        let record = begun.record;
-        if begun.recorder != state.number || record.start < state.started.get() {
+        if record.start < state.rare_before.get() && !self.end_rarely(&record) {
             return;
         }
         state.depth.set(record.depth);
@@ -298,24 +313,62 @@ impl Recorder {
         self.push(Record { end: now, ..record });
     }
 
-    /// Stores the name of a task, so that its records have one after its end.
-    #[cold]
+    /// Returns whether an activity is recorded that may have begun before the recorder was
+    /// attached, or in the last round of the ring.
+    fn end_rarely(&self, record: &Record) -> bool {
+        let state = &*self.state;
+        // At the end of an activity that began with another recorder, those that began with this
+        // one have ended.
+        let is_of_another = state.depth.get() == 0;
+        if is_of_another || record.start < state.started.get() {
+            return false;
+        }
+        let is_another_round = state.rare_before.get() == NEVER;
+        if is_another_round && record.what == What::Poll {
+            state.ended.borrow_mut().insert(record.id);
+        }
+        if is_another_round && record.depth == 0 {
+            // None that began in the last round is in progress any more.
+            self.begin_round(state.ended.take());
+            state.rare_before.set(state.started.get().saturating_add(1));
+        }
+        true
+    }
+
+    /// Begins a round of the ring, which has records of polls of these tasks.
+    fn begin_round(&self, polled: NumberedSet<u32>) {
+        self.state.polled.replace(polled);
+        for place in &self.state.named {
+            place.set(0);
+        }
+    }
+
+    /// Stores the name of a task with the first of its polls in a round of the ring, so that its
+    /// records have one after its end.
+    #[inline(never)]
     fn name(&self, id: u32, info: &dyn Fn() -> Option<Info>) {
+        let is_known = self.state.named[id as usize % NAMED].replace(id) == id;
+        if is_known || !self.state.polled.borrow_mut().insert(id) {
+            return;
+        }
         let mut names = self.state.names.borrow_mut();
-        if let hash_map::Entry::Vacant(place) = names.entry(id) {
-            if let Some(info) = info() {
-                place.insert(info);
-            }
+        if !names.contains_key(&id) {
+            names.extend(info().map(|info| (id, info)));
         }
     }
 
     /// Notes a wake. It takes no clock reading: the time is that of the last record.
     pub(crate) fn wake(&self, id: u64) {
+        self.push(self.wake_of(id));
+    }
+
+    #[inline(always)]
+    fn wake_of(&self, id: u64) -> Record {
         let now = self.state.last_end.get();
-        self.push(Record {
+        Record {
             id: number_of(id),
             ..Record::new(What::Wake, now, now)
-        });
+        }
     }
 
     /// Notes a timer that is called late.
@@ -340,24 +393,32 @@ impl Recorder {
         self.state.last_end.set(end);
     }
 
-    /// Notes the end of a busy period, and reports it if it was slow.
+    /// Notes the end of a busy period. Returns whether [`end_long`](Self::end_long) must follow:
+    /// the period was slow, or it is time to read what the thread has used.
+    #[inline(always)]
+    pub(crate) fn end_busy(&self, (start, end): (u64, u64)) -> bool {
+        let state = &*self.state;
+        state.last_end.set(end);
+        let took = end.saturating_sub(start.max(state.started.get()));
+        let busy = state.busy_since_usage.get() + took;
+        state.busy_since_usage.set(busy);
+        busy >= state.slow.get() / USAGE_SHARE
+    }
+
+    /// Reports a busy period that was slow.
     /// `overdue` returns the deadlines up to a time of the timers that were not called yet.
-    pub(crate) fn end_busy(
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_long(
         &self,
         (start, end): (u64, u64),
         clock: &Clock,
         overdue: &dyn Fn(u64) -> Vec<u64>,
     ) {
-        let state = &*self.state;
-        state.last_end.set(end);
-        let start = start.max(state.started.get());
-        let took = end.saturating_sub(start);
-        let slow = state.slow.get();
-        let busy = state.busy_since_usage.get() + took;
-        state.busy_since_usage.set(busy);
+        let start = start.max(self.state.started.get());
+        let (took, slow) = (end.saturating_sub(start), self.state.slow.get());
         // On a paused clock the processor's time means nothing.
-        let asks = busy >= slow / USAGE_SHARE && !clock.is_paused();
-        let usage = asks.then(|| self.take_usage());
+        let usage = (!clock.is_paused()).then(|| self.take_usage());
         if took >= slow && took > 0 {
             self.push(Record::new(What::Slow, start, end));
             let overdue = overdue(end.saturating_sub(blame::late_limit(slow)));
@@ -395,11 +456,10 @@ impl Recorder {
     }
 
     fn describe(&self, span: (u64, u64), overdue: &[u64], usage: Option<Usage>) -> SlowPeriod {
-        let ring = self.state.ring.borrow();
-        let newest = ring.iter().flat_map(Ring::newest_first);
+        let newest = self.state.ring.get().into_iter();
         let mut records: Vec<_> = newest
+            .flat_map(Ring::newest_first)
             .take_while(|record| record.end >= span.0)
-            .copied()
             .collect();
         records.reverse();
         let late = (overdue, blame::late_limit(self.state.slow.get()));
@@ -414,29 +474,81 @@ impl Recorder {
         }
     }
 
-    #[inline]
     fn push(&self, record: Record) {
-        if let Some(ring) = &mut *self.state.ring.borrow_mut() {
-            ring.push(record);
-            if ring.is_at_start() {
-                self.sweep_names(ring);
+        if let Some(ring) = self.state.ring.get() {
+            if !ring.push(record) {
+                self.sweep_names();
+                ring.begin_round();
+                ring.push(record);
             }
         }
     }
 
-    /// Drops the names of tasks without a record in the ring, once a round.
+    /// Drops the names of tasks without a record in the ring, once a round: those that were not
+    /// polled in the round that ends. The polls that are in progress are ended in another round;
+    /// until then, all names stay.
     #[cold]
-    fn sweep_names(&self, ring: &Ring) {
-        let polls = ring.newest_first();
-        let polls = polls.filter(|record| record.what == What::Poll);
-        let polled: HashSet<_> = polls.map(|record| record.id).collect();
-        self.state
-            .names
-            .borrow_mut()
-            .retain(|id, _| polled.contains(id));
-        for place in &self.state.named {
-            place.set(0);
+    fn sweep_names(&self) {
+        let state = &*self.state;
+        let polled = state.polled.borrow();
+        state.names.borrow_mut().retain(|id, _| polled.contains(id));
+        drop(polled);
+        if state.depth.get() == 0 {
+            self.begin_round(NumberedSet::default());
+        } else {
+            state.rare_before.set(NEVER);
         }
+    }
+}
+
+/// The short ways of what happens most. They make no call, so that their callers save no registers.
+/// What they refuse is left to the functions above.
+impl Recorder {
+    /// Begins a poll of the task with this number, and returns its start. Returns `None` inside of
+    /// another activity, and if the name of the task may have to be stored.
+    #[inline(always)]
+    pub(crate) fn try_begin_poll(&self, id: u64) -> Option<u64> {
+        let id = number_of(id);
+        let is_named = self.state.named[id as usize % NAMED].get() == id;
+        if is_named { self.try_begin() } else { None }
+    }
+
+    /// Begins an activity that is no poll, and returns its start. Returns `None` inside of another
+    /// activity.
+    #[inline(always)]
+    pub(crate) fn try_begin(&self) -> Option<u64> {
+        let state = &*self.state;
+        if state.depth.get() != 0 {
+            return None;
+        }
+        state.depth.set(1);
+        Some(state.last_end.get())
+    }
+
+    /// Ends an activity. Returns `false` if it was inside of another one, may have begun before the
+    /// recorder was attached or in the last round of the ring, or if the round is over.
+    #[inline(always)]
+    pub(crate) fn try_end(&self, Begun(record): Begun, now: u64) -> bool {
+        let state = &*self.state;
+        let is_usual = record.depth == 0 && record.start >= state.rare_before.get();
+        let is_written = is_usual && self.try_push(Record { end: now, ..record });
+        if is_written {
+            state.depth.set(0);
+            state.last_end.set(now);
+        }
+        is_written
+    }
+
+    /// Notes a wake. Returns `false` if the round is over.
+    #[inline(always)]
+    pub(crate) fn try_wake(&self, id: u64) -> bool {
+        self.try_push(self.wake_of(id))
+    }
+
+    #[inline(always)]
+    fn try_push(&self, record: Record) -> bool {
+        let ring = self.state.ring.get();
+        ring.is_some_and(|ring| ring.push(record))
     }
 }
 

@@ -10,9 +10,8 @@
 //! | `Executor::run_task` | `Executor::run_task_watched` |
 //! | `Executor::start` (a spawn) | `Executor::note_spawn` |
 //! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |
-//! | `Executor::try_push_task` (a wake) | `Executor::note_wake` |
+//! | `Executor::try_push_task` (a wake) | `Executor::push_task_watched` |
 //! | `Core::push_tick`, `Core::push_microtask` | `Core::push_watched` |
-//! | `Core::enqueue` (immediates, awaited phases) | `PhaseQueue::note_site` |
 //! | `Core::turn` | `Core::turn_watched` |
 //!
 //! Each twin asks the [`Probe`](super::Probe), which holds the *sinks*: the observer, the recorder.
@@ -70,6 +69,12 @@ impl Modes {
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.0.get() == 0
+    }
+
+    /// Returns whether this is all that is switched on.
+    #[inline(always)]
+    pub(crate) fn is_only(&self, mode: Mode) -> bool {
+        self.0.get() == mode.0
     }
 
     #[inline(always)]
@@ -150,8 +155,10 @@ mod tests {
         let modes = Modes::default();
         assert!(modes.is_plain());
         modes.set(Mode::RECORDED, true);
+        assert!(modes.is_only(Mode::RECORDED) && !modes.is_only(Mode::CONTAINED));
         modes.set(Mode::CONTAINED, true);
         modes.set(Mode::RECORDED, true);
+        assert!(!modes.is_only(Mode::RECORDED));
         assert!(modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
         modes.set(Mode::RECORDED, false);
         assert!(!modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));

@@ -17,6 +17,8 @@ pub(crate) struct HeldSlots<T> {
     holds: Cell<usize>,
     /// What was removed while the table was held.
     removed: RefCell<Vec<Rc<T>>>,
+    /// Whether something was.
+    has_removed: Cell<bool>,
 }
 
 impl<T> HeldSlots<T> {
@@ -25,6 +27,7 @@ impl<T> HeldSlots<T> {
             slots: Slots::new(),
             holds: Cell::new(0),
             removed: RefCell::new(Vec::new()),
+            has_removed: Cell::new(false),
         }
     }
 
@@ -66,7 +69,16 @@ impl<T> HeldSlots<T> {
     fn drop_or_keep(&self, values: impl IntoIterator<Item = Rc<T>>) {
         if self.holds.get() > 0 {
             self.removed.borrow_mut().extend(values);
+            self.has_removed.set(true);
         }
+    }
+
+    /// Drops what was removed. The drop of a value may use the table; nothing is borrowed then.
+    #[cold]
+    #[inline(never)]
+    fn drop_removed(&self) {
+        self.has_removed.set(false);
+        drop(self.removed.take());
     }
 }
 
@@ -90,9 +102,8 @@ impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
         let table = self.table;
         table.holds.set(table.holds.get() - 1);
-        if table.holds.get() == 0 {
-            // The drop of a value may use the table; nothing is borrowed then.
-            drop(table.removed.take());
+        if table.holds.get() == 0 && table.has_removed.get() {
+            table.drop_removed();
         }
     }
 }

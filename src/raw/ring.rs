@@ -56,6 +56,37 @@ impl<T> Ring<T> {
         self.head.get() as u64
     }
 
+    /// Returns the number of the oldest value. Values are numbered in the order of their push, and
+    /// keep their numbers.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> usize {
+        self.head.get()
+    }
+
+    /// Returns the number of the value that is pushed next.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> usize {
+        self.tail.get()
+    }
+
+    /// Replaces the value with this number and returns it, or `None` if it was popped.
+    pub(crate) fn replace(&self, number: usize, value: T) -> Option<T> {
+        if number.wrapping_sub(self.head.get()) >= self.len() {
+            return None;
+        }
+        let place = number & self.mask.get();
+        // SAFETY: the number is between head and tail, so its place holds a value, which is read
+        // once: the new one takes its place.
+        Some(unsafe {
+            let before = self
+                .buffer
+                .get()
+                .add(place)
+                .replace(MaybeUninit::new(value));
+            before.assume_init()
+        })
+    }
+
     /// Returns zero if and only if the ring is empty. Callers combine it with other counts by
     /// bitwise or.
     #[inline(always)]
@@ -207,6 +238,26 @@ mod tests {
         assert_eq!(ring.try_push(SMALLEST), Ok(()));
         assert_eq!(ring.try_push(99), Err(99));
         assert_eq!(ring.take(), (1..=SMALLEST).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_value_is_replaced_by_its_number_until_it_is_popped() {
+        let ring = Ring::new();
+        for shift in 0..2 * SMALLEST {
+            let first = ring.first();
+            assert_eq!((first, ring.next()), (shift, shift));
+            for value in 0..3 {
+                ring.push(Box::new(value));
+            }
+            assert_eq!(ring.replace(first + 1, Box::new(7)), Some(Box::new(1)));
+            assert_eq!(ring.replace(first + 3, Box::new(9)), None, "not pushed yet");
+            assert_eq!(ring.pop(), Some(Box::new(0)));
+            assert_eq!(ring.replace(first, Box::new(9)), None, "popped");
+            assert_eq!(ring.take(), [7, 2].map(Box::new));
+            // The next round begins one place later.
+            ring.head.set(shift + 1);
+            ring.tail.set(shift + 1);
+        }
     }
 
     /// For each position of the head, the values wrap around the end of the buffer at another

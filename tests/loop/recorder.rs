@@ -7,7 +7,9 @@ use crate::util::panics::panic_of;
 use crate::util::trace::{ZERO, busy, finish, ms, turn};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -524,6 +526,84 @@ fn recorder_names_tasks_that_have_ended() {
         blame.contains("): made 1 timer late, took 30.0ms"),
         "{blame}"
     );
+}
+
+/// A poll that wakes many tasks may begin in one round of the ring and end in a later one.
+#[test]
+fn recorder_knows_the_name_of_each_poll_in_the_ring() {
+    let mut seen = 0;
+    for (woken, ticks) in (0..20).flat_map(|woken| (0..10).map(move |ticks| (woken, ticks))) {
+        let recorder = Recorder::new().capacity(8).on_slow(|_| ());
+        let builder = Builder::new().record(recorder.clone());
+        let mut event_loop = builder.build().unwrap();
+        let others: Vec<_> = (0..woken).map(|_| Parked::default()).collect();
+        event_loop.block_on(async {
+            for other in &others {
+                spawn(other.clone()).detach();
+            }
+            yield_now().await;
+            let long = task::Builder::new().name("long");
+            let wakes = others.clone();
+            let long = long.spawn(async move { wakes.iter().for_each(Parked::wake) });
+            let id: u32 = long.id().unwrap().to_string().parse().unwrap();
+            // Each tick is one more record after the poll.
+            spawn(async move { (0..ticks).for_each(|_| next_tick(|| ())) }).detach();
+            yield_now().await;
+            let records = recorder.records();
+            let is_long = |record: &Record| record.what == What::Poll && record.id == id;
+            if records.iter().any(is_long) {
+                let mut text = Vec::new();
+                recorder.write_chrome(&mut text).unwrap();
+                let text = String::from_utf8(text).unwrap();
+                assert!(text.contains("long"), "{woken} {ticks} {records:?}");
+                seen += 1;
+            }
+            drop(long);
+        });
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+/// A future that is pending until it is woken.
+#[derive(Clone, Default)]
+struct Parked {
+    waker: Rc<Cell<Option<Waker>>>,
+    is_woken: Rc<Cell<bool>>,
+}
+
+impl Parked {
+    fn wake(&self) {
+        self.is_woken.set(true);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for Parked {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_woken.get() {
+            return Poll::Ready(());
+        }
+        self.waker.set(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+}
+
+#[test]
+fn recorder_does_not_charge_a_task_with_the_time_between_two_runs() {
+    let (mut event_loop, handle, recorder, _) = recorded();
+    for _ in 0..2 {
+        event_loop.enter(|| busy(ms(50)));
+        handle.spawn(async { busy(ms(3)) }).detach();
+        finish(&mut event_loop);
+    }
+    assert_eq!(activities(&recorder), [(What::Poll, 3), (What::Poll, 3)]);
+    let turns = recorder.records();
+    let turns = turns.iter().filter(|record| record.what == What::Turn);
+    assert!(turns.map(length).all(|took| took <= 3));
 }
 
 #[test]

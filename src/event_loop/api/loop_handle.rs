@@ -125,7 +125,7 @@ impl LoopHandle {
         let mut future = Some(future);
         let task = current::with(|core| {
             let core = core?;
-            Some(core.executor.spawn(future.take()?, site, None))
+            Some(core.executor.spawn_here(future.take()?, site))
         });
         match task {
             Some(task) => task,
@@ -153,9 +153,12 @@ impl LoopHandle {
     #[inline]
     #[track_caller]
     pub(crate) fn next_tick_current(tick: impl FnOnce() + 'static) {
-        let tick = carry(TICK, Call::new(tick));
-        let site = Location::caller();
-        let is_queued = current::with(|core| core.map(|core| core.push_tick(tick, Some(site))));
+        let (tick, site) = (Call::new(tick), Some(Location::caller()));
+        let is_queued = current::with(|core| {
+            let core = core?;
+            core.push_tick(core.carried(TICK, tick), site);
+            Some(())
+        });
         if is_queued.is_none() {
             no_loop();
         }
@@ -181,10 +184,12 @@ impl LoopHandle {
     #[inline]
     #[track_caller]
     pub(crate) fn queue_microtask_current(microtask: impl FnOnce() + 'static) {
-        let call = carry(MICROTASK, Call::new(microtask));
-        let site = Location::caller();
-        let is_queued =
-            current::with(|core| core.map(|core| core.push_microtask(call, Some(site))));
+        let (call, site) = (Call::new(microtask), Some(Location::caller()));
+        let is_queued = current::with(|core| {
+            let core = core?;
+            core.push_microtask(core.carried(MICROTASK, call), site);
+            Some(())
+        });
         if is_queued.is_none() {
             no_loop();
         }

@@ -44,8 +44,7 @@ impl LoopHandle {
     /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
     #[track_caller]
     pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
-        let site = Location::caller();
-        self.clone().into_call_in(Phase::Check, immediate, site)
+        self.call_in(Phase::Check, immediate)
     }
 
     /// Calls `callback` once, in the next pass of `phase`: in this turn if the phase is still to
@@ -81,20 +80,32 @@ impl LoopHandle {
     /// ```
     #[track_caller]
     pub fn call_in(&self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
-        let site = Location::caller();
-        self.clone().into_call_in(phase, callback, site)
+        let call = carry(IMMEDIATE, Call::new(callback));
+        self.clone().into_call_in(phase, call, Location::caller())
+    }
+
+    /// Queues the closure on the current loop.
+    ///
+    /// # Panics
+    ///
+    /// If no loop runs on this thread.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn call_in_current(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
+        let handle = Self::current();
+        let call = handle.core().carried(IMMEDIATE, Call::new(callback));
+        handle.into_call_in(phase, call, Location::caller())
     }
 
     /// Queues a closure and moves the handle into the returned call.
-    #[inline]
-    pub(crate) fn into_call_in(
-        self,
-        phase: Phase,
-        callback: impl FnOnce() + 'static,
-        site: Site,
-    ) -> PhaseCall {
-        let entry = Entry::Call(carry(IMMEDIATE, Call::new(callback)));
-        let key = (!self.is_closed()).then(|| self.core().enqueue(phase, entry, Some(site)));
+    #[inline(always)]
+    fn into_call_in(self, phase: Phase, call: Call, site: Site) -> PhaseCall {
+        // No closure: its captures would go through memory.
+        let key = if self.is_closed() {
+            None
+        } else {
+            Some(self.core().enqueue(phase, Entry::Call(call), Some(site)))
+        };
         self.core().tell_host();
         PhaseCall {
             handle: self,

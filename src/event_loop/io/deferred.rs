@@ -50,7 +50,7 @@ impl Core {
             self.ledger.add_unref(Keeper::Queued);
             let resume = || current::with(|core| core.map_or((), Self::resume));
             let queue = self.phases.queue(Phase::Poll);
-            queue.push(Entry::Unref(Call::new(resume)));
+            queue.push(Entry::Unref(Call::new(resume)), None);
         }
         deferred.push((source.clone(), direction));
     }

@@ -95,9 +95,9 @@ impl Core {
     fn run_poll_queue(&self) -> usize {
         let mut dispatched = 0;
         let queue = self.phases.queue(Phase::Poll);
-        while let Some(entry) = queue.next() {
+        while let Some((entry, site)) = queue.next() {
             self.uncount_entry(&entry);
-            self.dispatch_entry(Phase::Poll, queue, entry);
+            self.dispatch_entry(Phase::Poll, entry, site);
             dispatched += 1;
         }
         dispatched
@@ -166,9 +166,10 @@ impl Core {
             self.clock().update();
             return Ok(self.io.events.borrow().len());
         }
-        let can_wait = self.io.is_shuffled()
-            || timeout != 0 && (self.clock().is_paused() || self.io.shared.inbox.park());
-        if can_wait {
+        let is_for_tests = self.clock().is_paused() || self.io.is_shuffled();
+        if is_for_tests && (timeout != 0 || self.io.is_shuffled()) {
+            self.wait_in_test((timeout != NEVER).then_some(timeout))
+        } else if timeout != 0 && self.io.shared.inbox.park() {
             self.wait_for_events((timeout != NEVER).then_some(timeout))
         } else {
             self.look_for_events()
@@ -179,8 +180,8 @@ impl Core {
     #[inline(always)]
     fn look_for_events(&self) -> io::Result<usize> {
         let asked = self.ask_kernel(Some(0));
-        self.clock().update();
-        let (now, events) = (self.clock().now(), self.io.events.borrow().len());
+        let (now, events) = (self.clock().read(), self.io.events.borrow().len());
+        self.clock().set_now(now);
         let busy_since = self.counters.end_busy(now);
         self.counters.count_events(events, false);
         if !self.modes().is_plain() {
@@ -191,25 +192,51 @@ impl Core {
         Ok(events)
     }
 
-    /// Waits for events. The busy period ends before that, and another one begins after it.
+    /// Waits for events, by the real clock.
     #[inline(always)]
     fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
-        let (mut start, mut timeout) = (self.clock().read(), timeout);
-        let busy_since = self.count_wait(start);
+        self.waiting(timeout, false, |timeout| self.ask_kernel(timeout))
+    }
+
+    /// Waits for events on a paused clock, or on a loop whose order is shuffled.
+    #[cold]
+    #[inline(never)]
+    fn wait_in_test(&self, timeout: Option<u64>) -> io::Result<usize> {
+        self.waiting(timeout, self.clock().is_paused(), |timeout| {
+            #[cfg(feature = "test-util")]
+            if let Some(shuffled) = &self.io.shuffled {
+                return self.wait_shuffled(shuffled, timeout);
+            }
+            self.wait_paused(timeout)
+        })
+    }
+
+    /// Calls `wait` with the timeout. The busy period ends before that, and another one begins
+    /// after it.
+    #[inline(always)]
+    fn waiting(
+        &self,
+        mut timeout: Option<u64>,
+        is_paused: bool,
+        wait: impl FnOnce(Option<u64>) -> io::Result<()>,
+    ) -> io::Result<usize> {
+        let clock = self.clock();
+        let mut start = clock.read_as(is_paused);
+        let busy_since = self.count_wait(start, is_paused);
         let is_plain = self.modes().is_plain();
         if !is_plain {
             self.end_busy_watched(busy_since, start);
             self.probe().rest();
             self.probe().begin_wait();
             // The sinks have taken time, which is no part of the wait.
-            let now = self.clock().read();
+            let now = clock.read();
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
         }
-        let waited = self.wait_by_clock(timeout);
-        self.clock().update();
-        let (end, events) = (self.clock().now(), self.io.events.borrow().len());
-        self.count_end_of_wait(start, end);
+        let waited = wait(timeout);
+        let (end, events) = (clock.read_as(is_paused), self.io.events.borrow().len());
+        clock.set_now(end);
+        self.count_end_of_wait(start, end, is_paused);
         self.counters.count_events(events, true);
         if !is_plain {
             self.probe().begin_period();
@@ -217,19 +244,6 @@ impl Core {
         }
         waited?;
         Ok(events)
-    }
-
-    #[inline(always)]
-    fn wait_by_clock(&self, timeout: Option<u64>) -> io::Result<()> {
-        #[cfg(feature = "test-util")]
-        if let Some(shuffled) = &self.io.shuffled {
-            return self.wait_shuffled(shuffled, timeout);
-        }
-        if self.clock().is_paused() {
-            self.wait_paused(timeout)
-        } else {
-            self.ask_kernel(timeout)
-        }
     }
 
     /// Waits in the kernel, or inside the hook.

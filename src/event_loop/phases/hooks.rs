@@ -95,6 +95,12 @@ impl Hooks {
         self.len.get() == 0
     }
 
+    /// Returns the number of started hooks.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len.get()
+    }
+
     /// Adds the hook at the front. Returns `false` if it was started already.
     pub(crate) fn start(&self, hook: &Rc<HookState>) -> bool {
         if hook.node.get().is_some() {

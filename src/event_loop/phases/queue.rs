@@ -4,15 +4,13 @@
 //! The order is first in, first out. A pass runs the entries that are queued when it begins; later
 //! entries wait for the next pass. An entry can be removed at any time, also from the running pass.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::{Cell, OnceCell};
 use std::task::Waker;
 
 use crate::event_loop::core::Core;
-use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
 use crate::raw::call::Call;
+use crate::raw::ring::Ring;
 use crate::site::Site;
 
 /// An entry, and what it does in its phase.
@@ -55,35 +53,26 @@ impl Entry {
 
 /// The number of an entry. The key of an entry that ran or was removed matches no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueueKey(u64);
+pub(crate) struct QueueKey(usize);
+
+/// An entry, and the line that queued it, if known.
+type Queued = (Entry, Option<Site>);
 
 pub(crate) struct PhaseQueue {
-    queue: RefCell<Queue>,
-    /// The lines that queued entries while the loop was watched, by the entries' numbers.
-    sites: RefCell<VecDeque<(u64, Site)>>,
+    /// The entries by their numbers. `None` for an entry that was removed. It is created with the
+    /// first entry, since most phases of most loops have none.
+    entries: OnceCell<Ring<Option<Queued>>>,
+    /// The number of the first entry that belongs to the next pass.
+    pass_end: Cell<usize>,
     /// The number of entries, waiting and in the running pass.
     len: Cell<usize>,
-}
-
-/// Entries have consecutive numbers, so the place of an entry follows from its key.
-struct Queue {
-    /// `None` for an entry that was removed.
-    entries: VecDeque<Option<Entry>>,
-    /// The number of the first entry.
-    first: u64,
-    /// The number of the first entry that belongs to the next pass.
-    pass_end: u64,
 }
 
 impl PhaseQueue {
     pub(crate) fn new() -> Self {
         Self {
-            queue: RefCell::new(Queue {
-                entries: VecDeque::new(),
-                first: 0,
-                pass_end: 0,
-            }),
-            sites: RefCell::default(),
+            entries: OnceCell::new(),
+            pass_end: Cell::new(0),
             len: Cell::new(0),
         }
     }
@@ -93,88 +82,130 @@ impl PhaseQueue {
         self.len.get() == 0
     }
 
+    /// Returns the number of entries, waiting and in the running pass.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len.get()
+    }
+
     /// Returns the number of entries that keep the loop alive.
     pub(in crate::event_loop) fn referenced(&self) -> usize {
-        let queue = self.queue.borrow();
-        let entries = queue.entries.iter().flatten();
-        entries.filter(|entry| entry.is_referenced()).count()
+        let mut referenced = 0;
+        self.each(|entry| referenced += usize::from(entry.is_referenced()));
+        referenced
     }
 
     /// Returns the data pointers of the wakers that wait for the phase.
     pub(in crate::event_loop) fn wakers(&self) -> Vec<*const ()> {
-        let queue = self.queue.borrow();
-        let entries = queue.entries.iter().flatten();
-        let waker = |entry: &Entry| match entry {
-            Entry::Wake(waker) => Some(waker.data()),
-            Entry::Call(_) | Entry::Unref(_) => None,
-        };
-        entries.filter_map(waker).collect()
+        let mut wakers = Vec::new();
+        self.each(|entry| {
+            if let Entry::Wake(waker) = entry {
+                wakers.push(waker.data());
+            }
+        });
+        wakers
     }
 
     #[inline(always)]
-    pub(crate) fn push(&self, entry: Entry) -> QueueKey {
-        let queue = &mut *self.queue.borrow_mut();
-        let key = QueueKey(queue.next());
-        queue.entries.push_back(Some(entry));
+    pub(crate) fn push(&self, entry: Entry, site: Option<Site>) -> QueueKey {
+        let entries = self.entries.get_or_init(Ring::new);
+        let key = QueueKey(entries.next());
+        entries.push(Some((entry, site)));
         self.len.set(self.len.get() + 1);
         key
     }
 
     /// Removes an entry. Returns `None` if it has run.
     pub(crate) fn remove(&self, key: QueueKey) -> Option<Entry> {
-        let entry = self.queue.borrow_mut().place(key)?.take()?;
+        let (entry, _) = self.take_out(key)?;
         self.len.set(self.len.get() - 1);
         Some(entry)
     }
 
     /// Returns whether the entry keeps the loop alive, or `None` if it has run.
     pub(crate) fn is_referenced(&self, key: QueueKey) -> Option<bool> {
-        let mut queue = self.queue.borrow_mut();
-        queue.place(key)?.as_ref().map(Entry::is_referenced)
+        let (entry, site) = self.take_out(key)?;
+        let referenced = entry.is_referenced();
+        self.put_back(key, entry, site);
+        Some(referenced)
     }
 
     /// Sets whether the entry keeps the loop alive. Returns whether that was a change.
     pub(crate) fn set_referenced(&self, key: QueueKey, referenced: bool) -> bool {
-        let mut queue = self.queue.borrow_mut();
-        let Some(place) = queue.place(key) else {
+        let Some((entry, site)) = self.take_out(key) else {
             return false;
         };
-        let before = place.as_ref().map(Entry::is_referenced);
-        *place = place.take().map(|entry| entry.with_reference(referenced));
-        before != place.as_ref().map(Entry::is_referenced)
+        let before = entry.is_referenced();
+        let entry = entry.with_reference(referenced);
+        let is_change = before != entry.is_referenced();
+        self.put_back(key, entry, site);
+        is_change
     }
 
     /// Sets the waker of an entry. Returns `false` if it has run.
     pub(crate) fn set_waker(&self, key: QueueKey, waker: &Waker) -> bool {
-        match self.queue.borrow_mut().place(key) {
-            Some(Some(Entry::Wake(current))) if current.will_wake(waker) => return true,
-            Some(Some(_)) => {}
-            Some(None) | None => return false,
-        }
-        // Cloning or dropping a waker may run user code; both happen outside the borrow.
-        let mut entry = Entry::Wake(waker.clone());
-        let mut queue = self.queue.borrow_mut();
-        let Some(Some(place)) = queue.place(key) else {
+        let Some((entry, site)) = self.take_out(key) else {
             return false;
         };
-        std::mem::swap(place, &mut entry);
-        drop(queue);
-        drop(entry);
+        let is_set = matches!(&entry, Entry::Wake(known) if known.will_wake(waker));
+        self.put_back(key, entry, site);
+        if is_set {
+            return true;
+        }
+        // Cloning or dropping a waker may run user code, which may remove the entry.
+        let waker = waker.clone();
+        let Some(before) = self.take_out(key) else {
+            return false;
+        };
+        self.put_back(key, Entry::Wake(waker), site);
+        drop(before);
         true
     }
 
-    /// Begins a pass over the rest of an interrupted pass and the entries that wait now.
-    pub(crate) fn begin_pass(&self) {
-        let queue = &mut *self.queue.borrow_mut();
-        queue.pass_end = queue.next();
+    /// Takes an entry out of its place, which stays.
+    fn take_out(&self, key: QueueKey) -> Option<Queued> {
+        self.entries.get()?.replace(key.0, None)?
     }
 
-    /// Returns the next entry of the pass.
-    pub(crate) fn next(&self) -> Option<Entry> {
-        let queue = &mut *self.queue.borrow_mut();
-        while queue.first < queue.pass_end {
-            queue.first += 1;
-            if let Some(Some(entry)) = queue.entries.pop_front() {
+    /// Puts an entry into the place that it was taken out of.
+    fn put_back(&self, key: QueueKey, entry: Entry, site: Option<Site>) {
+        let place = self.entries.get();
+        let before = place.and_then(|entries| entries.replace(key.0, Some((entry, site))));
+        debug_assert!(matches!(before, Some(None)), "its place is there and empty");
+    }
+
+    /// Returns whether an entry has neither run nor been removed.
+    fn holds(&self, key: QueueKey) -> bool {
+        self.is_referenced(key).is_some()
+    }
+
+    /// Calls `f` with each entry, in order. `f` runs no user code.
+    fn each(&self, mut f: impl FnMut(&Entry)) {
+        let numbers = self.entries.get().map(|all| (all.first(), all.len()));
+        let (first, len) = numbers.unwrap_or_default();
+        for number in 0..len {
+            let key = QueueKey(first.wrapping_add(number));
+            if let Some((entry, site)) = self.take_out(key) {
+                f(&entry);
+                self.put_back(key, entry, site);
+            }
+        }
+    }
+
+    /// Begins a pass over the rest of an interrupted pass and the entries that wait now.
+    #[inline(always)]
+    pub(crate) fn begin_pass(&self) {
+        if let Some(entries) = self.entries.get() {
+            self.pass_end.set(entries.next());
+        }
+    }
+
+    /// Returns the next entry of the pass, and the line that queued it, if known.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<Queued> {
+        let entries = self.entries.get()?;
+        while entries.first() != self.pass_end.get() {
+            if let Some(entry) = entries.pop()? {
                 self.len.set(self.len.get() - 1);
                 return Some(entry);
             }
@@ -182,54 +213,18 @@ impl PhaseQueue {
         None
     }
 
-    /// Notes the line that queued an entry, if known.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_site(&self, key: QueueKey, site: Option<Site>) {
-        let site = site.map(|site| (key.0, site));
-        self.sites.borrow_mut().extend(site);
-    }
-
-    /// Returns where the entry comes from that was taken last.
-    pub(crate) fn origin(&self) -> Origin {
-        let number = self.queue.borrow().first - 1;
-        let mut sites = self.sites.borrow_mut();
-        // Entries that were removed have left theirs behind.
-        while sites.front().is_some_and(|&(earlier, _)| earlier < number) {
-            sites.pop_front();
-        }
-        let is_known = sites.front().is_some_and(|&(noted, _)| noted == number);
-        let site = is_known.then(|| sites.pop_front()).flatten();
-        Origin::new(Keeper::Queued, site.map(|(_, site)| site))
-    }
-
     /// Returns whether the pass has no entry left.
     pub(crate) fn is_pass_over(&self) -> bool {
-        let queue = self.queue.borrow();
-        let left = queue.pass_end.saturating_sub(queue.first) as usize;
-        queue.entries.iter().take(left).all(Option::is_none)
+        let first = self.entries.get().map_or(0, Ring::first);
+        let left = self.pass_end.get().wrapping_sub(first);
+        let mut numbers = 0..left;
+        !numbers.any(|number| self.holds(QueueKey(first.wrapping_add(number))))
     }
 
     /// Removes all entries.
     pub(crate) fn drain(&self) -> Vec<Entry> {
         self.begin_pass();
-        let mut entries = Vec::new();
-        while let Some(entry) = self.next() {
-            entries.push(entry);
-        }
-        entries
-    }
-}
-
-impl Queue {
-    /// Returns the number of the next entry.
-    fn next(&self) -> u64 {
-        self.first + self.entries.len() as u64
-    }
-
-    fn place(&mut self, key: QueueKey) -> Option<&mut Option<Entry>> {
-        let index = key.0.checked_sub(self.first)?;
-        self.entries.get_mut(usize::try_from(index).ok()?)
+        std::iter::from_fn(|| self.next().map(|(entry, _)| entry)).collect()
     }
 }
 
@@ -249,9 +244,9 @@ impl Core {
             return self.run_queue_contained(phase, queue);
         }
         queue.begin_pass();
-        while let Some(entry) = queue.next() {
+        while let Some((entry, site)) = queue.next() {
             self.uncount_entry(&entry);
-            self.dispatch_entry(phase, queue, entry);
+            self.dispatch_entry(phase, entry, site);
         }
     }
 }
@@ -270,17 +265,17 @@ mod tests {
     }
 
     fn run(queue: &PhaseQueue) -> bool {
-        queue.next().map(Entry::run).is_some()
+        queue.next().map(|(entry, _)| entry.run()).is_some()
     }
 
     #[test]
     fn a_pass_runs_what_was_there_when_it_began() {
         let (queue, log) = (PhaseQueue::new(), Log::default());
-        queue.push(entry(&log, 1));
-        queue.push(entry(&log, 2));
+        queue.push(entry(&log, 1), None);
+        queue.push(entry(&log, 2), None);
         queue.begin_pass();
         assert!(run(&queue));
-        queue.push(entry(&log, 3));
+        queue.push(entry(&log, 3), None);
         while run(&queue) {}
         assert_eq!(*log.borrow(), [1, 2]);
         assert!(!queue.is_empty());
@@ -293,15 +288,15 @@ mod tests {
     #[test]
     fn a_removed_entry_does_not_run_and_its_key_dies_with_it() {
         let (queue, log) = (PhaseQueue::new(), Log::default());
-        queue.push(entry(&log, 1));
-        let second = queue.push(entry(&log, 2));
+        queue.push(entry(&log, 1), None);
+        let second = queue.push(entry(&log, 2), None);
         queue.begin_pass();
         assert!(run(&queue));
         assert!(
             queue.remove(second).is_some(),
             "also out of the running pass"
         );
-        let reused = queue.push(entry(&log, 3));
+        let reused = queue.push(entry(&log, 3), None);
         assert!(queue.remove(second).is_none());
         assert!(!run(&queue));
         queue.begin_pass();
@@ -313,11 +308,11 @@ mod tests {
     #[test]
     fn what_an_unfinished_pass_left_comes_first() {
         let (queue, log) = (PhaseQueue::new(), Log::default());
-        queue.push(entry(&log, 1));
-        queue.push(entry(&log, 2));
+        queue.push(entry(&log, 1), None);
+        queue.push(entry(&log, 2), None);
         queue.begin_pass();
         assert!(run(&queue));
-        queue.push(entry(&log, 3));
+        queue.push(entry(&log, 3), None);
         queue.begin_pass();
         while run(&queue) {}
         assert_eq!(*log.borrow(), [1, 2, 3]);

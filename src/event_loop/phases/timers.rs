@@ -238,7 +238,8 @@ impl Core {
     /// [`catch_up`](crate::clock::Clock::catch_up).
     #[inline(always)]
     pub(in crate::event_loop) fn run_timers(&self) {
-        if self.phases.timers.borrow().is_empty() && self.modes().is_plain() {
+        let needs_time = !self.modes().is_plain() && !self.modes().is_only(Mode::RECORDED);
+        if self.phases.timers.borrow().is_empty() && !needs_time {
             self.clock().leave_behind();
         } else {
             self.clock().update();

@@ -1,0 +1,124 @@
+//! What is recorded while a recorder is all that watches a loop.
+
+use super::on::Probe;
+use super::recorder::{Begun, Recorder};
+use super::switch::{Activity, Origin};
+use crate::clock::Clock;
+use crate::site::Site;
+
+/// An activity that runs while a recorder is all that watches. The drop ends it after a panic.
+pub(crate) struct Recording<'a> {
+    probe: &'a Probe,
+    clock: &'a Clock,
+    /// `None` if there was no recorder at the beginning.
+    begun: Option<Begun>,
+}
+
+/// What the cold twins call while a recorder is all that watches. These are short: a recorder is
+/// made to be left on.
+impl Probe {
+    /// Begins a poll of the task with this number, and returns its start. Returns `None` if the
+    /// poll has to [begin](Self::begin) by the longer way.
+    #[inline(always)]
+    pub(crate) fn begin_poll(&self, id: u64) -> Option<u64> {
+        self.with_recorder(|recorder| recorder.try_begin_poll(id))?
+    }
+
+    /// Ends a poll that [`begin_poll`](Self::begin_poll) has begun.
+    #[inline(always)]
+    pub(crate) fn end_poll(&self, id: u64, site: Site, start: u64, clock: &Clock) {
+        let (begun, now) = (begun_poll(id, site, start), clock.read());
+        if self.with_recorder(|recorder| recorder.try_end(begun, now)) != Some(true) {
+            self.end_poll_rarely(id, site, start, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_poll_rarely(&self, id: u64, site: Site, start: u64, now: u64) {
+        self.with_recorder(|recorder| recorder.end(begun_poll(id, site, start), now));
+    }
+
+    /// Begins an activity that is no poll of a task.
+    #[inline(always)]
+    pub(crate) fn recording<'a>(
+        &'a self,
+        clock: &'a Clock,
+        activity: Activity,
+        origin: Origin,
+    ) -> Recording<'a> {
+        let start = if origin.due.is_none() {
+            self.with_recorder(Recorder::try_begin).flatten()
+        } else {
+            None
+        };
+        Recording {
+            probe: self,
+            clock,
+            begun: match start {
+                Some(start) => Some(Begun::new(activity, origin, start)),
+                None => self.begin_rarely(activity, &origin, clock),
+            },
+        }
+    }
+
+    /// Begins an activity inside of another one, or the callback of a timer, which may be late.
+    #[cold]
+    #[inline(never)]
+    fn begin_rarely(&self, activity: Activity, origin: &Origin, clock: &Clock) -> Option<Begun> {
+        self.with_recorder(|recorder| recorder.begin(activity, *origin, clock, &|| None))
+    }
+
+    /// Notes that the task with this number was woken on the owner thread.
+    #[inline(always)]
+    pub(crate) fn record_wake(&self, id: u64) {
+        if self.with_recorder(|recorder| recorder.try_wake(id)) != Some(true) {
+            self.record_wake_rarely(id);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_wake_rarely(&self, id: u64) {
+        self.with_recorder(|recorder| recorder.wake(id));
+    }
+
+    #[inline(always)]
+    pub(super) fn end(&self, begun: Begun, clock: &Clock) {
+        let now = clock.read();
+        if self.with_recorder(|recorder| recorder.try_end(begun, now)) != Some(true) {
+            self.end_rarely(&begun, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_rarely(&self, begun: &Begun, now: u64) {
+        self.with_recorder(|recorder| recorder.end(*begun, now));
+    }
+}
+
+#[inline(always)]
+fn begun_poll(id: u64, site: Site, start: u64) -> Begun {
+    Begun::new(Activity::Poll(id), Origin::at(Some(site)), start)
+}
+
+impl Recording<'_> {
+    /// Ends the activity, which has returned.
+    #[inline(always)]
+    pub(crate) fn finish(self) {
+        if let Some(begun) = self.begun {
+            self.probe.end(begun, self.clock);
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Recording<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun {
+            self.probe.end(begun, self.clock);
+        }
+    }
+}
