@@ -52,11 +52,12 @@ pub fn now() -> Instant {
     clock.instant(clock.read())
 }
 
-/// Reads the wall clock: that of the OS, except on a loop with a [network in memory](crate::sim).
+/// Reads the wall clock: that of the OS, except on a loop with a network in memory (module `sim`,
+/// feature `test-util`).
 ///
-/// There it begins with the year 2000, moves with the clock of the loop, and is ahead by the
-/// [skew](crate::sim::Host::clock_skew) of the host. A program that reads it in place of
-/// `SystemTime::now` can be repeated by its seed.
+/// There it begins with the year 2000, moves with the clock of the loop, and is ahead by the skew
+/// of the host (`sim::Host::clock_skew`). A program that reads it in place of `SystemTime::now` can
+/// be repeated by its seed.
 ///
 /// # Examples
 ///

@@ -22,8 +22,8 @@ use crate::choices::{Chooser, Question, Who};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Each seed draws, for each [`Kind`], how often it leaves the usual way: never, in one of 16
-    /// questions, one of 4, or one of 2.
+    /// Each seed draws, for each [`Kind`](super::Kind), how often it leaves the usual way: never,
+    /// in one of 16 questions, one of 4, or one of 2.
     Walk,
     /// Sources and jobs have random priorities, and the highest comes first. At `depth - 1` moments
     /// the first falls behind all others and is delayed as long as allowed. Other questions are

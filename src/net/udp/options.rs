@@ -6,7 +6,7 @@ use socket2::Socket;
 
 use crate::sys;
 
-/// Options of a [`UdpSocket`] that must be set before it is bound.
+/// Options of a [`UdpSocket`](super::UdpSocket) that must be set before it is bound.
 ///
 /// # Examples
 ///
