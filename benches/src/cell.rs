@@ -239,6 +239,7 @@ impl Cell {
                 buffer,
             } => raw_epoll::tcp_echo(connections, buffer_length(buffer, bytes)),
             Kind::TcpRate { connections, .. } => raw_epoll::tcp_echo(connections, BUFFER),
+            Kind::Http { connections } => raw_epoll::http(connections),
             Kind::UdpEcho { .. } => raw_epoll::udp_echo(),
             Kind::UdpBatched { .. } => raw_epoll::udp_batched(),
             Kind::IdleConnection => raw_epoll::idle_connection(self.n),

@@ -20,6 +20,7 @@ impl Workload {
                 self.kind,
                 Kind::TcpEcho { .. }
                     | Kind::TcpRate { .. }
+                    | Kind::Http { .. }
                     | Kind::UdpEcho { .. }
                     | Kind::UdpBatched { .. }
                     | Kind::IdleConnection

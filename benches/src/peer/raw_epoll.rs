@@ -10,10 +10,23 @@ use std::time::Duration;
 use super::epoll::Epoll;
 use crate::meter::{Meter, Reading};
 use crate::workload::sockets::{
-    DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
+    BUFFER, DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
 };
 
+/// What `phaseloop::node::http` answers to a GET, as long to the byte.
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
+    Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 13\r\n\r\nHello, world!";
+
 pub(crate) fn tcp_echo(connections: u64, buffer: usize) -> io::Result<Reading> {
+    serve(connections, buffer, |received| received)
+}
+
+/// Answers whatever is read with the same bytes: no parser, no server, the system calls alone.
+pub(crate) fn http(connections: u64) -> io::Result<Reading> {
+    serve(connections, BUFFER, |_| ANSWER)
+}
+
+fn serve(connections: u64, buffer: usize, answer: impl Fn(&[u8]) -> &[u8]) -> io::Result<Reading> {
     let mut epoll = Epoll::new()?;
     for stream in accept_all(&epoll, connections)? {
         // Closed below, by its number.
@@ -28,7 +41,7 @@ pub(crate) fn tcp_echo(connections: u64, buffer: usize) -> io::Result<Reading> {
             // SAFETY: the pointer is valid for the time of the call.
             let n = unsafe { libc::recv(stream, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
             if n > 0 {
-                send_all(stream, &buffer[..n as usize])?;
+                send_all(stream, answer(&buffer[..n as usize]))?;
             } else if n == 0 {
                 // SAFETY: the descriptor has no other owner, and no event of it comes any more.
                 unsafe { libc::close(stream) };
