@@ -32,9 +32,8 @@ pub(crate) use marks::{Before, Marker};
 /// One thread of the process watches all loops. It is asleep while the loops wait for events.
 ///
 /// ```text
-/// phaseloop: stall: 20.8ms so far: task 101 (examples/blame.rs:50:54)
-///   in clock_nanosleep
-///   in std::thread::sleep (…/std/src/thread/functions.rs:313)
+/// phaseloop: stall: 20.3ms so far: task 101 (examples/blame.rs:50:54)
+///   in std::thread::functions::sleep (library/std/src/thread/functions.rs:289)
 ///   in blame::hash::{{closure}} (examples/blame.rs:24)
 /// ```
 ///
