@@ -10,7 +10,7 @@ use super::Command;
 use crate::site::Site;
 
 #[derive(Default)]
-pub(super) struct Options;
+pub(super) struct Options {}
 
 /// What a start has opened besides the standard streams: nothing.
 pub(super) struct Extra;
