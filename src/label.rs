@@ -38,8 +38,10 @@ pub(crate) enum Role {
     #[default]
     Unknown,
     /// A listener accepted it.
+    #[allow(dead_code, reason = "without sockets there is none")]
     Accepted,
     /// It was connected to its peer from here.
+    #[allow(dead_code, reason = "without sockets there is none")]
     Connected,
     /// It connects two processes that exchange messages.
     #[allow(dead_code, reason = "only children have channels")]

@@ -162,7 +162,8 @@ impl_async_read!(PipeReader);
 ///
 /// On Windows a write hands up to 64 KiB to the kernel, and completes before the reader has made
 /// room for them. `flush` waits until the kernel has them all; an error of theirs is that of the
-/// next write or flush. Dropping the writer delivers them nevertheless, before the reader gets EOF.
+/// next write or flush. Dropping the writer delivers them nevertheless, before the reader gets EOF,
+/// unless this process ends first.
 ///
 /// The reader gets EOF when the last writer is closed. Closing through `AsyncWrite` and dropping
 /// both close the writer; later writes fail with `BrokenPipe`. Closing through a `&PipeWriter` does

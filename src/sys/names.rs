@@ -1,5 +1,5 @@
-//! Reverse name lookup through the C library.
-#![allow(unsafe_code, reason = "a call of the C library")]
+//! Reverse name lookup through the C library, on Windows through its sockets.
+#![allow(unsafe_code, reason = "a call of the platform")]
 
 use std::io;
 use std::net::SocketAddr;
@@ -40,7 +40,36 @@ fn text(buffer: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-#[cfg(not(unix))]
-pub(crate) fn name_of(_: &SocketAddr) -> io::Result<(String, String)> {
-    Err(io::ErrorKind::Unsupported.into())
+/// Returns the host name and the service name of an address.
+#[cfg(windows)]
+pub(crate) fn name_of(address: &SocketAddr) -> io::Result<(String, String)> {
+    use windows_sys::Win32::Networking::WinSock::GetNameInfoW;
+    // The standard library starts the sockets of the process with its first lookup.
+    let _ = std::net::ToSocketAddrs::to_socket_addrs(&("127.0.0.1", 0));
+    // `NI_MAXHOST` and `NI_MAXSERV`.
+    let mut host = [0_u16; 1025];
+    let mut service = [0_u16; 32];
+    let address = socket2::SockAddr::from(*address);
+    // SAFETY: `address` is valid for its length, both buffers for theirs.
+    let code = unsafe {
+        GetNameInfoW(
+            address.as_ptr().cast(),
+            address.len(),
+            host.as_mut_ptr(),
+            host.len() as u32,
+            service.as_mut_ptr(),
+            service.len() as u32,
+            0,
+        )
+    };
+    match code {
+        0 => Ok((text(&host), text(&service))),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+#[cfg(windows)]
+fn text(buffer: &[u16]) -> String {
+    let text = buffer.split(|&unit| unit == 0).next().unwrap_or_default();
+    String::from_utf16_lossy(text)
 }

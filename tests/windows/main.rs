@@ -6,6 +6,8 @@ mod child;
 #[cfg(feature = "fs")]
 mod fs;
 #[cfg(feature = "net")]
+mod lookup;
+#[cfg(feature = "net")]
 mod named_pipe;
 #[cfg(feature = "node")]
 mod node;
