@@ -128,7 +128,7 @@ impl Wire {
     pub(crate) fn new(settings: Settings, draws: bool) -> Self {
         Self {
             random: settings.seed,
-            links: Links::new(settings.link.clone()),
+            links: Links::new(settings.link()),
             settings,
             draws,
             now: 0,

@@ -101,11 +101,11 @@ impl Link {
 ///
 /// ```
 /// use phaseloop::shuffle::Explore;
-/// use phaseloop::sim::{Link, Settings};
+/// use phaseloop::sim::Settings;
 ///
 /// let settings = Settings {
 ///     window: 1024,
-///     link: Link { loss: 0.1, ..Link::default() },
+///     loss: 0.1,
 ///     ..Settings::default()
 /// };
 /// Explore::new().seeds(10).network(settings).run(|| async {});
@@ -123,8 +123,14 @@ pub struct Settings {
     /// The bytes of the datagrams that wait in one socket, beyond which datagrams are dropped:
     /// 64 KiB.
     pub datagrams: usize,
-    /// The link between two hosts for which no other one is set.
-    pub link: Link,
+    /// The [latency](Link::latency) between two hosts for which no link is set: 0 to 5 ms.
+    pub latency: RangeInclusive<Duration>,
+    /// The most of the datagrams that such hosts [lose](Link::loss): none.
+    pub loss: f64,
+    /// Whether datagrams of such hosts may be [reordered](Link::reorder): no.
+    pub reorder: bool,
+    /// The [bandwidth](Link::bandwidth) between such hosts: no limit.
+    pub bandwidth: Option<u64>,
     /// The time after which a connect fails that gets no answer: 127 s, as on Linux.
     pub connect_timeout: Duration,
     /// The seed of latencies and losses on a loop that is not shuffled.
@@ -133,13 +139,34 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
+        let Link {
+            latency,
+            loss,
+            reorder,
+            bandwidth,
+        } = Link::default();
         Self {
             window: 64 * 1024,
             backlog: 1024,
             datagrams: 64 * 1024,
-            link: Link::default(),
+            latency,
+            loss,
+            reorder,
+            bandwidth,
             connect_timeout: Duration::from_secs(127),
             seed: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the link between two hosts for which none is set.
+    pub(super) fn link(&self) -> Link {
+        Link {
+            latency: self.latency.clone(),
+            loss: self.loss,
+            reorder: self.reorder,
+            bandwidth: self.bandwidth,
         }
     }
 }

@@ -416,6 +416,33 @@ fn a_link_may_reorder_and_double_datagrams() {
 }
 
 #[test]
+fn the_settings_hold_where_no_link_is_set() {
+    let settings = Settings {
+        latency: Duration::from_millis(30)..=Duration::from_millis(30),
+        loss: 1.0,
+        ..Settings::default()
+    };
+    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    event_loop.block_on(async {
+        let network = Network::current();
+        let host = network.host("a", [10, 0, 0, 1]);
+        let lost = host.run(|| async {
+            let socket = UdpSocket::bind("10.0.0.1:9").await.unwrap();
+            timeout(Duration::from_secs(9), socket.recv(&mut [0; 4])).await
+        });
+        let sender = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        let to = "10.0.0.1:9".parse().unwrap();
+        sender.send_to(b"x", to).await.unwrap();
+        assert!(lost.await.unwrap().is_err(), "all are lost");
+        let start = phaseloop::time::now();
+        assert!(phaseloop::net::TcpStream::connect("a:1").await.is_err());
+        let taken = phaseloop::time::now() - start;
+        assert_eq!(taken, Duration::from_millis(60));
+    });
+}
+
+#[test]
 fn a_loop_without_seeds_draws_from_the_settings() {
     let run = |seed| {
         let settings = Settings {
