@@ -74,7 +74,7 @@ pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
         }
     }
     #[cfg(not(unix))]
-    socket.connect((std::net::Ipv4Addr::UNSPECIFIED, 0))
+    socket.connect((Ipv4Addr::UNSPECIFIED, 0))
 }
 
 /// Connects a Unix or datagram socket, which is connected at once or not at all.
