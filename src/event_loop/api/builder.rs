@@ -128,10 +128,9 @@ impl Builder {
     /// busy periods of more than 10 ms are warnings with the targets `phaseloop::late` and
     /// `phaseloop::slow`.
     ///
-    /// tokio-console lists the tasks with their names, lines, states, polls, and their busy,
-    /// scheduled and idle times; the view of a task has its wakes and the distribution of its poll
-    /// times. It warns of tasks that wake themselves too often. Wakers are not counted: each task
-    /// has one, so the warning of a lost waker does not appear. The list of resources is empty; the
+    /// The names and fields are those that the subscriber of tokio-console reads for its list of
+    /// tasks. Wakers are not counted: each task has one from its spawn on, so that the console does
+    /// not take a task that waits for one that has lost its waker. Resources are not told; the
     /// [report](crate::LoopHandle::report) names what a task waits for.
     ///
     /// # Examples
