@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::sources::{Direction, SourceState};
-use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Who};
+use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Threads, Who};
 use crate::event_loop::core::Core;
 use crate::executor::message::Message;
 use crate::keeper::Keeper;
@@ -498,12 +498,13 @@ impl Core {
             Keeper::Child,
             Keeper::Watch,
         ];
-        let waits = OUTSIDE.iter().any(|&kind| match kind {
+        let awaits = |kind: &Keeper| match kind {
             // Whatever a socket in memory could wait for has happened.
             Keeper::Io => self.awaits_kernel(),
-            kind => self.ledger.count(kind) > 0,
-        });
-        if waits && self.io.shared.inbox.park() {
+            kind => self.ledger.count(*kind) > 0,
+        };
+        let may_hear = shuffled.limits.threads == Threads::Allow;
+        if (may_hear || OUTSIDE.iter().any(awaits)) && self.io.shared.inbox.park() {
             self.ask_kernel(Some(shuffled.limits.stall))?;
         }
         let is_dead = self.io.events.borrow().is_empty()

@@ -16,6 +16,8 @@ use phaseloop::{spawn, spawn_blocking};
 /// The most seeds until a bug is found, and the median over the starts.
 const MOST_SEEDS: u64 = 1_000;
 const MEDIAN: u64 = 50;
+/// The ordinary runs that do not find a bug.
+const ORDINARY_RUNS: u64 = 10_000;
 /// The most unusual answers of a shrunk failure.
 const MOST_ANSWERS: usize = 3;
 
@@ -40,11 +42,13 @@ fn is_found<F: Future<Output = ()>>(program: impl Fn() -> F) {
 
 /// Checks that ordinary runs do not find the bug.
 fn is_not_found_without<F: Future<Output = ()>>(program: impl Fn() -> F) {
-    let usual = Explore::new().strategy(Strategy::Usual).seeds(300);
+    let usual = Explore::new()
+        .strategy(Strategy::Usual)
+        .seeds(ORDINARY_RUNS);
     let explored = usual
         .try_run(program)
         .unwrap_or_else(|found| panic!("{found}"));
-    assert_eq!(explored.runs, 301);
+    assert_eq!(explored.runs, ORDINARY_RUNS + 1);
 }
 
 fn survives<F: Future<Output = ()>>(program: impl Fn() -> F) {

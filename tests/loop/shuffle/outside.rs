@@ -38,6 +38,23 @@ async fn wake_from_a_thread() {
     waits.await.unwrap();
 }
 
+/// Waits for a thread that sends while the loop waits.
+async fn late_wake_from_a_thread() {
+    let (sender, receiver) = futures::channel::oneshot::channel();
+    let thread = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        sender.send(()).unwrap();
+    });
+    receiver.await.unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_loop_waits_for_other_threads_if_they_may_send() {
+    let allowed = Explore::new().seeds(3).threads(Threads::Allow);
+    allowed.try_run(late_wake_from_a_thread).unwrap();
+}
+
 async fn call_from_a_thread() {
     let remote = LoopHandle::current().remote();
     in_thread("the caller", move || remote.call(|| ()).unwrap());
