@@ -84,9 +84,8 @@ pub(crate) fn make(run: &Rc<Run>) -> Box<dyn Side> {
         };
         (0..count).map(make).collect()
     }
-    // SAFETY (of all that follow): the loop and the memory of the handle are valid, and outlive the
-    // handle's close.
     let rescue = Slot::new();
+    // SAFETY: the loop and the memory of each handle are valid, and outlive the handle's close.
     let theirs = unsafe {
         check(uv_timer_init(raw, rescue.0));
         check(uv_timer_start(rescue.0, Some(on_rescue), RESCUE, RESCUE));
