@@ -71,6 +71,8 @@
 //!
 //! - `tokio::task::block_in_place`, as in any `current_thread` runtime. Use
 //!   [`spawn_blocking`](crate::spawn_blocking) or tokio's.
+//! - `tokio::task::spawn_local` outside of a `LocalSet`, as in any such runtime. Use
+//!   [`spawn`](crate::spawn()), whose tasks need not be `Send`.
 //! - `tokio::runtime::Handle::block_on` in a task or callback of the loop: it waits without the
 //!   runtime, and so for ever. `.await` the future.
 //! - A [paused](crate::time::pause) clock: tokio's timers run in real time. [`Builder::build`]
