@@ -156,9 +156,10 @@ fn all_of_many_changes_are_told_or_an_overflow_is() {
     run(async {
         let directory = Directory::new("many");
         let mut watcher = watch(&directory.0).unwrap();
-        let last = 3000;
+        let last = 400;
+        let long = "a-rather-long-name".repeat(6);
         for number in 0..=last {
-            fs::write(directory.path(&format!("a-rather-long-name-{number}")), "").unwrap();
+            fs::write(directory.path(&format!("{long}-{number}")), "").unwrap();
         }
         let mut created = 0;
         let mut is_lost = false;
