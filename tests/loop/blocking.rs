@@ -248,7 +248,8 @@ fn the_threads_of_a_private_pool_end_with_it() {
 #[cfg(unix)]
 #[test]
 fn without_a_single_thread_the_error_says_so() {
-    let (mut event_loop, handle, _, pool) = with_pool(PoolBuilder::new().stack_size(1 << 60));
+    let (mut event_loop, handle, _, pool) =
+        with_pool(PoolBuilder::new().stack_size(usize::MAX / 2));
     let (sender, dropped) = channel();
     event_loop.block_on(async {
         let guard = OnDrop(sender, "unrun");

@@ -83,11 +83,11 @@ impl Future for Leaf {
 
 /// One thread of the storm. All kinds of use, by a cheap generator of numbers. A waker that is
 /// taken from its place is woken, so that its task goes on.
-fn blow(storm: &Storm, mut seed: usize) {
+fn blow(storm: &Storm, mut seed: u64) {
     let mut kept: Vec<Waker> = Vec::new();
     while !storm.over.load(Ordering::Relaxed) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let random = seed >> 33;
+        let random = (seed >> 33) as usize;
         let taken = {
             let mut place = storm.wakers[random % TASKS].lock().unwrap();
             match random % 7 {
@@ -169,7 +169,7 @@ fn wakes_from_everywhere_run_every_task_at_home_and_lose_none() {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let storm = storm.clone();
-                thread::spawn(move || blow(&storm, round * THREADS + thread))
+                thread::spawn(move || blow(&storm, (round * THREADS + thread) as u64))
             })
             .collect();
 
