@@ -30,6 +30,7 @@ impl<K, V> SortedMap<K, V> {
         }
     }
 
+    #[allow(dead_code, reason = "not all features use it")]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
