@@ -145,11 +145,8 @@ impl Network {
     /// unspecified or multicast one.
     #[track_caller]
     pub fn host(&self, name: &str, address: impl Into<IpAddr>) -> Host {
-        let added = self
-            .handle
-            .core()
-            .with_wire(|wire| wire.add_host(name, address.into()));
-        match added {
+        let (core, address) = (self.handle.core(), address.into());
+        match core.with_wire(|wire| wire.add_host(name, address)) {
             Ok(id) => Host {
                 network: self.clone(),
                 id,

@@ -125,7 +125,8 @@ impl Options {
 impl Wire {
     /// Creates a network. With `draws`, latencies and losses come from the seed of the settings,
     /// and not from the answers of the loop.
-    pub(crate) fn new(settings: Settings, draws: bool) -> Self {
+    pub(crate) fn new(mut settings: Settings, draws: bool) -> Self {
+        settings.window = settings.window.max(1);
         Self {
             random: settings.seed,
             links: Links::new(settings.link()),

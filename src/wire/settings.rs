@@ -116,7 +116,8 @@ impl Link {
     reason = "settings are written by hand in tests"
 )]
 pub struct Settings {
-    /// The bytes of one direction of a connection that are sent and not read: 64 KiB.
+    /// The most bytes of one direction of a connection that are sent and not read: 64 KiB. 0 counts
+    /// as 1.
     pub window: usize,
     /// The most connections that wait for one listener to accept them, whatever it asked for: 1024.
     pub backlog: usize,

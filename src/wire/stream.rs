@@ -282,7 +282,10 @@ impl Wire {
                     receiver: sender,
                     what: Segment::Reset,
                 };
-                self.send(Packet::new(here, from, what), 0);
+                let mut packet = Packet::new(here, from, what);
+                // The reset stays behind what the socket has sent before it was closed.
+                packet.not_before = self.last_in_flight(receiver);
+                self.send(packet, 0);
             }
             return;
         };

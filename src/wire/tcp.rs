@@ -125,6 +125,9 @@ impl Wire {
             self.take_port(id, SocketAddr::new(source, 0))?;
         }
         let mut local = self.fresh(id)?.local.ok_or(Fault::Invalid)?;
+        if local.ip().is_loopback() && target != host {
+            return Err(Fault::Invalid);
+        }
         if local.ip().is_unspecified() {
             local.set_ip(source);
         }
@@ -141,7 +144,7 @@ impl Wire {
 
     /// Answers the request of a client for a connection.
     pub(super) fn answer_connect(&mut self, client: SocketId, from: HostId, here: HostId) {
-        let Ok(stream) = self.stream(client) else {
+        let Some(stream) = self.connecting(client) else {
             // The client has given up.
             return;
         };
@@ -225,7 +228,7 @@ impl Wire {
         server: SocketId,
         (from, here): (HostId, HostId),
     ) {
-        let Ok(stream) = self.stream_mut(client) else {
+        let Some(stream) = self.connecting(client) else {
             // The client has given up, and resets what it is told of.
             let what = Payload::Segment {
                 sender: client,
@@ -241,11 +244,17 @@ impl Wire {
     }
 
     pub(super) fn fail_connect(&mut self, client: SocketId, fault: Fault) {
-        if let Ok(stream) = self.stream_mut(client) {
+        if let Some(stream) = self.connecting(client) {
             stream.error = Some(fault);
             stream.is_over = true;
             self.tell(client, ALL_ENDED);
         }
+    }
+
+    /// Returns a stream that waits for the answer to its connect.
+    fn connecting(&mut self, id: SocketId) -> Option<&mut Stream> {
+        let stream = self.stream_mut(id).ok()?;
+        stream.is_connecting().then_some(stream)
     }
 
     /// Returns whether a socket waits for the answer to its connect.

@@ -194,7 +194,11 @@ impl Wire {
         if let Payload::Datagram { .. } | Payload::Unreachable { .. } = packet.what {
             return;
         }
-        if let Payload::Syn { client } = packet.what {
+        // A client gives up, whether its request is held back or the answer.
+        if let Payload::Syn { client }
+        | Payload::Established { client, .. }
+        | Payload::Refused { client } = packet.what
+        {
             let arrives = self
                 .now
                 .saturating_add(nanoseconds(self.settings.connect_timeout));
@@ -278,6 +282,18 @@ impl Wire {
             }
             Kind::Fresh(_) | Kind::Listener(_) => None,
         }
+    }
+
+    /// Returns when the last packet in flight of a connection's end arrives that was closed.
+    pub(super) fn last_in_flight(&self, closed: SocketId) -> u64 {
+        let arrivals = self.flights.iter().filter_map(|flight| match &flight.what {
+            InFlight::Packet(Packet {
+                what: Payload::Segment { sender, .. },
+                ..
+            }) if *sender == closed => Some(flight.arrives),
+            _ => None,
+        });
+        arrivals.max().unwrap_or(0)
     }
 
     fn fly(&mut self, arrives: u64, what: InFlight) {

@@ -1,7 +1,7 @@
 //! Datagrams.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::hosts::{HostId, Protocol, canonical, hears, is_group, shown};
 use super::travel::{Fate, Packet, Payload, Trip};
@@ -17,6 +17,8 @@ const MOST_OVERTAKEN: usize = 3;
 
 pub(super) struct Datagrams {
     pub(super) local: SocketAddr,
+    /// The address that it was bound to. A connect narrows an unspecified one.
+    bound: IpAddr,
     pub(super) peer: Option<SocketAddr>,
     /// The datagrams that were not received, with their senders.
     queue: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -72,6 +74,7 @@ impl Wire {
             options,
             kind: Kind::Datagrams(Datagrams {
                 local: address,
+                bound: address.ip(),
                 peer: None,
                 queue: VecDeque::new(),
                 queued: 0,
@@ -130,7 +133,9 @@ impl Wire {
     /// Takes the peer of a socket off.
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn disconnect_udp(&mut self, id: SocketId) -> Result<(), Fault> {
-        self.datagrams_mut(id)?.peer = None;
+        let datagrams = self.datagrams_mut(id)?;
+        datagrams.peer = None;
+        datagrams.local.set_ip(datagrams.bound);
         Ok(())
     }
 
@@ -166,6 +171,9 @@ impl Wire {
             false => to,
         };
         let target = self.hosts.owner(host, to.ip());
+        if from.ip().is_loopback() && target != Some(host) {
+            return Err(Fault::Invalid);
+        }
         let trip = target.and_then(|target| self.trip(id, target));
         let receiver = target
             .filter(|target| *target == host)
@@ -308,5 +316,22 @@ impl Wire {
             datagrams.queued -= length.max(1);
         }
         Ok((count, length, shown(from, is_v6)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Settings, Wire};
+
+    #[test]
+    fn a_disconnect_gives_the_address_of_the_bind_back() {
+        let mut wire = Wire::new(Settings::default(), false);
+        let any = "0.0.0.0:5".parse().unwrap();
+        let id = wire.udp_socket(any, |_| {}).unwrap();
+        wire.connect_udp(id, "127.0.0.1:9".parse().unwrap())
+            .unwrap();
+        assert_eq!(wire.local_addr(id), Ok("127.0.0.1:5".parse().unwrap()));
+        wire.disconnect_udp(id).unwrap();
+        assert_eq!(wire.local_addr(id), Ok(any));
     }
 }

@@ -1,6 +1,7 @@
 //! The network in memory: it behaves as the kernel's loopback interface does, and between hosts as a
 //! network may.
 
+mod answers;
 mod both;
 mod bugs;
 mod datagrams;

@@ -288,6 +288,8 @@ impl Core {
             self.turns.get() <= limit,
             "the loop has made {limit} turns, and the program has not ended"
         );
+        // The clock may move several times in one wait, and the deadline stays.
+        let deadline = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
         loop {
             self.refuse_strangers();
             self.run_jobs_here(shuffled);
@@ -309,10 +311,10 @@ impl Core {
             let arrival = shuffled.wire.borrow_mut().next_arrival();
             let arrival = arrival.filter(|_| may_move);
             let held = shuffled.earliest();
-            let moves = timeout.filter(|_| may_move);
-            match (moves, held.into_iter().chain(arrival).min()) {
-                (Some(timeout), next) => {
-                    let deadline = self.clock().read().saturating_add(timeout);
+            let deadline = deadline.filter(|_| may_move);
+            match (deadline, held.into_iter().chain(arrival).min()) {
+                (Some(deadline), next) => {
+                    let timeout = deadline.saturating_sub(self.clock().read());
                     if let Some(next) = next.filter(|next| *next < deadline) {
                         self.note_move(shuffled, next);
                     } else if self.hears_before_move(shuffled, timeout)? {
