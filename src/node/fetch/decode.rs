@@ -75,11 +75,9 @@ impl Decoder {
     /// input that is cut off is no error, as in Node.
     pub(super) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
         for at in 0..self.stages.len() {
-            if let Some(bytes) = step(&mut self.stages[..=at])? {
-                match self.stages.get_mut(at + 1) {
-                    Some(next) => next.feed(&bytes),
-                    None => return Ok(Some(bytes)),
-                }
+            // A stage is finished once no input waits, neither for it nor for those before it.
+            if let Some(bytes) = self.step()? {
+                return Ok(Some(bytes));
             }
             let rest = self.stages[at].rest()?;
             if !rest.is_empty() {
@@ -89,7 +87,7 @@ impl Decoder {
                 }
             }
         }
-        step(&mut self.stages)
+        self.step()
     }
 }
 
@@ -204,7 +202,8 @@ impl Unpack for Gunzip {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if self.is_over {
+        // Once only: the byte below would become a part of a member that is cut off.
+        if std::mem::replace(&mut self.is_over, true) {
             return Ok(());
         }
         let rest = self.output();
@@ -416,6 +415,19 @@ mod tests {
         let at = packed.len() - 6;
         packed[at] ^= 1;
         assert_eq!(code("gzip", &packed), "Z_DATA_ERROR");
+    }
+
+    #[test]
+    fn the_end_may_be_asked_for_again_although_the_input_is_cut_off() {
+        let packed = gzip(b"hello");
+        for cut in 1..8 {
+            let mut decoder = Decoder::of(Some("gzip")).unwrap().unwrap();
+            decoder.feed(packed[..packed.len() - cut].to_vec());
+            assert_eq!(decoder.step().unwrap().unwrap(), b"hello");
+            for _ in 0..10 {
+                assert!(decoder.finish().unwrap().is_none(), "cut by {cut}");
+            }
+        }
     }
 
     #[test]

@@ -16,7 +16,10 @@ type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 /// extension of the format and are refused, as by Node.
 pub(super) struct Brotli {
     state: Box<State>,
-    output: Vec<u8>,
+    /// The memory of each step.
+    buffer: Vec<u8>,
+    /// The bytes of the last step.
+    written: usize,
     has_more: bool,
 }
 
@@ -25,7 +28,8 @@ impl Brotli {
         let memory = StandardAlloc::default;
         Self {
             state: Box::new(State::new_strict(memory(), memory(), memory())),
-            output: Vec::new(),
+            buffer: vec![0; STEP],
+            written: 0,
             has_more: false,
         }
     }
@@ -41,7 +45,6 @@ impl Brotli {
 
 impl Unpack for Brotli {
     fn unpack(&mut self, input: &[u8]) -> Result<usize> {
-        self.output.resize(STEP, 0);
         let (mut unused, mut used) = (input.len(), 0);
         let (mut room, mut written, mut total) = (STEP, 0, 0);
         let result = BrotliDecompressStream(
@@ -50,11 +53,11 @@ impl Unpack for Brotli {
             input,
             &mut room,
             &mut written,
-            &mut self.output,
+            &mut self.buffer,
             &mut total,
             &mut self.state,
         );
-        self.output.truncate(written);
+        self.written = written;
         self.has_more = matches!(result, BrotliResult::NeedsMoreOutput);
         match result {
             BrotliResult::ResultFailure => Err(self.failed()),
@@ -75,7 +78,9 @@ impl Unpack for Brotli {
     }
 
     fn output(&mut self) -> Vec<u8> {
-        take(&mut self.output)
+        // The memory of a piece is no larger than the piece: a reader that is slow holds as many
+        // as its limit of bytes allows.
+        self.buffer[..take(&mut self.written)].to_vec()
     }
 }
 
@@ -109,6 +114,7 @@ mod tests {
         for piece in input.chunks(size) {
             decoder.feed(piece.to_vec());
             while let Some(bytes) = decoder.step()? {
+                assert_eq!(bytes.capacity(), bytes.len(), "no memory for more");
                 length += bytes.len();
                 largest = largest.max(bytes.len());
                 if beginning.len() < 1 << 20 {
