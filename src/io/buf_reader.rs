@@ -16,8 +16,9 @@ pin_project! {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future of a read loses no data that the future has not returned, except for
-    /// `read_line` and `read_until`, which have moved bytes into the caller's buffer.
+    /// A `read` or `fill_buf` that is dropped has consumed no data. A `read_until` that is dropped
+    /// has moved bytes into the caller's buffer, and a `read_line` that is dropped loses the start
+    /// of its line. `lines` keeps that start from one `next` to the other.
     ///
     /// # Examples
     ///
@@ -70,6 +71,7 @@ impl<R> BufReader<R> {
 
     /// Returns the inner reader. Bytes that are read from it directly are missing here.
     pub fn get_mut(&mut self) -> &mut R {
+        self.has_found_end = false;
         self.reader.get_mut()
     }
 
