@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 
-use super::entries::Entries;
+use super::entries::{Change, Entries};
 use super::{Notice, WatchId, WatchKind};
 use crate::sys::kqueue::{self, EventFilter, EventFlags, VnodeEvents};
 use crate::sys::poller::{Interest, Poller, Registration};
@@ -159,8 +159,7 @@ impl Notices {
         if flags.intersects(VnodeEvents::WRITE | VnodeEvents::EXTEND) {
             match &mut watched.entries {
                 Some(entries) => {
-                    let later = Entries::read(&watched.descriptor).unwrap_or_default();
-                    for change in entries.update(later, &self.renames) {
+                    for change in changes(entries, &watched.descriptor, &self.renames) {
                         each(Notice {
                             id: Some(id),
                             kind: Some(change.kind),
@@ -196,5 +195,19 @@ impl Notices {
             each(of_itself(end));
             each(of_itself(None));
         }
+    }
+}
+
+/// Reads the entries of a directory again, and returns what has changed.
+///
+/// A directory that was removed has no entries. After any other error the entries stay as they are
+/// known: a process without a free descriptor has not lost its files.
+fn changes(known: &mut Entries, directory: &OwnedFd, renames: &Cell<u32>) -> Vec<Change> {
+    match Entries::read(directory) {
+        Ok(later) => known.update(later, renames),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            known.update(Entries::default(), renames)
+        }
+        Err(_) => Vec::new(),
     }
 }
