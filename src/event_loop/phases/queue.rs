@@ -118,8 +118,21 @@ impl PhaseQueue {
     /// Removes an entry. Returns `None` if it has run.
     pub(crate) fn remove(&self, key: QueueKey) -> Option<Entry> {
         let (entry, _) = self.take_out(key)?;
-        self.len.set(self.len.get() - 1);
+        let left = self.len.get() - 1;
+        self.len.set(left);
+        if left == 0 {
+            self.free_places();
+        }
         Some(entry)
+    }
+
+    /// Frees the places of removed entries if no other entry is left: a phase without entries has
+    /// no pass, so they would stay.
+    fn free_places(&self) {
+        if let Some(entries) = self.entries.get() {
+            while entries.pop().is_some() {}
+            self.pass_end.set(entries.next());
+        }
     }
 
     /// Returns whether the entry keeps the loop alive, or `None` if it has run.
@@ -303,6 +316,29 @@ mod tests {
         while run(&queue) {}
         assert_eq!(*log.borrow(), [1, 3]);
         assert!(queue.remove(reused).is_none());
+    }
+
+    #[test]
+    fn removed_entries_leave_nothing_behind_although_no_pass_follows() {
+        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let places = || queue.entries.get().unwrap().len();
+        for _ in 0..3 {
+            let [one, two] = [1, 2].map(|name| queue.push(entry(&log, name), None));
+            queue.remove(one);
+            queue.remove(two);
+            assert_eq!(places(), 0);
+        }
+        // In a pass, what is queued afterwards still waits for the next one.
+        queue.push(entry(&log, 1), None);
+        let second = queue.push(entry(&log, 2), None);
+        queue.begin_pass();
+        assert!(run(&queue));
+        queue.remove(second);
+        queue.push(entry(&log, 3), None);
+        assert!(queue.is_pass_over() && !run(&queue));
+        queue.begin_pass();
+        assert!(run(&queue) && !run(&queue));
+        assert_eq!((places(), &*log.borrow()), (0, &vec![1, 3]));
     }
 
     #[test]
