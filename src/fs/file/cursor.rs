@@ -260,7 +260,8 @@ impl Cursor {
         }
         let length = self.ahead.buffer.len().min(READ_AT_ONCE);
         let (mut file, buffer) = (shared.file(), &mut self.ahead.buffer[..length]);
-        let count = retry(|| file.read(buffer)).map_err(|error| shared.wrap(error, "read"))?;
+        let read = sys::fs::at_position(shared.file(), || retry(|| file.read(buffer)));
+        let count = read.map_err(|error| shared.wrap(error, "read"))?;
         (self.ahead.start, self.ahead.end) = (0, count);
         self.has_found_end = count == 0;
         Ok(())
