@@ -163,6 +163,8 @@ fn damaged(error: io::Error) -> Error {
 /// Unpacks the members of a gzip file. Zeros behind a member are padding, and end it.
 struct Gunzip {
     member: GzDecoder<Vec<u8>>,
+    /// How many of the bytes that identify a member have come, and whether others came.
+    identified: (usize, bool),
     is_over: bool,
 }
 
@@ -170,7 +172,28 @@ impl Gunzip {
     fn new() -> Self {
         Self {
             member: GzDecoder::new(Vec::new()),
+            identified: (0, false),
             is_over: false,
+        }
+    }
+
+    fn write(&mut self, input: &[u8]) -> Result<usize> {
+        self.identify(input)?;
+        self.member.write(input).map_err(damaged)
+    }
+
+    /// Checks the first bytes of a member once both have come, as zlib does. The decoder checks them
+    /// with the whole header, and so never if less than a header comes.
+    fn identify(&mut self, input: &[u8]) -> Result<()> {
+        const IDENTITY: [u8; 2] = [0x1f, 0x8b];
+        let (known, is_other) = &mut self.identified;
+        let left = &IDENTITY[*known..];
+        let count = left.len().min(input.len());
+        *known += count;
+        *is_other |= input[..count] != left[..count];
+        match *is_other && *known == IDENTITY.len() {
+            true => Err(damaged(io::Error::other("incorrect header check"))),
+            false => Ok(()),
         }
     }
 }
@@ -180,7 +203,7 @@ impl Unpack for Gunzip {
         if self.is_over {
             return Ok(0);
         }
-        let used = self.member.write(input).map_err(damaged)?;
+        let used = self.write(input)?;
         let Some(first) = input.first().filter(|_| used == 0) else {
             return Ok(used);
         };
@@ -191,7 +214,8 @@ impl Unpack for Gunzip {
             return Ok(0);
         }
         self.member = GzDecoder::new(self.output());
-        self.member.write(input).map_err(damaged)
+        self.identified = (0, false);
+        self.write(input)
     }
 
     fn flush(&mut self) -> Result<()> {
