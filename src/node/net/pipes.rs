@@ -4,13 +4,13 @@
 //! until the peer has read all, and then takes a silence of 50 ms for the end of the other side: so
 //! both sockets are closed, unless the peer has something to say.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures_lite::io::{AsyncRead, AsyncWrite};
@@ -20,6 +20,7 @@ use crate::event_loop::api::handle::Close;
 use crate::net::windows::{NamedPipeListener, NamedPipeStream};
 use crate::node::callback_futures::is_ready;
 use crate::site::Site;
+use crate::time::{Sleep, sleep};
 
 /// How long a socket waits for the other side after its own end.
 const SILENCE: Duration = Duration::from_millis(50);
@@ -36,27 +37,52 @@ pub(super) fn listen(path: &Path, site: Site) -> io::Result<Box<dyn Listener>> {
 
 struct Pipe {
     stream: NamedPipeStream,
+    /// The reader that waits.
+    reader: Cell<Option<Waker>>,
     /// Waits until the other side counts as ended, once this side has.
-    end: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
+    end: RefCell<Option<End>>,
+}
+
+/// The wait for the end of the other side.
+struct End {
+    /// Waits until the peer has read all; `None` once it has.
+    drained: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    /// Since the last bytes of the peer.
+    silence: Option<Sleep>,
 }
 
 impl Pipe {
     fn new(stream: NamedPipeStream) -> Self {
         Self {
             stream,
+            reader: Cell::default(),
             end: RefCell::default(),
         }
+    }
+}
+
+impl End {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(drained) = &mut self.drained {
+            ready!(drained.as_mut().poll(cx));
+            self.drained = None;
+        }
+        let silence = self.silence.get_or_insert_with(|| sleep(SILENCE));
+        Pin::new(silence).poll(cx)
     }
 }
 
 impl Connection for Pipe {
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let read = Pin::new(&mut &self.stream).poll_read(cx, buffer);
-        let mut end = self.end.borrow_mut();
-        match (&read, &mut *end) {
-            (Poll::Pending, Some(end)) => end.as_mut().poll(cx).map(|()| Ok(0)),
-            _ => read,
+        match (&read, &mut *self.end.borrow_mut()) {
+            (Poll::Pending, Some(end)) => return end.poll(cx).map(|()| Ok(0)),
+            (Poll::Pending, None) => self.reader.set(Some(cx.waker().clone())),
+            // The silence begins anew.
+            (Poll::Ready(Ok(1..)), Some(end)) => end.silence = None,
+            (Poll::Ready(_), _) => {}
         }
+        read
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
@@ -81,12 +107,18 @@ impl Connection for Pipe {
 
     fn shutdown_write(&self) -> io::Result<()> {
         let drained = self.stream.drained()?;
-        let end = async move {
+        let drained = async move {
             // An error says that the peer is gone, which a read tells as well.
             let _ = drained.await;
-            crate::time::sleep(SILENCE).await;
         };
-        self.end.replace(Some(Box::pin(end)));
+        self.end.replace(Some(End {
+            drained: Some(Box::pin(drained)),
+            silence: None,
+        }));
+        // A read that waits already has to wait for the end as well.
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
         Ok(())
     }
 
