@@ -69,6 +69,7 @@ impl Watched {
 /// A queue for the changes of files, on a poller.
 pub(crate) struct Notices {
     registration: Registration<OwnedFd>,
+    key: usize,
     watched: RefCell<Vec<Watched>>,
     /// The number of the last rename.
     renames: Cell<u32>,
@@ -80,9 +81,15 @@ impl Notices {
             .map_err(|(_queue, error)| error)?;
         Ok(Self {
             registration,
+            key,
             watched: RefCell::default(),
             renames: Cell::new(0),
         })
+    }
+
+    /// Returns whether an event with this key tells of changes.
+    pub(crate) fn owns(&self, key: usize) -> bool {
+        key == self.key
     }
 
     /// Watches the file at `path`, following symbolic links. A file that is watched already keeps
