@@ -182,8 +182,8 @@ impl Gunzip {
         self.member.write(input).map_err(damaged)
     }
 
-    /// Checks the first bytes of a member once both have come, as zlib does. The decoder checks them
-    /// with the whole header, and so never if less than a header comes.
+    /// Checks the first bytes of a member once both have come, as zlib does. The decoder checks
+    /// them with the whole header, and so never if less than a header comes.
     fn identify(&mut self, input: &[u8]) -> Result<()> {
         const IDENTITY: [u8; 2] = [0x1f, 0x8b];
         let (known, is_other) = &mut self.identified;
