@@ -2,7 +2,7 @@
 //! not name the changed entry leaves to its user.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 #[cfg(not(test))]
 use std::io;
@@ -64,6 +64,12 @@ impl Entries {
         let is_gone = |name: &OsString| !self.0.contains_key(name);
         let mut gone = Vec::from_iter(earlier.0.iter().filter(|(name, _)| is_gone(name)));
         gone.sort_unstable_by_key(|(name, _)| *name);
+        // The new names of each file: several if it got further links.
+        let mut new_names = HashMap::<u64, Vec<&OsString>>::new();
+        for (name, entry) in new.iter().rev() {
+            new_names.entry(entry.file).or_default().push(name);
+        }
+        let mut moved = HashSet::new();
         let mut changes = Vec::with_capacity(gone.len() + new.len());
         for (name, entry) in gone {
             let change = |kind, name: &OsString| Change {
@@ -71,17 +77,18 @@ impl Entries {
                 name: name.clone(),
                 is_directory: entry.is_directory,
             };
-            match new.iter().position(|(_, found)| found.file == entry.file) {
-                Some(place) => {
+            match new_names.get_mut(&entry.file).and_then(Vec::pop) {
+                Some(to) => {
                     let number = renames.get().wrapping_add(1);
                     renames.set(number);
-                    let (to, _) = new.remove(place);
+                    moved.insert(to);
                     changes.push(change(WatchKind::MovedFrom(number), name));
                     changes.push(change(WatchKind::MovedTo(number), to));
                 }
                 None => changes.push(change(WatchKind::Removed, name)),
             }
         }
+        new.retain(|(name, _)| !moved.contains(name));
         changes.extend(new.into_iter().map(|(name, entry)| Change {
             kind: WatchKind::Created,
             name: name.clone(),
