@@ -1,4 +1,4 @@
-//! 491–495: heads and bodies in all their forms, what is refused at the call, and bodies that fail.
+//! 491–494: heads and bodies in all their forms, and what is refused at the call.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -22,7 +22,6 @@ super::ports! {
     Virtual "492-http-refused-calls" => refused_calls,
     Virtual "493-http-trailers-both-ways" => trailers_both_ways,
     Virtual "494-http-request-bodies" => request_bodies,
-    Virtual "495-http-errors-mid-body" => errors_mid_body,
 }
 
 fn alone(address: SocketAddr) -> RequestOptions {
@@ -458,111 +457,5 @@ fn send_body(address: SocketAddr, (name, method, headers, send): Sent) {
     req.on(FINISH, move |()| log(format!("finish {name}")));
     req.on(ERROR, |e| log(format!("error {}", code(e))));
     req.on_response(|res| _ = res.resume());
-    send(&req);
-}
-
-/// Two parts, and an error.
-fn failing() -> Readable<Vec<u8>> {
-    let n = Cell::new(0);
-    Readable::bytes()
-        .read(move |this, _| {
-            n.set(n.get() + 1);
-            let (n, this) = (n.get(), this.clone());
-            match n {
-                1 | 2 => {
-                    set_timeout(10, move || _ = this.push(format!("part{n}").into_bytes()));
-                }
-                _ => this.destroy(Some(Error::with_code("EMINE", "broken"))),
-            }
-        })
-        .build()
-}
-
-async fn errors_mid_body() {
-    let server = http::create_server(|req, res| {
-        let name: Rc<str> = format!("server{}", req.url()).into();
-        let n = name.clone();
-        req.on(ERROR, move |e| log(format!("{n} req.error {}", code(e))));
-        let n = name.clone();
-        req.on_this(CLOSE, move |req, ()| {
-            log(format!("{n} req.close {}", req.complete()))
-        });
-        let n = name.clone();
-        res.on(ERROR, move |e| log(format!("{n} res.error {}", code(e))));
-        let n = name.clone();
-        res.on_this(CLOSE, move |res, ()| {
-            log(format!("{n} res.close {}", res.finished()))
-        });
-        let answer = res.clone();
-        match req.url() {
-            "/pipeline" => pipeline(&failing()).into(res.writable()).then(move |done| {
-                log(format!("{name} pipeline {}", code(&done.unwrap_err())));
-            }),
-            "/pipe" => {
-                let source = failing();
-                source.on(ERROR, move |e| {
-                    log(format!("{name} source {}", code(e)));
-                    let answer = answer.clone();
-                    set_timeout(20, move || answer.end_bytes("!"));
-                });
-                source.pipe(res.writable());
-            }
-            "/res" => {
-                res.write("half");
-                set_timeout(30, move || answer.destroy(Some(Error::new("mine"))));
-                req.resume();
-            }
-            "/req" => {
-                _ = req.on_data_this(move |req, d| {
-                    log(format!("{name} data {}", text(d)));
-                    req.destroy(Some(Error::new("mine")));
-                })
-            }
-            _ => {
-                req.on_data(move |d| log(format!("{name} data {}", text(d))));
-                req.on(END, move |()| answer.end_bytes("ok"));
-            }
-        }
-    });
-    server.listen_this(FREE, |server| {
-        let end: Send = |r| r.end();
-        let write: Send = |r| _ = r.write("some");
-        let upload: Send = |r| {
-            pipeline(&failing()).into(r.writable()).then(|done| {
-                log(format!("upload {}", code(&done.unwrap_err())));
-            });
-        };
-        let list = [
-            ("/pipeline", end),
-            ("/pipe", end),
-            ("/res", end),
-            ("/req", write),
-            ("/upload", upload),
-        ];
-        next_failure(server.clone(), list.into());
-    });
-}
-
-fn next_failure(server: Server, mut list: Vec<(&'static str, Send)>) {
-    if list.is_empty() {
-        return server.close_with(say("closed"));
-    }
-    let (path, send) = list.remove(0);
-    let options = alone(server.address().unwrap()).path(path).method("POST");
-    let req = http::request(options).unwrap();
-    req.on_response(move |res| {
-        log(format!("response{path}"));
-        res.on_data(move |d| log(format!("data{path} {}", text(d))));
-        res.on(ERROR, move |e| log(format!("res.error{path} {}", code(e))));
-        res.on(END, move |()| log(format!("end{path}")));
-        res.on_this(CLOSE, move |res, ()| {
-            log(format!("res.close{path} {}", res.complete()))
-        });
-    });
-    req.on(ERROR, move |e| log(format!("error{path} {}", code(e))));
-    req.once(CLOSE, move |()| {
-        log(format!("close{path}"));
-        set_timeout(80, move || next_failure(server, list));
-    });
     send(&req);
 }
