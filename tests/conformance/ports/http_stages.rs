@@ -1,4 +1,4 @@
-//! 485–490: requests that end too early, in each of their stages, and servers that close or wait.
+//! 486–490: requests that end too early, and servers that close or wait.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -6,19 +6,17 @@ use std::rc::Rc;
 
 use phaseloop::node::events::ERROR;
 use phaseloop::node::http::{
-    self, ABORTED, Agent, CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, CONTINUE,
-    INFORMATION, IncomingMessage, RESPONSE, RequestOptions, SOCKET, Server, ServerResponse,
-    UPGRADE,
+    self, Agent, CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, CONTINUE, INFORMATION,
+    IncomingMessage, RESPONSE, RequestOptions, SOCKET, Server, ServerResponse, UPGRADE,
 };
 use phaseloop::node::net::Socket;
 use phaseloop::node::stream::{CLOSE, DRAIN, END, FINISH};
-use phaseloop::node::{AbortController, Emitter, Error, set_timeout};
+use phaseloop::node::{Emitter, Error, set_timeout};
 
 use crate::http_peers::{FREE, MORE, latin1, raw, show};
 use crate::support::{log, say, says, text};
 
 super::ports! {
-    Virtual "485-http-abort-stages" => abort_stages,
     Virtual "486-http-pipeline-reversed" => pipeline_reversed,
     Virtual "487-http-expect-refused" => expect_refused,
     Virtual "488-http-upgrade-refused" => upgrade_refused,
@@ -36,131 +34,6 @@ fn alone(address: SocketAddr) -> RequestOptions {
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
-}
-
-type Abort = Rc<RefCell<Option<AbortController>>>;
-
-fn abort_later(abort: &Abort) {
-    if let Some(controller) = abort.take() {
-        set_timeout(60, move || controller.abort());
-    }
-}
-
-fn staged(abort: Abort) -> Server {
-    http::create_server(move |req, res| {
-        let (url, name) = (req.url().to_owned(), format!("server{}", req.url()));
-        log(&*name);
-        let (n, aborts) = (name.clone(), abort.clone());
-        req.on_data_this(move |req, d| {
-            log(format!("{n} data-{}", text(d)));
-            if req.url() == "/written" {
-                abort_later(&aborts);
-            }
-        });
-        for event in [END, ABORTED, CLOSE] {
-            let n = name.clone();
-            req.on(event, move |()| log(format!("{n} {}", event.name())));
-        }
-        let n = name.clone();
-        req.on(ERROR, move |e| log(format!("{n} error-{}", code(e))));
-        let n = name.clone();
-        res.on(FINISH, move |()| log(format!("{n} finish")));
-        let n = name.clone();
-        res.on_this(CLOSE, move |res, ()| {
-            log(format!("{n} res.close-{}", res.finished()))
-        });
-        match &*url {
-            "/head" => abort_later(&abort),
-            "/response" | "/body" => _ = res.write("part"),
-            "/done" => {
-                let res = res.clone();
-                req.on(END, move |()| res.end_bytes("all"));
-            }
-            _ => {}
-        }
-    })
-}
-
-async fn abort_stages() {
-    let abort = Abort::default();
-    staged(abort.clone()).listen_this(FREE, |server| {
-        let stages = [
-            "/before",
-            "/call",
-            "/socket",
-            "/head",
-            "/written",
-            "/response",
-            "/body",
-            "/done",
-        ];
-        next_stage(server.clone(), abort, stages.into());
-    });
-}
-
-fn next_stage(server: Server, abort: Abort, mut stages: Vec<&'static str>) {
-    if stages.is_empty() {
-        return server.close_with(say("closed"));
-    }
-    let path = stages.remove(0);
-    let controller = AbortController::new();
-    abort.replace(Some(controller.clone()));
-    if path == "/before" {
-        controller.abort();
-    }
-    let options = alone(server.address().unwrap()).path(path).method("POST");
-    let req = http::request(options.signal(&controller.signal())).unwrap();
-    req.on(ERROR, move |e| {
-        log(format!("{path} error {} {}", e.name(), code(e)))
-    });
-    req.on(FINISH, move |()| log(format!("{path} finish")));
-    req.once(CLOSE, move |()| {
-        log(format!("{path} close"));
-        set_timeout(80, move || next_stage(server, abort, stages));
-    });
-    let aborts = controller.clone();
-    req.on(SOCKET, move |s| {
-        log(format!("{path} socket"));
-        if path == "/socket" {
-            aborts.abort();
-        }
-        s.on_this(CLOSE, move |s, ()| {
-            log(format!("{path} socket.close-{}", s.had_error()))
-        });
-    });
-    let aborts = controller.clone();
-    req.on(RESPONSE, move |res| {
-        log(format!("{path} response"));
-        if path == "/response" {
-            aborts.abort();
-        }
-        let of_data = aborts.clone();
-        res.on_data(move |d| {
-            log(format!("{path} data-{}", text(d)));
-            if path == "/body" {
-                of_data.abort();
-            }
-        });
-        res.on(ABORTED, move |()| log(format!("{path} res.aborted")));
-        res.on(ERROR, move |e| log(format!("{path} res.error {}", code(e))));
-        let of_end = aborts.clone();
-        res.on(END, move |()| {
-            log(format!("{path} end"));
-            if path == "/done" {
-                of_end.abort();
-            }
-        });
-        res.on(CLOSE, move |()| log(format!("{path} res.close")));
-    });
-    match path {
-        "/head" => req.flush_headers(),
-        "/written" => _ = req.write("part"),
-        _ => req.end_bytes("whole"),
-    }
-    if path == "/call" {
-        controller.abort();
-    }
-    log(format!("{path} destroyed-{}", req.destroyed()));
 }
 
 async fn pipeline_reversed() {
