@@ -700,11 +700,11 @@ fn r259_a_dropped_child_runs_on_and_is_waited_for() {
 fn r259_a_dropped_child_does_not_keep_the_loop_and_is_waited_for_when_the_loop_is_gone() {
     let mut id = 0;
     let result = run(async {
-        let child = sh("sleep 0.1").spawn().unwrap();
-        id = child.id();
+        id = sleeper().id();
     });
     result.unwrap();
     assert!(exists(id), "the loop has not waited for it");
+    process::kill(id as i32, SignalKind::KILL).unwrap();
     while exists(id) {
         std::thread::sleep(ms(1));
     }
