@@ -115,11 +115,17 @@ impl Sleep {
         }
     }
 
-    /// Changes the deadline. A sleep that has ended starts again. The next poll arms it.
+    /// Changes the deadline. A sleep that has ended starts again, with its next poll.
+    ///
+    /// A task that waits for the sleep is woken at the new deadline, also if other code has called
+    /// `reset` and the task was not polled since.
     pub fn reset(&mut self, deadline: Instant) {
-        self.disarm();
+        let core = self.handle.core();
+        self.deadline = core.clock().time(deadline);
         self.has_fired = false;
-        self.deadline = self.handle.core().clock().time(deadline);
+        if let Some(key) = self.key.take() {
+            self.key = core.rearm_sleep(key, self.deadline, self.referenced);
+        }
     }
 
     /// Stops this sleep from keeping the loop alive.

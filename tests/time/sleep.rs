@@ -3,17 +3,17 @@
 //! difference between the two clocks.
 
 use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
-use std::cell::Cell;
-use std::future::{Future, pending};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, pending, poll_fn};
 use std::io::ErrorKind;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use futures::channel::oneshot;
 use futures::{FutureExt, StreamExt, poll};
 use phaseloop::time::{
-    MissedTicks, Timer, advance, interval, interval_at, now, sleep, sleep_until, timeout,
+    MissedTicks, Sleep, Timer, advance, interval, interval_at, now, sleep, sleep_until, timeout,
     timeout_at,
 };
 use phaseloop::{EventLoop, Keeper, LoopHandle, block_on, spawn};
@@ -203,6 +203,62 @@ fn a_sleep_says_when_it_ends_and_whether_it_has() {
         trace.stamp("until");
     });
     assert_eq!(order, "reset@20 past@20 until@50");
+}
+
+/// Waits for a sleep that other code holds, too.
+async fn slept(shared: &RefCell<Sleep>) {
+    poll_fn(|cx| Pin::new(&mut *shared.borrow_mut()).poll(cx)).await;
+}
+
+#[test]
+fn a_sleep_that_is_reset_wakes_the_task_that_waits_for_it() {
+    let order = run(|trace| async move {
+        let start = now();
+        let shared = Rc::new(RefCell::new(sleep(ms(10))));
+        let (log, waited) = (trace.clone(), shared.clone());
+        let waiter = spawn(async move {
+            slept(&waited).await;
+            log.stamp("slept");
+        });
+        sleep(ms(5)).await;
+        shared.borrow_mut().reset(start + ms(30));
+        sleep(ms(15)).await;
+        trace.stamp("later");
+        shared.borrow_mut().reset(start + ms(25));
+        timeout(ms(100), waiter).await.unwrap().unwrap();
+        assert!(shared.borrow().is_elapsed());
+    });
+    assert_eq!(order, "later@20 slept@25");
+}
+
+/// The sleep is due, and its task is about to be woken.
+#[test]
+fn a_sleep_that_is_reset_in_the_last_moment_does_not_fire() {
+    let order = run(|trace| async move {
+        let start = now();
+        let shared = Rc::new(RefCell::new(sleep(ms(10))));
+        let (log, first, waited) = (trace.clone(), shared.clone(), shared.clone());
+        let resets = spawn(async move {
+            sleep(ms(10)).await;
+            first.borrow_mut().reset(start + ms(20));
+            log.stamp("reset");
+        });
+        let log = trace.clone();
+        let waiter = spawn(async move {
+            slept(&waited).await;
+            log.stamp("slept");
+        });
+        resets.await.unwrap();
+        assert!(!shared.borrow().is_elapsed());
+        let sleeps = |keepers: Vec<(Keeper, usize)>| {
+            let sleep = keepers.into_iter().find(|(kind, _)| *kind == Keeper::Sleep);
+            sleep.map(|(_, count)| count)
+        };
+        assert_eq!(sleeps(LoopHandle::current().keepers()), Some(1));
+        timeout(ms(100), waiter).await.unwrap().unwrap();
+        assert_eq!(sleeps(LoopHandle::current().keepers()), None);
+    });
+    assert_eq!(order, "reset@10 slept@20");
 }
 
 #[test]

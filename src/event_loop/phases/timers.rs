@@ -157,6 +157,24 @@ impl Core {
         }
     }
 
+    /// Gives an armed sleep another deadline; its waker stays. Returns `None` if the sleep has fired:
+    /// its waker is used up, and the key is free.
+    pub(crate) fn rearm_sleep(
+        &self,
+        key: TimerKey,
+        deadline: u64,
+        referenced: bool,
+    ) -> Option<TimerKey> {
+        let removed = self.phases.timers.borrow_mut().remove(key)?;
+        if referenced && removed.was_in_heap {
+            self.ledger.remove(Keeper::Sleep);
+        }
+        let key = self.arm_sleep(deadline, removed.payload, referenced);
+        // The host of an embedded loop may wait for the deadline before.
+        self.tell_host();
+        Some(key)
+    }
+
     /// Stops a sleep from keeping the loop alive.
     pub(crate) fn unref_sleep(&self, key: TimerKey) {
         if self.phases.timers.borrow_mut().set_mark(key, false) {
