@@ -17,6 +17,8 @@ use super::serve_error::ServeError;
 use crate::clock::{NEVER, nanoseconds};
 use crate::event_loop::api::loop_handle::LoopHandle;
 
+const MILLISECOND: u64 = 1_000_000;
+
 /// How long a peer may take, in nanoseconds; [`NEVER`] is no limit.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
@@ -49,8 +51,10 @@ impl Limits {
         self.write = limit.map_or(NEVER, nanoseconds);
     }
 
+    /// Returns how long a check that found nothing due is good for. Not less than a millisecond: a
+    /// limit of zero must not have the loop check without a pause.
     fn shortest(&self) -> u64 {
-        self.header.min(self.idle).min(self.write)
+        self.header.min(self.idle).min(self.write).max(MILLISECOND)
     }
 }
 

@@ -8,7 +8,7 @@ use http_body_util::Empty;
 use hyper::Request;
 use hyper::service::service_fn;
 use phaseloop::hyper::{ServeError, serve};
-use phaseloop::{block_on, time};
+use phaseloop::{LoopHandle, block_on, time};
 
 use super::{
     ASK, Client, Running, SECOND, answer, counting, http2_client, listener, settle, start,
@@ -109,6 +109,28 @@ fn a_slow_service_has_no_time_limit() {
         });
         let server = start(serve(listener, service));
         assert_eq!(Client::connect(address).await.ask().await, "at last");
+        assert!(server.end().await.is_empty());
+    });
+}
+
+/// A limit of zero is checked for as well, but not without a pause.
+#[test]
+fn a_limit_of_zero_lets_the_loop_sleep_while_a_request_is_answered() {
+    block_on(async {
+        time::pause();
+        let (listener, address) = listener().await;
+        let service = service_fn(|_| async {
+            time::sleep(SECOND).await;
+            answer("at last")
+        });
+        let server = start(serve(listener, service).idle_timeout(Duration::ZERO));
+        let mut client = Client::connect(address).await;
+        client.send(ASK).await;
+        settle().await;
+        let next = LoopHandle::current().next_timeout();
+        assert!(next > Some(Duration::ZERO), "{next:?}");
+        assert_eq!(client.answer().await, "at last");
+        assert!(client.is_closed().await);
         assert!(server.end().await.is_empty());
     });
 }
