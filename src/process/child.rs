@@ -163,8 +163,8 @@ impl Child {
         let status = status.await.map_err(|error: io::Error| error)?;
         Ok(Output {
             status,
-            stdout: stdout.bytes,
-            stderr: stderr.bytes,
+            stdout: stdout.into_bytes(),
+            stderr: stderr.into_bytes(),
         })
     }
 
@@ -295,39 +295,85 @@ impl fmt::Debug for Exited {
 struct Collect {
     /// `None` at EOF.
     reader: Option<PipeReader>,
-    bytes: Vec<u8>,
+    /// What was read, and room for more.
+    buffer: Vec<u8>,
+    filled: usize,
 }
 
 impl Collect {
-    /// The least free capacity for a read.
+    /// The least room that is added.
     const ROOM: usize = 8 * 1024;
 
     fn new(reader: Option<PipeReader>) -> Self {
         Self {
             reader,
-            bytes: Vec::new(),
+            buffer: Vec::new(),
+            filled: 0,
         }
     }
 
     /// Reads available bytes. Ready at EOF.
     fn poll(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         while let Some(reader) = &mut self.reader {
-            let length = self.bytes.len();
-            // The capacity doubles, so that long output takes few, large reads.
-            self.bytes.resize(length + length.max(Self::ROOM), 0);
-            let read = Pin::new(reader).poll_read(cx, &mut self.bytes[length..]);
-            let count = match &read {
-                Poll::Ready(Ok(count)) => *count,
-                _ => 0,
-            };
-            self.bytes.truncate(length + count);
-            match read {
+            if self.filled == self.buffer.len() {
+                // It doubles, so that long output takes few, large reads. The room is filled with
+                // zeros once, not before each read: a pipe hands long output over in small pieces.
+                let room = self.filled.max(Self::ROOM);
+                self.buffer.resize(self.filled + room, 0);
+            }
+            let room = &mut self.buffer[self.filled..];
+            match Pin::new(reader).poll_read(cx, room) {
                 Poll::Ready(Ok(0)) => self.reader = None,
-                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Ok(count)) => self.filled += count,
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => return Ok(Poll::Pending),
             }
         }
         Ok(Poll::Ready(()))
+    }
+
+    fn into_bytes(mut self) -> Vec<u8> {
+        self.buffer.truncate(self.filled);
+        self.buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Collect;
+    use crate::event_loop::api::block_on::block_on;
+    use crate::io::pipe;
+    use futures_lite::AsyncWriteExt;
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    #[test]
+    fn output_that_comes_in_pieces_is_not_cleared_again() {
+        block_on(async {
+            let (reader, mut writer) = pipe().unwrap();
+            let mut collect = Collect::new(Some(reader));
+            for piece in [b"one ", b"two "] {
+                writer.write_all(piece).await.unwrap();
+                // The reader waits for an event first.
+                while !collect.buffer[..collect.filled].ends_with(piece) {
+                    poll_fn(|cx| {
+                        let before = collect.filled;
+                        assert!(collect.poll(cx).unwrap().is_pending());
+                        match collect.filled > before {
+                            true => Poll::Ready(()),
+                            false => Poll::Pending,
+                        }
+                    })
+                    .await;
+                }
+                let rest = &mut collect.buffer[collect.filled..];
+                assert!(rest.iter().all(|byte| [0, 7].contains(byte)));
+                assert!(piece == b"one " || rest.iter().all(|byte| *byte == 7));
+                rest.fill(7);
+            }
+            drop(writer);
+            poll_fn(|cx| collect.poll(cx).unwrap()).await;
+            assert_eq!(collect.into_bytes(), b"one two ");
+        });
     }
 }
