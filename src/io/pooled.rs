@@ -132,6 +132,14 @@ struct Writing {
     bytes: Arc<[u8]>,
 }
 
+impl Writing {
+    /// Returns whether these are the first bytes of `buffer`. A caller may have appended to its
+    /// buffer while the write was pending.
+    fn is_of(&self, buffer: &[u8]) -> bool {
+        buffer.starts_with(&self.bytes) && self.bytes.is_empty() == buffer.is_empty()
+    }
+}
+
 impl Pooled {
     /// Creates a handle on the loop. With `can_wait` the descriptor may not be ready at times, and
     /// is polled for readiness if the kernel can do that.
@@ -220,7 +228,7 @@ impl Pooled {
                 }
                 Poll::Ready(Err(error)) if self.should_wait_again(&error) => {}
                 // An earlier write of other bytes, whose future was dropped, has completed.
-                Poll::Ready(Ok(_)) if *writing.bytes != *buffer => {}
+                Poll::Ready(Ok(_)) if !writing.is_of(buffer) => {}
                 Poll::Ready(result) => return Poll::Ready(result),
             }
         }
@@ -377,7 +385,10 @@ mod tests {
             give_up(b"two ");
             let other = poll_fn(|cx| pooled.poll_write(cx, b"three ")).await;
             assert_eq!(other.unwrap(), 6);
-            give_up(b"four");
+            give_up(b"fo");
+            let longer = poll_fn(|cx| pooled.poll_write(cx, b"four")).await;
+            assert_eq!(longer.unwrap(), 2, "the caller has appended to its buffer");
+            give_up(b"ur");
             poll_fn(|cx| pooled.poll_flush(cx)).await.unwrap();
             let reader = self::pooled(&reader);
             let mut buffer = [0; 32];
