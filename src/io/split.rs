@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_lite::io::{AsyncRead, AsyncWrite};
 
@@ -203,8 +203,9 @@ where
     }
 
     fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut &*self.stream).poll_close(cx))?;
         self.shutdown_on_drop.set(false);
-        Pin::new(&mut &*self.stream).poll_close(cx)
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -255,3 +256,66 @@ impl<S: Duplex> fmt::Display for ReuniteError<S> {
 }
 
 impl<S: Duplex> std::error::Error for ReuniteError<S> {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duplex, split};
+    use futures_lite::io::AsyncWrite;
+    use std::cell::Cell;
+    use std::io;
+    use std::pin::Pin;
+    use std::rc::Rc;
+    use std::task::{Context, Poll, Waker};
+
+    /// A stream whose first close waits, as one that has bytes to send does.
+    struct Slow {
+        closes: Cell<u32>,
+        shutdowns: Rc<Cell<u32>>,
+    }
+
+    impl Duplex for Slow {
+        fn shutdown_write(&self) -> io::Result<()> {
+            self.shutdowns.set(self.shutdowns.get() + 1);
+            Ok(())
+        }
+    }
+
+    impl AsyncWrite for &Slow {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffer: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(buffer.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.closes.set(self.closes.get() + 1);
+            match self.closes.get() {
+                1 => Poll::Pending,
+                _ => Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_close_that_is_given_up_leaves_the_shutdown_to_the_drop() {
+        let mut cx = Context::from_waker(Waker::noop());
+        for (polls, shutdowns) in [(0, 1), (1, 1), (2, 0)] {
+            let seen = Rc::new(Cell::new(0));
+            let (_read, mut write) = split(Slow {
+                closes: Cell::new(0),
+                shutdowns: seen.clone(),
+            });
+            for _ in 0..polls {
+                let _ = Pin::new(&mut write).poll_close(&mut cx);
+            }
+            drop(write);
+            assert_eq!(seen.get(), shutdowns, "after {polls} polls of the close");
+        }
+    }
+}
