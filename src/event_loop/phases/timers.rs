@@ -157,8 +157,8 @@ impl Core {
         }
     }
 
-    /// Gives an armed sleep another deadline; its waker stays. Returns `None` if the sleep has fired:
-    /// its waker is used up, and the key is free.
+    /// Gives an armed sleep another deadline; its waker stays. Returns `None` if the sleep has
+    /// fired: its waker is used up, and the key is free.
     pub(crate) fn rearm_sleep(
         &self,
         key: TimerKey,
