@@ -562,6 +562,12 @@ impl Executor {
         self.polled.get() == MAIN_FUTURE
     }
 
+    /// Returns whether the main future is being polled, here or further up the stack.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn is_in_main_future(&self) -> bool {
+        self.is_polled(MAIN_FUTURE)
+    }
+
     /// Returns whether the task in `slot` is being polled, here or further up the stack.
     pub(crate) fn is_polled(&self, slot: u32) -> bool {
         self.polled.get() == slot || self.spawners.borrow().contains(&slot)

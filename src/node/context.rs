@@ -1,6 +1,6 @@
 //! The state that this module keeps for each loop.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use super::async_hooks::Hooks;
@@ -32,6 +32,8 @@ pub(super) struct Node {
     pub(super) read_buffer: ReadBuffer,
     pub(super) http: HttpState,
     pub(super) hooks: RefCell<Option<Rc<Hooks>>>,
+    /// The id of the promise of the async function that runs, if hooks are in use.
+    pub(super) function: Cell<Option<u64>>,
     pub(super) timeline: Timeline,
     pub(super) observers: Observers,
 }
@@ -77,6 +79,7 @@ impl Node {
                 read_buffer: ReadBuffer::default(),
                 http: HttpState::default(),
                 hooks: RefCell::default(),
+                function: Cell::new(None),
                 timeline: Timeline::default(),
                 observers: Observers::default(),
             }))

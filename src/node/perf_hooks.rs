@@ -23,7 +23,7 @@
 //! | `performance.eventLoopUtilization()` | [`performance::event_loop_utilization`] |
 //! | `performance.nodeTiming.uvMetricsInfo` | [`performance::uv_metrics_info`] |
 //! | `new PerformanceObserver(f)` | [`PerformanceObserver`] |
-//! | `createHistogram()` | [`RecordableHistogram::new`] |
+//! | `createHistogram()` | [`RecordableHistogram::new`], [`RecordableHistogram::with_options`] |
 //! | `monitorEventLoopDelay({ resolution })` | [`monitor_event_loop_delay`] |
 //!
 //! Times are milliseconds as `f64`, as in Node. They are read from the clock of the loop, so a test
@@ -38,7 +38,7 @@ pub mod performance;
 mod timerify;
 
 pub use self::delay::{IntervalHistogram, monitor_event_loop_delay};
-pub use self::histogram::RecordableHistogram;
+pub use self::histogram::{HistogramOptions, RecordableHistogram};
 pub(super) use self::observer::Observers;
 pub use self::observer::{PerformanceObserver, PerformanceObserverEntryList};
 pub(super) use self::performance::Timeline;

@@ -27,7 +27,7 @@ use super::reason::Reason;
 use super::report;
 use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Entry;
-use crate::frame::carry;
+use crate::frame::{Frame, carry};
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
@@ -53,6 +53,8 @@ pub(super) struct ProcessState {
     channel: channel::ParentChannel,
     signals: signals::SignalListeners,
     standard: stdio::StandardStreams,
+    /// The frame of what runs outside of all callbacks: the listeners of `beforeExit` and `exit`.
+    outside: RefCell<Frame>,
     /// Whether `run` runs this program and returns its code.
     is_program: Cell<bool>,
     /// Whether the program is a worker, whose parent gets the error that ends it.
@@ -289,14 +291,25 @@ impl Node {
         }
         let code = self.process.exit_code.get().unwrap_or(0);
         self.log(|| "nothing keeps the loop alive: beforeExit".to_owned());
-        self.process.before_exit.emit(&code);
+        self.outside_of_callbacks(|| self.process.before_exit.emit(&code));
+    }
+
+    /// Calls `f` in the frame of what runs outside of all callbacks. What `f` enters stays for the
+    /// next call, as in Node.
+    fn outside_of_callbacks<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.process.outside.borrow().clone().enter();
+        let value = f();
+        let after = before.enter();
+        drop(self.process.outside.replace(after));
+        value
     }
 
     /// Emits 'exit' for a program that has ended by itself, then runs the microtasks that this has
     /// queued.
     // N82.
     pub(super) fn emit_natural_exit(&self, core: &Core, code: i32) {
-        if core.contain(|| self.emit_exit(code)).is_some() {
+        let emit = || self.outside_of_callbacks(|| self.emit_exit(code));
+        if core.contain(emit).is_some() {
             core.drain_microtasks();
         }
     }
@@ -320,6 +333,7 @@ impl Node {
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);
         self.process.is_listener_at_fault.set(false);
+        drop(self.process.outside.take());
         core.begin_program();
         self.contain_panics();
     }
@@ -330,6 +344,7 @@ impl Node {
     pub(super) fn end(&self, core: &Core) {
         self.process.is_program.set(false);
         self.process.has_parent.set(false);
+        drop(self.process.outside.take());
         core.begin_program();
         if self.process.uncaught.is_empty() {
             core.set_panic_handler(None);
@@ -398,6 +413,7 @@ impl ProcessState {
         self.unhandled.clear();
         self.handled_late.clear();
         self.warning.clear();
+        drop(self.outside.take());
     }
 }
 

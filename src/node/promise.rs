@@ -18,7 +18,7 @@ use super::context::Node;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::thenable::PromiseLike;
-use crate::frame::{self, Capture, Frame, Work};
+use crate::frame::{self, Capture, Work};
 use crate::raw::call::Call;
 use crate::raw::nesting::drop_flat;
 
@@ -303,9 +303,14 @@ impl<T: Clone + 'static> Promise<T> {
         Origin::settled(self.0.origin.as_deref());
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
             let rejection = {
-                let frame = self.0.origin.as_ref().map(|origin| origin.frame.clone());
+                let origin = self.0.origin.as_ref();
+                let frame = origin.map(|origin| origin.frame.clone());
+                let making = (
+                    frame.unwrap_or_default(),
+                    origin.and_then(|origin| origin.ids),
+                );
                 let rejections = &self.0.node.rejections;
-                rejections.add(&self.0.node, reason.clone(), frame.unwrap_or_default())
+                rejections.add(&self.0.node, reason.clone(), making)
             };
             let first = self.0.rejection.set(rejection);
             debug_assert!(first.is_ok(), "a promise is settled once");
@@ -328,14 +333,11 @@ impl<T: Clone + 'static> Promise<T> {
 
     /// Queues the job that asks a thenable or another promise how to settle this one.
     fn queue_job(&self, job: impl FnOnce() + 'static) {
-        if frame::is_plain() {
-            return self.queue(job);
+        // As in Node, the frame of the making: that of the call that resolves may be another.
+        match Origin::context(self.0.origin.as_deref()) {
+            Some(context) => self.queue(move || context.run(job)),
+            None => self.queue(job),
         }
-        let context = Capture {
-            frame: Frame::captured(),
-            work: Origin::work(self.0.origin.as_deref()),
-        };
-        self.queue(move || context.run(job));
     }
 
     fn queue(&self, microtask: impl FnOnce() + 'static) {

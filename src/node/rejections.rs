@@ -42,16 +42,24 @@ pub(super) struct Rejection {
     reason: Reason,
     /// The frame in which the promise was made.
     frame: Frame,
+    /// The ids of the promise and of its cause, if hooks are in use.
+    ids: Option<(u64, u64)>,
     is_handled: Cell<bool>,
     is_reported: Cell<bool>,
 }
 
 impl Rejections {
-    /// Adds the rejection of a promise without a handler.
-    pub(super) fn add(&self, node: &Rc<Node>, reason: Reason, frame: Frame) -> Rc<Rejection> {
+    /// Adds the rejection of a promise without a handler, with the frame and the ids of its making.
+    pub(super) fn add(
+        &self,
+        node: &Rc<Node>,
+        reason: Reason,
+        (frame, ids): (Frame, Option<(u64, u64)>),
+    ) -> Rc<Rejection> {
         let rejection = Rc::new(Rejection {
             reason,
             frame,
+            ids,
             is_handled: Cell::new(false),
             is_reported: Cell::new(false),
         });
@@ -113,12 +121,19 @@ impl Rejections {
             rejection.is_reported.set(true);
             // It is not restored after a panic: the listener for that runs in it, too.
             let before = rejection.frame.clone().enter();
+            let hooks = node.hooks.borrow().clone();
+            let running = rejection.ids.zip(hooks);
+            if let Some((ids, hooks)) = &running {
+                hooks.begin_silently(*ids);
+            }
             if !node.process.unhandled.emit(&rejection.reason) {
                 let _rest = Rest {
                     node,
                     unhandled: &mut unhandled,
                 };
                 node.uncaught(rejection.reason.clone(), Origin::UnhandledRejection);
+            } else if let Some((ids, hooks)) = &running {
+                hooks.end_silently(*ids);
             }
             drop(before.enter());
         }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 
+use super::context::Node;
 use super::promise::{Awaited, Deferred, Promise};
 
 mod sealed {
@@ -137,7 +138,12 @@ impl<T: Clone + 'static> IntoFuture for Thenable<T> {
     type IntoFuture = Awaited<T>;
 
     fn into_future(self) -> Awaited<T> {
-        self.into_promise().into_future()
+        // As in JavaScript, the function that awaits a thenable causes its promise.
+        let node = Node::current();
+        let function = node.function.get();
+        let deferred = Deferred::new_on(node, function);
+        deferred.adopt(self);
+        deferred.promise().into_future()
     }
 }
 

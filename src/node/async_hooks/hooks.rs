@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::extension::current::use_contexts;
+use crate::event_loop::extension::Core;
+use crate::event_loop::extension::current::{self, use_contexts};
 use crate::frame::{self, Tracker, without_context};
 use crate::node::context::Node;
 use crate::phase::Check;
@@ -14,7 +15,8 @@ use crate::phase::Check;
 /// The id of the main program, as in Node.
 const MAIN: u64 = 1;
 
-/// Returns the id of what runs now. The id of the main program is 1. JavaScript:
+/// Returns the id of what runs now. The id of the main program is 1, and 0 stands for what runs
+/// outside of all callbacks, such as the listeners of `beforeExit`. JavaScript:
 /// `executionAsyncId()`.
 ///
 /// Ids are given to what is started after the first use of this module.
@@ -231,7 +233,25 @@ impl Hooks {
 
     /// Returns the ids of what runs and of its cause.
     fn running(&self) -> (u64, u64) {
-        self.stack.borrow().last().copied().unwrap_or((MAIN, 0))
+        let last = self.stack.borrow().last().copied();
+        last.unwrap_or_else(|| {
+            let in_main =
+                |core: Option<&Core>| core.is_some_and(|core| core.executor().is_in_main_future());
+            (if current::with(in_main) { MAIN } else { 0 }, 0)
+        })
+    }
+
+    /// Begins work that the hooks are not told of: the report of a rejection, as in Node.
+    pub(in crate::node) fn begin_silently(&self, ids: (u64, u64)) {
+        self.stack.borrow_mut().push(ids);
+    }
+
+    /// Ends what [`begin_silently`](Self::begin_silently) began.
+    pub(in crate::node) fn end_silently(&self, ids: (u64, u64)) {
+        let mut stack = self.stack.borrow_mut();
+        if stack.last() == Some(&ids) {
+            stack.pop();
+        }
     }
 
     fn each(&self, tell: impl Fn(&Callbacks)) {

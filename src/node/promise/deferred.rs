@@ -43,7 +43,8 @@ impl<T: Clone + 'static> Deferred<T> {
         Self::new_on(Node::current(), None)
     }
 
-    pub(super) fn new_on(node: Rc<Node>, parent: Option<u64>) -> Self {
+    /// Creates a pending promise, which the one with the id `parent` has caused.
+    pub(in crate::node) fn new_on(node: Rc<Node>, parent: Option<u64>) -> Self {
         Self {
             promise: Promise(PromiseState::pending(node, parent)),
             resolution: 0,

@@ -144,9 +144,11 @@ where
     let node = Node::current();
     let deferred = Deferred::new_on(node.clone(), None);
     let promise = deferred.promise();
+    let id = promise.id();
     if let Some(core) = node.core() {
         let function = async move {
-            let result = Catching(Box::pin(future)).await;
+            let future = Box::pin(future);
+            let result = Catching { future, id }.await;
             end(&deferred, result.and_then(convert));
         };
         drop(core.executor().spawn_eager(function, Location::caller()));
@@ -160,15 +162,23 @@ where
 }
 
 /// A future that returns its panic as a reason.
-struct Catching<F>(Pin<Box<F>>);
+struct Catching<F> {
+    future: Pin<Box<F>>,
+    /// The id of the function's promise, if hooks are in use.
+    id: Option<u64>,
+}
 
 impl<F: Future> Future for Catching<F> {
     type Output = Result<F::Output, Reason>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outer = self.id.map(|id| Node::current().function.replace(Some(id)));
         let catching = report::Catching::begin();
-        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(cx)));
         drop(catching);
+        if let Some(outer) = outer {
+            Node::current().function.set(outer);
+        }
         match polled {
             Ok(poll) => poll.map(Ok),
             Err(payload) if payload.is::<ExitRequest>() => {

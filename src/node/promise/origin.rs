@@ -8,7 +8,7 @@ pub(super) const PROMISE: &str = "PROMISE";
 pub(super) struct Origin {
     pub(super) frame: Frame,
     /// The ids of the promise and of its cause, if hooks are in use.
-    ids: Option<(u64, u64)>,
+    pub(super) ids: Option<(u64, u64)>,
 }
 
 impl Origin {

@@ -18,6 +18,7 @@
 //! one on the real clock.
 
 mod combined;
+mod context_again;
 mod context_flow;
 mod context_handles;
 mod context_more;
@@ -32,6 +33,7 @@ mod fetch_more;
 mod files;
 mod generators;
 mod hooks;
+mod hooks_again;
 mod hooks_more;
 mod http_agents;
 mod http_bytes;
@@ -53,6 +55,7 @@ mod mixed;
 mod modules;
 mod order;
 mod performance;
+mod performance_more;
 #[cfg(unix)]
 mod processes;
 mod promise_timers;
@@ -122,6 +125,9 @@ pub(crate) const ALL: &[&[Port]] = &[
     context_more::PORTS,
     hooks_more::PORTS,
     performance::PORTS,
+    context_again::PORTS,
+    hooks_again::PORTS,
+    performance_more::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

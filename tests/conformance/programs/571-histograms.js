@@ -1,0 +1,24 @@
+'use strict';
+// O12: what a histogram tells.
+const { log } = require('./_lib');
+const { createHistogram, monitorEventLoopDelay } = require('perf_hooks');
+const show = (h) => log([h.min === 9223372036854775807 ? 'none' : h.min, h.max, h.mean.toFixed(2), h.stddev.toFixed(2), h.count, h.exceeds].join() + ' ' + [...h.percentiles].map(([p, v]) => p + ':' + v).join());
+const fails = (f) => { try { f(); } catch (e) { log(e.name + ' ' + e.code); } };
+const h = createHistogram();
+show(h);
+h.record(1); show(h);
+for (let i = 1; i <= 100; i++) h.record(i * i);
+show(h);
+log([0.001, 1, 10, 33.3, 50, 90, 99, 99.9, 100].map((p) => h.percentile(p)).join());
+const k = createHistogram({ lowest: 1, highest: 1000, figures: 2 });
+for (const v of [1, 10, 100, 999, 1000, 5000]) k.record(v);
+show(k);
+const s = createHistogram();
+s.record(123456); s.record(7);
+h.add(s); show(h);
+h.reset(); show(h);
+fails(() => h.record(0)); fails(() => createHistogram({ lowest: 0 })); fails(() => createHistogram({ highest: 1 })); fails(() => createHistogram({ figures: 6 }));
+const d = createHistogram();
+d.recordDelta(); log('delta-' + d.count); d.recordDelta(); log('delta-' + d.count + '-' + (d.min > 0));
+const m = monitorEventLoopDelay();
+show(m);
