@@ -26,6 +26,8 @@ pub(crate) mod registry;
 pub(crate) mod shared;
 #[cfg(feature = "test-util")]
 pub(crate) mod strangers;
+#[cfg(feature = "stacks")]
+mod unwoken;
 pub(crate) mod wait_notes;
 mod watched;
 pub(crate) mod yield_now;
@@ -90,6 +92,9 @@ pub(crate) struct Executor {
     contexts: Contexts,
     probe: Probe,
     watched: WatchedCalls,
+    /// The task that was woken while [`Mode::KEPT`](crate::probe::Mode::KEPT) was set.
+    #[cfg(feature = "stacks")]
+    kept: Cell<Option<Runnable>>,
 }
 
 /// The progress of a drain. A drain begins with the ticks.
@@ -148,6 +153,8 @@ impl Executor {
             is_closed: Cell::new(false),
             wait_notes: WaitNotes::default(),
             contexts: Contexts::default(),
+            #[cfg(feature = "stacks")]
+            kept: Cell::new(None),
         }
     }
 
@@ -248,9 +255,14 @@ impl Executor {
 
     /// Polls a task that was just spawned, inside its spawner.
     fn run_nested(&self, runnable: Runnable) {
+        self.run_inside(|| self.run_in_spawner(runnable));
+    }
+
+    /// Calls `poll`, which polls a task, inside of what is being polled.
+    fn run_inside(&self, poll: impl FnOnce()) {
         let (spawner, left) = (self.polled.get(), budget::left());
         self.spawners.borrow_mut().push(spawner);
-        self.run_in_spawner(runnable);
+        poll();
         self.spawners.borrow_mut().pop();
         self.polled.set(spawner);
         budget::restore(left);
@@ -560,12 +572,6 @@ impl Executor {
     /// Returns whether the main future is being polled.
     pub(crate) fn polls_main_future(&self) -> bool {
         self.polled.get() == MAIN_FUTURE
-    }
-
-    /// Returns whether the main future is being polled, here or further up the stack.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_in_main_future(&self) -> bool {
-        self.is_polled(MAIN_FUTURE)
     }
 
     /// Returns whether the task in `slot` is being polled, here or further up the stack.

@@ -12,6 +12,8 @@
 //! | [`scope`] | futures that borrow from the scope that polls and drops them |
 //! | [`scoped`] | a slot through which a borrowed closure is called from a deeper frame |
 //! | [`slots`] | a table that is used through shared references, without a `RefCell` |
+//! | `stack` | the stack of the calling thread, and the names of functions |
+//! | `stack_poll` | polls that find out where a future waits |
 //! | [`sync`] | atomics, locks and threads; model-checked ones under `cfg(phaseloop_loom)` |
 //! | [`task`] | tasks on `async_task`: woken anywhere, run on the owner thread only |
 //! | [`thread_bound`] | a value that is used and dropped on its owner thread only |
@@ -28,6 +30,10 @@ pub(crate) mod ring;
 pub(crate) mod scope;
 pub(crate) mod scoped;
 pub(crate) mod slots;
+#[cfg(feature = "stacks")]
+pub(crate) mod stack;
+#[cfg_attr(not(feature = "stacks"), path = "raw/stack_poll_off.rs")]
+pub(crate) mod stack_poll;
 pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod thread;

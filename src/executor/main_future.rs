@@ -62,6 +62,12 @@ impl Executor {
         self.begin(Activity::Main, Origin::at(site))
     }
 
+    /// Returns whether the main future is being polled, here or further up the stack.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn is_in_main_future(&self) -> bool {
+        self.is_polled(MAIN_FUTURE)
+    }
+
     /// Forgets the main future, which has completed.
     pub(crate) fn end_main_future(&self) {
         self.main_info.set(None);

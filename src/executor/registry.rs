@@ -136,6 +136,15 @@ impl Registry {
         }
     }
 
+    /// Schedules a task, if it is still alive and not scheduled. It runs no user code.
+    #[cfg(feature = "stacks")]
+    pub(crate) fn wake(&self, slot: u32, id: Id) {
+        let task = self.tasks.get(slot as usize);
+        if let Some(task) = task.filter(|task| task.local().id == id) {
+            task.wake();
+        }
+    }
+
     /// Marks a task, if it is still alive, to be dropped when the lane reaches it, and schedules
     /// it. It runs no user code.
     pub(crate) fn abort(&self, slot: u32, id: Id) {

@@ -102,6 +102,10 @@ impl Executor {
     #[cold]
     #[inline(never)]
     pub(super) fn push_task_watched(&self, runnable: Runnable) {
+        #[cfg(feature = "stacks")]
+        if self.modes.has(Mode::KEPT) {
+            return self.kept.set(Some(runnable));
+        }
         if !self.modes.is_only(Mode::RECORDED) {
             return self.push_task_told(runnable);
         }

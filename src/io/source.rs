@@ -23,6 +23,7 @@ use crate::event_loop::io::connects::Connecting;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::executor::budget;
 use crate::keeper::Keeper;
+use crate::raw::stack_poll;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
 #[cfg(feature = "net")]
@@ -439,6 +440,9 @@ impl<T: AsSource> Source<T> {
     pub(super) fn may_try(&self, direction: Direction) -> bool {
         #[cfg(feature = "test-util")]
         if self.state.is_shuffled.get() && self.is_told_to_wait(direction) {
+            return false;
+        }
+        if stack_poll::holds_back(self.state.is_ready(direction)) {
             return false;
         }
         self.state.is_ready(direction)

@@ -26,7 +26,8 @@
 //!
 //! The bits that no sink belongs to change how the loop runs user code: [`Mode::CONTAINED`] passes
 //! panics to a handler (`event_loop/uncaught.rs`), [`Mode::CONTEXTS`] gives each activity its frame
-//! (`executor/contexts.rs`).
+//! (`executor/contexts.rs`), and `Mode::KEPT` is set while a report takes a task that nothing has
+//! woken (`executor/unwoken.rs`).
 
 use std::cell::Cell;
 
@@ -62,6 +63,9 @@ impl Mode {
     pub(crate) const TRACED: Self = Self(1 << 6);
     /// A task or a callback has a context.
     pub(crate) const CONTEXTS: Self = Self(1 << 4);
+    /// A woken task is kept for the caller, in place of the lane.
+    #[cfg(feature = "stacks")]
+    pub(crate) const KEPT: Self = Self(1 << 7);
 }
 
 impl Modes {

@@ -42,6 +42,7 @@ use std::task::{Context, Poll, RawWakerVTable, Waker};
 
 pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
+use super::stack_poll;
 
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
@@ -281,7 +282,8 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
         let polled = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the future is pinned with this struct, and is alive: `async_task` does not
             // poll a future that has returned.
-            unsafe { Pin::new_unchecked(&mut *this.future) }.poll(cx)
+            let future = unsafe { Pin::new_unchecked(&mut *this.future) };
+            stack_poll::poll_with(cx, |cx| future.poll(cx))
         }));
         let output = match polled {
             Ok(Poll::Pending) => return Poll::Pending,

@@ -90,6 +90,8 @@ mod linux {
     use std::sync::{Mutex, OnceLock, PoisonError};
     use std::time::Duration;
 
+    use crate::raw::stack;
+
     /// The deepest stack that is read.
     const DEEPEST: usize = 64;
 
@@ -174,33 +176,11 @@ mod linux {
         let part = part_of_program(&names);
         names.truncate(part.end);
         names.drain(..part.start);
-        let directory = std::env::current_dir().unwrap_or_default();
-        let directory = format!("({}/", directory.display());
+        let directory = stack::directory();
         names
             .iter()
-            .map(|name| shortened(name, &directory))
+            .map(|name| stack::shortened(name, &directory))
             .collect()
-    }
-
-    /// Shortens the path in a name: paths below `directory`, and those of the standard library.
-    pub(super) fn shortened(name: &str, directory: &str) -> String {
-        const STANDARD: &str = "(/rustc/";
-        if let Some((function, path)) = name.rsplit_once(STANDARD) {
-            // The number of a commit comes first.
-            if let Some((_, path)) = path.split_once('/') {
-                return format!("{function}({path}");
-            }
-        }
-        name.replacen(directory, "(", 1)
-    }
-
-    /// The directory of the source of this crate, as debug information names it.
-    pub(super) fn own_source() -> &'static str {
-        const THIS: &str = "sys/stall.rs";
-        match file!().strip_suffix(THIS) {
-            Some(source) if source.starts_with('/') => source,
-            _ => concat!(env!("CARGO_MANIFEST_DIR"), "/src/"),
-        }
     }
 
     /// Returns the addresses on the stack of a thread, innermost first.
@@ -344,17 +324,7 @@ mod linux {
         let mut names = Vec::new();
         for &address in addresses {
             let before = names.len();
-            backtrace::resolve(ptr::with_exposed_provenance_mut(address), |symbol| {
-                let Some(name) = symbol.name() else {
-                    return;
-                };
-                let name = format!("{name:#}");
-                names.push(match (symbol.filename(), symbol.lineno()) {
-                    (Some(file), Some(line)) => format!("{name} ({}:{line})", file.display()),
-                    (Some(file), None) => format!("{name} ({})", file.display()),
-                    _ => name,
-                });
-            });
+            stack::resolve(address, |name| names.push(name));
             if names.len() == before {
                 names.push(place_in_file(address));
             }
@@ -391,24 +361,9 @@ mod linux {
             .iter()
             .rposition(is_handler)
             .map_or(0, |last| last + 1);
-        // The first word is the type or the function; others may be its parameters. Debug
-        // information of line tables alone has no modules, but files.
-        let source = format!("({}", own_source());
-        let is_ours = |name: &String| {
-            let function = name.trim_start_matches(['<', '&', '*']);
-            let known = ["phaseloop::", "async_task::"].iter();
-            let mut known = known.filter(|ours| function.starts_with(**ours));
-            known.next().is_some() || name.contains(&source)
-        };
-        let end = names[start..].iter().position(is_ours);
+        let end = names[start..].iter().position(|name| stack::is_ours(name));
         let mut end = end.map_or(names.len(), |end| start + end);
-        let is_glue = |name: &String| {
-            let name = name.trim_start_matches(['<', '&', '*']);
-            ["core::", "std::", "alloc::", "__rust_try"]
-                .iter()
-                .any(|glue| name.starts_with(glue))
-        };
-        while end > start + 1 && is_glue(&names[end - 1]) {
+        while end > start + 1 && stack::is_glue(&names[end - 1]) {
             end -= 1;
         }
         // Code of this crate that blocks: all of it is told.
@@ -426,6 +381,7 @@ mod tests {
 
     use super::linux::part_of_program;
     use super::{Thread, stack_of};
+    use crate::raw::stack;
 
     #[inline(never)]
     fn blocks_here(until: &mpsc::Receiver<()>) {
@@ -502,7 +458,7 @@ mod tests {
 
     #[test]
     fn paths_are_short() {
-        let short = |name| super::linux::shortened(name, "(/home/ann/app/");
+        let short = |name| stack::shortened(name, "(/home/ann/app/");
         assert_eq!(
             short("hash (/home/ann/app/src/main.rs:3)"),
             "hash (src/main.rs:3)"
@@ -532,7 +488,7 @@ mod tests {
         let names = stack.map(str::to_owned);
         assert_eq!(part_of_program(&names), 2..6);
         // Names of line tables.
-        let source = super::linux::own_source();
+        let source = stack::own_source();
         let stack = [
             "std::thread::sleep (thread.rs:1)".to_owned(),
             "{async_fn#0} (main.rs:3)".to_owned(),

@@ -14,6 +14,7 @@ use crate::event_loop::{EventLoop, RunMode, current};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::call::Call;
+use crate::raw::stack_poll;
 use crate::site::Site;
 use crate::task_info::Info;
 
@@ -119,6 +120,10 @@ pub(crate) fn with_main_future<F: Future, R>(
     let mut output = None;
     let is_done = std::cell::Cell::new(false);
     let mut poll_main = || {
+        if stack_poll::is_asked() && main.queued.load(Ordering::Acquire) {
+            // It does not wait, so there is nothing to tell.
+            return;
+        }
         main.queued.store(false, Ordering::Release);
         if is_done.get() {
             return;
@@ -126,8 +131,9 @@ pub(crate) fn with_main_future<F: Future, R>(
         // Set before the poll: a future that panicked must not be polled again.
         is_done.set(true);
         let executor = &core.executor;
-        let polled =
-            executor.polling_main_future(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
+        let mut cx = Context::from_waker(&waker);
+        let polled = executor
+            .polling_main_future(|| stack_poll::poll_with(&mut cx, |cx| future.as_mut().poll(cx)));
         match polled {
             Poll::Pending => is_done.set(false),
             Poll::Ready(value) => {

@@ -1,12 +1,18 @@
 //! The tree of tasks: which task waits for which, down to what the loop waits for.
 
+#[cfg(feature = "stacks")]
+mod stacks;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::rc::{Rc, Weak};
 
 use super::loop_handle::LoopHandle;
 use super::report::ALIKE;
 use super::waits::{State, Wait, Waiting, Waits, Who};
+use crate::event_loop::core::Core;
+use crate::executor::wait_notes::Polled;
 
 /// A task that is deeper than this begins a tree of its own: its indentation would be wider than a
 /// terminal.
@@ -20,8 +26,16 @@ const DEEPEST: usize = 64;
 /// it ends in `(above)`. A tree that is too deep for a terminal goes on `(below)`. If more than
 /// three branches of a level differ in numbers and addresses only, they share one branch with a
 /// count. The text is for people and may change.
+///
+/// With the feature `stacks`, `with_stacks` adds the async functions between a task and what it
+/// waits for.
 pub struct TaskTree {
     lines: Vec<String>,
+    #[cfg_attr(
+        not(feature = "stacks"),
+        expect(dead_code, reason = "asked for stacks")
+    )]
+    core: Weak<Core>,
 }
 
 impl LoopHandle {
@@ -55,15 +69,45 @@ impl LoopHandle {
     /// ```
     #[must_use]
     pub fn task_tree(&self) -> TaskTree {
-        let waits = self.core().waits();
-        let mut branches = Branches {
-            waits: &waits,
-            done: vec![false; waits.tasks.len()],
-            later: VecDeque::new(),
-        };
-        let mut lines = Vec::new();
-        print(&branches.roots(), "", true, &mut lines);
-        TaskTree { lines }
+        TaskTree {
+            lines: lines_of(&self.core().waits(), &Stacks::default()),
+            core: Rc::downgrade(self.core()),
+        }
+    }
+}
+
+/// Returns the lines of the tree.
+fn lines_of(waits: &Waits, stacks: &Stacks) -> Vec<String> {
+    let mut branches = Branches {
+        waits,
+        stacks,
+        done: vec![false; waits.tasks.len()],
+        later: VecDeque::new(),
+    };
+    let mut lines = Vec::new();
+    print(&branches.roots(), "", true, &mut lines);
+    lines
+}
+
+/// Which functions of the tasks wait.
+#[derive(Default)]
+struct Stacks(Vec<Stack>);
+
+/// The functions between a task and a place that waits.
+struct Stack {
+    who: Polled,
+    /// The data pointer of the waker that the place has.
+    waker: *const (),
+    /// Outermost first.
+    functions: Vec<String>,
+}
+
+impl Stacks {
+    /// Returns those of one task.
+    fn of(&self, who: Polled) -> impl Iterator<Item = &Stack> {
+        // They are in the order of the tasks.
+        let of_task = self.0.iter().skip_while(move |stack| stack.who != who);
+        of_task.take_while(move |stack| stack.who == who)
     }
 }
 
@@ -118,6 +162,7 @@ impl Branch {
 /// Makes the branches. Each task has one of its own, and is referred to elsewhere.
 struct Branches<'a> {
     waits: &'a Waits,
+    stacks: &'a Stacks,
     /// The tasks that have their branch.
     done: Vec<bool>,
     /// The tasks that were too deep for their place.
@@ -170,12 +215,12 @@ impl Branches<'_> {
         let below = match self.waits.state(who) {
             State::IsPolled => return ends("is being polled"),
             State::IsWoken => return ends("was woken, will be polled"),
-            State::Unknown => vec![Branch::leaf(self.waits.something_else())],
+            State::Unknown => self.under_functions(who, Vec::new()),
             State::WaitsFor(waits) => {
                 let waits = waits.iter();
-                waits
-                    .map(|wait| self.waited_for(*wait, depth + 1))
-                    .collect()
+                let below = waits.map(|wait| self.waited_for(*wait, depth + 1));
+                let below = below.collect();
+                self.under_functions(who, below)
             }
         };
         Branch {
@@ -183,6 +228,40 @@ impl Branches<'_> {
             common,
             below,
         }
+    }
+
+    /// Puts what a task waits for under the functions that wait, as far as they are known.
+    fn under_functions(&self, who: Who, below: Vec<Branch>) -> Vec<Branch> {
+        let polled = match who {
+            Who::Main => Polled::MainFuture,
+            Who::Task(place) => Polled::Task(self.waits.tasks[place].info.id()),
+        };
+        let something_else = || Branch::leaf(self.waits.something_else());
+        let wakers = self.waits.wakers(who);
+        let (mut tree, mut rest) = (Vec::new(), Vec::new());
+        for (branch, &waker) in below.into_iter().zip(wakers) {
+            match self.stacks.of(polled).find(|stack| stack.waker == waker) {
+                Some(stack) => branch.put_under(&stack.functions, &mut tree),
+                None => rest.push(branch),
+            }
+        }
+        let others = self.stacks.of(polled);
+        for stack in others.filter(|stack| !wakers.contains(&stack.waker)) {
+            // A library that polls with wakers of its own, such as `FuturesUnordered`, keeps one of
+            // the task: what has the library's wakers is below the first such place.
+            let mut under = std::mem::take(&mut rest);
+            if under.is_empty() {
+                under.push(something_else());
+            }
+            for branch in under {
+                branch.put_under(&stack.functions, &mut tree);
+            }
+        }
+        tree.extend(rest);
+        if tree.is_empty() {
+            tree.push(something_else());
+        }
+        tree
     }
 
     fn waited_for(&mut self, wait: Wait, depth: usize) -> Branch {
@@ -199,6 +278,19 @@ impl Branches<'_> {
 }
 
 impl Branch {
+    /// Adds this branch to a tree of functions.
+    fn put_under(self, functions: &[String], tree: &mut Vec<Self>) {
+        let Some((function, inner)) = functions.split_first() else {
+            return tree.push(self);
+        };
+        let known = tree.iter().position(|branch| branch.line == *function);
+        let place = known.unwrap_or_else(|| {
+            tree.push(Self::leaf(function.clone()));
+            tree.len() - 1
+        });
+        self.put_under(inner, &mut tree[place].below);
+    }
+
     fn of_waiting(waiting: &Waiting) -> Self {
         let due = waiting.due.map(|due| due.to_string());
         let states = [Some(waiting.state.clone()), due];

@@ -73,6 +73,8 @@ struct Activity {
     is_polled: bool,
     is_woken: bool,
     waits: Vec<Wait>,
+    /// The data pointers of the wakers by which the [`waits`](Self::waits) end.
+    wakers: Vec<*const ()>,
 }
 
 /// What a task waits for.
@@ -112,6 +114,12 @@ pub(super) struct Waits {
 impl Core {
     /// Returns what waits on the loop. It runs no user code.
     pub(super) fn waits(&self) -> Waits {
+        self.waits_by(&[])
+    }
+
+    /// Returns what waits on the loop, if more wakers than those of reports are known. It runs no
+    /// user code.
+    pub(super) fn waits_by(&self, known: &[(Polled, *const ())]) -> Waits {
         let tasks = self.task_states();
         let main = self.executor.main_info();
         let woken = self.woken_slots();
@@ -119,7 +127,7 @@ impl Core {
             found: self.all_that_waits(&tasks),
             main: main.map(|main| main.site),
             runtime: self.wait_hook().map(WaitHook::name),
-            owners: self.owners(&tasks),
+            owners: self.owners(&tasks, known),
             activities: vec![Activity {
                 is_polled: self.executor.polls_main_future(),
                 ..Activity::default()
@@ -131,7 +139,7 @@ impl Core {
             Activity {
                 is_polled: is(&|slot| self.executor.is_polled(slot)),
                 is_woken: is(&|slot| woken.get(slot as usize).is_some()),
-                waits: Vec::new(),
+                ..Activity::default()
             }
         }));
         waits.relate(&self.executor.awaited_sets());
@@ -219,20 +227,24 @@ impl Core {
     }
 
     /// Returns whose waker each known data pointer belongs to.
-    fn owners(&self, tasks: &[TaskState]) -> SortedMap<usize, (Who, bool)> {
+    fn owners(
+        &self,
+        tasks: &[TaskState],
+        known: &[(Polled, *const ())],
+    ) -> SortedMap<usize, (Who, bool)> {
+        let who = |polled| match polled {
+            Polled::MainFuture => Some(Who::Main),
+            Polled::Task(id) => place_of(tasks, id).map(Who::Task),
+        };
         let foreign = self.executor.foreign_wakers().into_iter();
-        let foreign = foreign.filter_map(|(waker, polled)| {
-            let who = match polled {
-                Polled::MainFuture => Who::Main,
-                Polled::Task(id) => Who::Task(place_of(tasks, id)?),
-            };
-            Some((waker, (who, true)))
-        });
+        let foreign = foreign.filter_map(|(waker, polled)| Some((waker, (who(polled)?, true))));
+        let known = known.iter();
+        let known = known.filter_map(|&(polled, waker)| Some((waker, (who(polled)?, false))));
         let own = tasks.iter().enumerate();
         let own = own.map(|(place, task)| (task.waker, (Who::Task(place), false)));
         let main = self.executor.main_info();
         let main = main.map(|main| (main.waker, (Who::Main, false)));
-        let owners = foreign.chain(own).chain(main);
+        let owners = foreign.chain(own).chain(main).chain(known);
         owners.map(|(waker, who)| (waker.addr(), who)).collect()
     }
 }
@@ -295,7 +307,9 @@ impl Waits {
     /// Notes that the task with a waker waits for `what`.
     fn add(&mut self, waker: *const (), what: Wait) {
         if let Some(&(who, _)) = self.owners.get(waker.addr()) {
-            self.activities[who.place()].waits.push(what);
+            let activity = &mut self.activities[who.place()];
+            activity.waits.push(what);
+            activity.wakers.push(waker);
         }
     }
 
@@ -319,6 +333,11 @@ impl Waits {
             Activity { waits, .. } if waits.is_empty() => State::Unknown,
             Activity { waits, .. } => State::WaitsFor(waits),
         }
+    }
+
+    /// Returns the data pointers of the wakers by which the waits of [`state`](Self::state) end.
+    pub(super) fn wakers(&self, who: Who) -> &[*const ()] {
+        &self.activities[who.place()].wakers
     }
 
     /// Names what has a waker, if it is known.

@@ -122,8 +122,8 @@ impl RecordableHistogram {
     /// Creates an empty histogram for other values, or with other digits. JavaScript:
     /// `createHistogram({ lowest, highest, figures })`.
     ///
-    /// Values up to the next power of two above `highest` are recorded, too. Larger ones are counted
-    /// by [`exceeds`](Self::exceeds) only.
+    /// Values up to the next power of two above `highest` are recorded, too. Larger ones are
+    /// counted by [`exceeds`](Self::exceeds) only.
     ///
     /// # Errors
     ///

@@ -1,0 +1,62 @@
+//! Polls of tasks that nothing has woken, to find out where they wait; see `raw/stack_poll.rs`.
+
+use super::Executor;
+use super::shared::Runnable;
+use crate::probe::Mode;
+use crate::raw::stack_poll::{self, Place};
+use crate::task_info::Id;
+
+impl Executor {
+    /// Polls a task that waits, inside the caller, and returns its places. They have tags until
+    /// [`poll_untagged`](Self::poll_untagged) is called.
+    pub(crate) fn places_of(&self, slot: u32, id: Id) -> Vec<Place> {
+        let Some(runnable) = self.take_unwoken(slot, id) else {
+            return Vec::new();
+        };
+        let found = stack_poll::places(|| self.run_unwoken(runnable));
+        if found.is_held_back {
+            self.tasks.wake(slot, id);
+        }
+        found.places
+    }
+
+    /// Polls a task that waits once more, so that its places have its own waker again.
+    pub(crate) fn poll_untagged(&self, slot: u32, id: Id) {
+        let Some(runnable) = self.take_unwoken(slot, id) else {
+            return;
+        };
+        let found = stack_poll::without_attempts(|| self.run_unwoken(runnable));
+        if found.is_held_back {
+            self.tasks.wake(slot, id);
+        }
+    }
+
+    /// Returns the task in a slot as if it was woken, unless it is.
+    fn take_unwoken(&self, slot: u32, id: Id) -> Option<Runnable> {
+        if self.is_polled(slot) {
+            return None;
+        }
+        self.modes.set(Mode::KEPT, true);
+        self.tasks.wake(slot, id);
+        self.modes.set(Mode::KEPT, false);
+        self.kept.take()
+    }
+
+    /// Polls a task inside the caller, in the context of the task.
+    fn run_unwoken(&self, runnable: Runnable) {
+        let (slot, id) = (runnable.slot(), runnable.local().id);
+        let context = self.tasks.take_context(slot);
+        let frame = context.as_ref().map(|context| context.frame.clone());
+        let before = frame.unwrap_or_default().enter();
+        self.run_inside(|| {
+            self.polled.set(slot);
+            super::budget::begin_poll();
+            self.run_or_drop(runnable);
+        });
+        drop(before.enter());
+        // What the task was to run as in its next poll is not told by this one.
+        if let Some(context) = context.filter(|_| self.tasks.id(slot) == Some(id)) {
+            self.tasks.set_context(slot, context);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Without the feature `stacks` no poll asks where a future waits; see `stack_poll.rs`.
+
+use std::task::Context;
+
+/// Returns `false`.
+#[inline(always)]
+pub(crate) fn is_asked() -> bool {
+    false
+}
+
+/// Returns `false`.
+#[inline(always)]
+pub(crate) fn holds_back(_is_ready: bool) -> bool {
+    false
+}
+
+/// Calls `poll`.
+#[inline(always)]
+pub(crate) fn poll_with<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    poll(cx)
+}
