@@ -85,6 +85,21 @@ impl Stream {
         self.has_got_end && self.has_sent_end
     }
 
+    /// Whether neither direction is open on this side, by `shutdown`.
+    fn is_shut(&self) -> bool {
+        self.is_read_shut && self.has_sent_end
+    }
+
+    /// Ends the connection with an error.
+    fn reset(&mut self) {
+        // After its end, the peer is known to be gone: writes find a broken pipe.
+        self.error = Some(match self.has_got_end {
+            true => Fault::BrokenPipe,
+            false => Fault::Reset,
+        });
+        self.is_over = true;
+    }
+
     pub(super) fn readiness(&self) -> Ready {
         if self.is_over || self.has_ended() {
             return ALL_ENDED;
@@ -274,23 +289,20 @@ impl Wire {
         (from, here): (HostId, HostId),
         what: Segment,
     ) {
+        let are_bytes = matches!(what, Segment::Bytes(_));
         let Ok(stream) = self.stream_mut(receiver) else {
-            // Bytes for a socket that was closed are answered with a reset.
-            if let Segment::Bytes(_) = what {
-                let what = Payload::Segment {
-                    sender: receiver,
-                    receiver: sender,
-                    what: Segment::Reset,
-                };
-                let mut packet = Packet::new(here, from, what);
-                // The reset stays behind what the socket has sent before it was closed.
-                packet.not_before = self.last_in_flight(receiver);
-                self.send(packet, 0);
+            if are_bytes {
+                self.refuse_bytes(sender, receiver, (from, here));
             }
             return;
         };
         if stream.is_over {
             return;
+        }
+        if are_bytes && stream.is_shut() {
+            stream.reset();
+            self.tell(receiver, ALL_ENDED);
+            return self.refuse_bytes(sender, receiver, (from, here));
         }
         let ready = match what {
             Segment::Bytes(bytes) => {
@@ -302,12 +314,7 @@ impl Wire {
                 stream.readiness()
             }
             Segment::Reset => {
-                // After its end, the peer is known to be gone: writes find a broken pipe.
-                stream.error = Some(match stream.has_got_end {
-                    true => Fault::BrokenPipe,
-                    false => Fault::Reset,
-                });
-                stream.is_over = true;
+                stream.reset();
                 ALL_ENDED
             }
             Segment::Room(count) => {
@@ -319,5 +326,23 @@ impl Wire {
             }
         };
         self.tell(receiver, ready);
+    }
+
+    /// Answers bytes with a reset: their socket was closed, or shut down in both directions.
+    fn refuse_bytes(
+        &mut self,
+        sender: SocketId,
+        receiver: SocketId,
+        (from, here): (HostId, HostId),
+    ) {
+        let what = Payload::Segment {
+            sender: receiver,
+            receiver: sender,
+            what: Segment::Reset,
+        };
+        let mut packet = Packet::new(here, from, what);
+        // The reset stays behind what the socket has sent before.
+        packet.not_before = self.last_in_flight(receiver);
+        self.send(packet, 0);
     }
 }

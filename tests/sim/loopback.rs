@@ -56,6 +56,7 @@ scripts! { 40,
 }
 
 scripts! { 0,
+    bytes_for_a_socket_that_was_shut_down_reset_it,
     a_reset_is_told_once_to_a_writer,
     a_write_to_a_closed_peer_breaks_the_next,
     a_peek_leaves_the_bytes,
@@ -158,6 +159,18 @@ mod scripts {
         log.result("write", client.write(b"x").await);
         read_some(&log, "client", &mut client).await;
         read_some(&log, "server", &mut server).await;
+    }
+
+    pub(super) async fn bytes_for_a_socket_that_was_shut_down_reset_it(log: Log) {
+        let (mut client, mut server, _listener) = connected().await;
+        log.result("shutdown", client.shutdown(Shutdown::Both));
+        log.result("first write", server.write(b"x").await);
+        read_some(&log, "client", &mut client).await;
+        read_some(&log, "client", &mut client).await;
+        log.result("next write", server.write(b"x").await);
+        read_some(&log, "server", &mut server).await;
+        log.result("peer", client.peer_addr().map(drop));
+        log.result("peer", server.peer_addr().map(drop));
     }
 
     pub(super) async fn a_shutdown_may_be_repeated_until_both_have_ended(log: Log) {
