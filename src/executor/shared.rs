@@ -79,7 +79,7 @@ impl Shared {
     )]
     pub(crate) fn note_sender(&self) {
         #[cfg(feature = "test-util")]
-        if self.strangers.are_refused() && self.registry.get().is_none() {
+        if self.strangers.are_refused() && !self.is_owner_thread() {
             self.strangers.note();
         }
     }
@@ -89,6 +89,11 @@ impl Shared {
     #[inline]
     pub(crate) fn with_registry<R>(&self, f: impl FnOnce(&Registry) -> R) -> Option<R> {
         self.registry.get()?.borrow().as_deref().map(f)
+    }
+
+    /// Returns whether this is the thread of the loop.
+    pub(crate) fn is_owner_thread(&self) -> bool {
+        self.registry.get().is_some()
     }
 
     /// Marks a task to be dropped when the lane reaches it, if it is still alive and this is the

@@ -602,3 +602,22 @@ fn a_handle_that_is_polled_after_its_output_panics() {
     assert_eq!((output, is_finished), (7, true));
     assert_eq!(text, "`RemoteJoinHandle` polled after completion");
 }
+
+#[test]
+fn a_join_on_the_loops_own_thread_panics_in_place_of_waiting_for_ever() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let remote = event_loop.handle().remote();
+    let spawn_one = || remote.spawn(|| async { 1 }).unwrap();
+    let outside = spawn_one();
+    let text = panic_of(|| outside.join());
+    assert!(text.contains("would wait for ever: `.await` the handle"));
+    let inside = spawn_one();
+    event_loop.block_on(async {
+        assert!(panic_of(|| inside.join()).contains("would wait for ever"));
+        let done = spawn_one();
+        while !done.is_finished() {
+            phaseloop::task::yield_now_immediate().await;
+        }
+        assert_eq!(done.join().unwrap(), 1, "it has completed");
+    });
+}

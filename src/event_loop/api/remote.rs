@@ -74,7 +74,10 @@ impl Remote {
             let forward = Forward { task, sender };
             drop(core.executor.spawn(forward, site, None));
         })?;
-        Ok(RemoteJoinHandle { state })
+        Ok(RemoteJoinHandle {
+            state,
+            home: self.shared.clone(),
+        })
     }
 
     /// Returns how long the loop was active and how long it waited, up to this moment.
@@ -274,17 +277,27 @@ impl<T: 'static> Future for Forward<T> {
 #[must_use = "dropping the handle detaches the task"]
 pub struct RemoteJoinHandle<T> {
     state: Arc<Mutex<State<T>>>,
+    /// The loop of the task.
+    home: Arc<Shared>,
 }
 
 impl<T> RemoteJoinHandle<T> {
     /// Blocks this thread until the task has completed, and returns its output.
     ///
-    /// Calling this on the owner thread is a deadlock: the loop would wait for itself.
-    ///
     /// # Errors
     ///
     /// If the task panicked, was aborted, or was dropped with its loop.
+    ///
+    /// # Panics
+    ///
+    /// On the owner thread of the loop, unless the task has completed: the loop would wait for
+    /// itself.
+    #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
+        assert!(
+            self.is_finished() || !self.home.is_owner_thread(),
+            "`join` on the thread of the task's loop would wait for ever: `.await` the handle"
+        );
         futures_lite::future::block_on(self)
     }
 
