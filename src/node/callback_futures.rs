@@ -13,6 +13,7 @@ use slab::Slab;
 use super::context::Node;
 use crate::event_loop::extension::Message;
 use crate::event_loop::extension::Shared;
+use crate::event_loop::extension::Waiting;
 use crate::event_loop::extension::current;
 use crate::frame::{self, Capture, Frame};
 use crate::raw::call::Call;
@@ -131,6 +132,19 @@ struct CallbackWaker {
 }
 
 impl CallbackFutures {
+    /// Removes the wakers of these futures from what waits: no task waits for it, whichever was
+    /// polled when the wait began.
+    pub(super) fn leave_out_wakers(&self, found: &mut [Waiting]) {
+        let list = self.list.borrow();
+        let mut own: Vec<_> = list.iter().map(|(_, one)| one.waker.data()).collect();
+        own.sort_unstable();
+        for waiting in found {
+            waiting
+                .wakers
+                .retain(|waker| own.binary_search(waker).is_err());
+        }
+    }
+
     fn insert(
         &self,
         future: BoxedFuture,

@@ -112,6 +112,7 @@ impl Extension for Shared {
     fn report(&self, found: &mut Vec<Waiting>) {
         if let Some(core) = self.0.core() {
             self.0.timers.report(&core, found);
+            self.0.callbacks.leave_out_wakers(found);
         }
     }
 

@@ -42,6 +42,7 @@ mod incoming;
 mod response;
 
 use std::fmt;
+use std::panic::Location;
 
 use url::Url;
 
@@ -53,6 +54,7 @@ use super::abort::AbortSignal;
 use super::error::Error;
 use super::http::is_token;
 use super::promise::{Deferred, Promise};
+use crate::site::Site;
 
 /// Begins to describe a request; [`Fetch::send`] starts it. JavaScript: `fetch(url)`.
 ///
@@ -73,6 +75,7 @@ use super::promise::{Deferred, Promise};
 ///     server.close();
 /// });
 /// ```
+#[track_caller]
 pub fn fetch(url: impl AsRef<str>) -> Fetch {
     Fetch {
         url: url.as_ref().to_owned(),
@@ -81,6 +84,7 @@ pub fn fetch(url: impl AsRef<str>) -> Fetch {
         body: None,
         signal: None,
         redirect: Redirect::default(),
+        site: Location::caller(),
     }
 }
 
@@ -133,6 +137,8 @@ pub struct Fetch {
     body: Option<Body>,
     signal: Option<AbortSignal>,
     redirect: Redirect,
+    /// The line of the program that called [`fetch`].
+    site: Site,
 }
 
 impl Fetch {

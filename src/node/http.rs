@@ -72,6 +72,8 @@ pub(in crate::node) use self::agent::fetch_agent;
 pub use self::agent::{Agent, AgentBuilder, FREE, Scheduling, global_agent};
 #[cfg(feature = "tls")]
 pub(in crate::node) use self::agent::{secure_agent, secure_global_agent};
+#[cfg(feature = "fetch")]
+pub(in crate::node) use self::client::request_at;
 #[cfg(feature = "tls")]
 pub(in crate::node) use self::client::secure_request;
 pub use self::client::{

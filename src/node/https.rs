@@ -50,6 +50,7 @@ pub fn create_server(
 /// # Panics
 ///
 /// When no loop runs on this thread.
+#[track_caller]
 pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
     secure_request(options.into())
 }
@@ -77,6 +78,7 @@ pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Erro
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn get(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
     let request = request(options)?;
     request.end();

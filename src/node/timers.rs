@@ -19,6 +19,7 @@ pub use self::timeout::{Timeout, TimeoutId};
 use super::context::Node;
 use super::delay::Delay;
 use crate::raw::call::Call;
+use crate::site::Site;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
 ///
@@ -50,8 +51,18 @@ use crate::raw::call::Call;
 #[track_caller]
 #[inline]
 pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -> Timeout {
+    set_timeout_at(delay.into(), Location::caller(), callback)
+}
+
+/// Sets a timeout of this module for the line of the program that has caused it.
+#[inline]
+pub(super) fn set_timeout_at(
+    delay: Delay,
+    site: Site,
+    callback: impl FnOnce() + 'static,
+) -> Timeout {
     let callback = Callback::once(Call::new(callback));
-    Timeout::start(callback, Kind::Once, delay.into(), Location::caller())
+    Timeout::start(callback, Kind::Once, delay, site)
 }
 
 /// Calls `callback` after `delay`, and again after each [`refresh`](Timeout::refresh) of the timer;
@@ -84,8 +95,16 @@ pub fn set_timeout_mut(
     delay: impl Into<Delay>,
     callback: impl FnMut(&Timeout) + 'static,
 ) -> Timeout {
-    let callback = Callback::again(callback);
-    Timeout::start(callback, Kind::Refreshed, delay.into(), Location::caller())
+    set_timeout_mut_at(delay.into(), Location::caller(), callback)
+}
+
+/// Sets a timer of this module for the line of the program that has caused it.
+pub(super) fn set_timeout_mut_at(
+    delay: Delay,
+    site: Site,
+    callback: impl FnMut(&Timeout) + 'static,
+) -> Timeout {
+    Timeout::start(Callback::again(callback), Kind::Refreshed, delay, site)
 }
 
 /// Calls `callback` repeatedly, each time `delay` after the start of the previous call; otherwise
@@ -117,8 +136,16 @@ pub fn set_timeout_mut(
 /// ```
 #[track_caller]
 pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 'static) -> Timeout {
-    let callback = Callback::again(callback);
-    Timeout::start(callback, Kind::Interval, delay.into(), Location::caller())
+    set_interval_at(delay.into(), Location::caller(), callback)
+}
+
+/// Sets an interval of this module for the line of the program that has caused it.
+pub(super) fn set_interval_at(
+    delay: Delay,
+    site: Site,
+    callback: impl FnMut(&Timeout) + 'static,
+) -> Timeout {
+    Timeout::start(Callback::again(callback), Kind::Interval, delay, site)
 }
 
 /// Stops a timeout or an interval. Its callback does not run any more, even if it is due in the

@@ -36,6 +36,7 @@ pub use self::context::{ClientContext, ServerContext};
 use self::stream::TlsStream;
 use super::error::Error;
 use super::net::{Address, Connection, Server, Socket, SocketOptions, open_connection};
+use crate::site::Site;
 
 /// Creates a socket and connects it to a host whose certificate must be for the name in `address`.
 /// JavaScript: `tls.connect(port, host)`.
@@ -86,26 +87,32 @@ pub fn connect_with(
     context: &ClientContext,
 ) -> Socket {
     let socket = Socket::new();
-    connect_socket(&socket, address.into(), server_name, context);
+    connect_socket(
+        &socket,
+        address.into(),
+        server_name,
+        context,
+        Location::caller(),
+    );
     socket
 }
 
-/// Connects a socket that has its options already.
-#[track_caller]
+/// Connects a socket that has its options already, for a line of the program.
 pub(super) fn connect_socket(
     socket: &Socket,
     address: Address,
     server_name: Option<&str>,
     context: &ClientContext,
+    site: Site,
 ) {
-    let (context, site) = (context.clone(), Location::caller());
+    let context = context.clone();
     let name = match (server_name, &address) {
         (Some(name), _) => name.to_owned(),
         (None, Address::Host(host, _)) => host.clone(),
         (None, Address::Socket(address)) => address.ip().to_string(),
         (None, Address::Port(_) | Address::Path(_)) => "localhost".to_owned(),
     };
-    socket.connect_by(async move {
+    socket.connect_by(site, async move {
         let Ok(server) = ServerName::try_from(name.clone()) else {
             let message = format!("{name} is no name of a host");
             return Err(Error::with_code("ERR_INVALID_ARG_VALUE", message));

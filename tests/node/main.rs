@@ -33,6 +33,7 @@ mod messages;
 mod process;
 mod promises;
 mod readline;
+mod reports;
 mod streams;
 mod system;
 mod text;

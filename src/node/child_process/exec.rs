@@ -396,6 +396,7 @@ struct Collected {
 }
 
 impl Run {
+    #[track_caller]
     fn start(self: &Rc<Self>, child: &ChildProcess, options: &ExecOptions) {
         if let Some(output) = child.stdout() {
             output.set_encoding(options.encoding);

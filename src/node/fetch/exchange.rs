@@ -22,10 +22,13 @@ use super::{Fetch, Redirect, failed, other_side_closed};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
-use crate::node::http::{self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent};
+use crate::node::http::{
+    self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, request_at,
+};
 use crate::node::promise::Deferred;
 use crate::node::stream::{Readable, pipeline};
-use crate::node::timers::{Timeout, set_timeout};
+use crate::node::timers::{Timeout, set_timeout_at};
+use crate::site::Site;
 use crate::task::next_tick;
 
 /// The largest number of redirections.
@@ -60,6 +63,8 @@ struct Plan {
     method: String,
     headers: Vec<(String, String)>,
     body: Option<super::Body>,
+    /// The line of the program that asked for it.
+    site: Site,
 }
 
 impl Exchange {
@@ -76,6 +81,7 @@ impl Exchange {
                 method: fetch.method,
                 headers,
                 body: fetch.body,
+                site: fetch.site,
             }),
             redirect: fetch.redirect,
             redirections: Cell::new(0),
@@ -95,6 +101,11 @@ impl Exchange {
             "file" => exchange.refuse("not implemented... yet..."),
             _ => exchange.refuse("unknown scheme"),
         }
+    }
+
+    /// Returns the line of the program that asked for it.
+    pub(super) fn site(&self) -> Site {
+        self.plan.borrow().site
     }
 
     /// Fails without a request.
@@ -237,7 +248,8 @@ impl Exchange {
                 return;
             };
             exchange.stop_timer();
-            let timer = set_timeout(delay, move || timed_out(&weak, code, message));
+            let late = move || timed_out(&weak, code, message);
+            let timer = set_timeout_at(delay.into(), exchange.site(), late);
             timer.unref();
             exchange.timeout.replace(Some(timer));
         };
@@ -442,7 +454,7 @@ impl Plan {
             .path(path)
             .raw_headers(self.lines()?)
             .agent(&agent);
-        http::request(options)
+        request_at(options, self.site)
     }
 
     /// The header lines, in the order in which Node writes them.

@@ -12,7 +12,7 @@ use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
 use crate::node::http::IncomingMessage;
 use crate::node::stream::{END, Readable};
-use crate::node::timers::{Timeout, set_timeout_mut};
+use crate::node::timers::{Timeout, set_timeout_mut_at};
 
 /// How long the next piece of a body may take, in milliseconds.
 const BODY_TIMEOUT: u32 = 300_000;
@@ -79,7 +79,8 @@ pub(super) fn body_of(
         body: body.weak_this(),
     };
     let [data, end, error, abort, late] = [(); 5].map(|()| link());
-    let timeout = set_timeout_mut(BODY_TIMEOUT, move |_| late.with(Source::timed_out));
+    let (delay, site) = (BODY_TIMEOUT.into(), exchange.site());
+    let timeout = set_timeout_mut_at(delay, site, move |_| late.with(Source::timed_out));
     timeout.unref();
     source.timeout.replace(Some(timeout));
     incoming.on_data(move |bytes| data.with(|source, body| source.received(body, bytes)));

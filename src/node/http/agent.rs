@@ -27,6 +27,7 @@ use crate::node::events::{Emitter, Event, EventEmitter};
 use crate::node::net::{Address, Socket};
 #[cfg(feature = "tls")]
 use crate::node::tls::{self, ClientContext};
+use crate::site::Site;
 use crate::task::set_immediate;
 
 /// A socket has no request any more. A waiting request may have it already. JavaScript: `'free'`.
@@ -63,7 +64,7 @@ pub enum Scheduling {
 }
 
 /// How an agent connects a socket.
-pub(super) type Connector = Rc<dyn Fn(&Address, Option<&str>) -> Socket>;
+pub(super) type Connector = Rc<dyn Fn(&Address, Option<&str>, Site) -> Socket>;
 
 #[derive(Clone)]
 struct Options {
@@ -256,10 +257,10 @@ pub(in crate::node) fn fetch_agent(scheme: &str) -> Option<Agent> {
 #[cfg(feature = "tls")]
 pub(in crate::node) fn secure_agent(context: &ClientContext) -> AgentBuilder {
     let context = context.clone();
-    let connector: Connector = Rc::new(move |address, server_name| {
+    let connector: Connector = Rc::new(move |address, server_name, site| {
         let socket = Socket::new();
         socket.set_no_delay(true);
-        tls::connect_socket(&socket, address.clone(), server_name, &context);
+        tls::connect_socket(&socket, address.clone(), server_name, &context, site);
         socket
     });
     Agent::builder_with(connector, "https:", 443)
@@ -343,10 +344,10 @@ impl Agent {
 
     /// Returns a builder for an agent.
     pub fn builder() -> AgentBuilder {
-        let connector: Connector = Rc::new(|address, _| {
+        let connector: Connector = Rc::new(|address, _, site| {
             let socket = Socket::new();
             socket.set_no_delay(true);
-            socket.connect(address.clone());
+            socket.connect_at(address.clone(), site);
             socket
         });
         Self::builder_with(connector, "http:", 80)
@@ -455,10 +456,11 @@ impl Agent {
             Node::current().http.agents.insert(&self.inner);
         }
         let target = request.target();
-        let socket = (self.inner.options.connector)(&target.address, target.server_name.as_deref());
+        let server_name = target.server_name.as_deref();
+        let socket = (self.inner.options.connector)(&target.address, server_name, request.site());
         let timeout = self.timeout().or_else(|| request.timeout());
         if let Some(timeout) = timeout {
-            socket.set_timeout(timeout);
+            socket.limit_idle_time(timeout);
         }
         let pooled = Pooled::new(socket, self.clone(), request.pool_name().to_owned());
         self.inner.pool.add_busy(&pooled);
@@ -473,7 +475,7 @@ impl Agent {
         let millis = |timeout: Option<Delay>| timeout.map(Delay::as_millis);
         let asked = request.timeout();
         if let Some(timeout) = asked.filter(|_| millis(asked) != millis(self.timeout())) {
-            pooled.socket().set_timeout(timeout);
+            pooled.socket().limit_idle_time(timeout);
         }
     }
 

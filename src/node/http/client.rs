@@ -14,6 +14,7 @@ mod options;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
+use std::panic::Location;
 use std::rc::{Rc, Weak};
 
 use self::exchange::Exchange;
@@ -33,6 +34,7 @@ use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::node::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
 use crate::node::stream::finished;
+use crate::site::Site;
 use crate::task::next_tick;
 
 /// The head of the response has arrived. The body is dropped if no listener exists. JavaScript:
@@ -118,14 +120,28 @@ pub struct Information {
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
-    ClientRequest::new(options.into(), global_agent)
+    request_at(options.into(), Location::caller())
+}
+
+/// Begins a request for a line of the program.
+pub(in crate::node) fn request_at(
+    options: RequestOptions,
+    site: Site,
+) -> Result<ClientRequest, Error> {
+    ClientRequest::new(options, site, global_agent)
 }
 
 /// Begins a request over TLS.
 #[cfg(feature = "tls")]
+#[track_caller]
 pub(in crate::node) fn secure_request(options: RequestOptions) -> Result<ClientRequest, Error> {
-    ClientRequest::new(options, super::agent::secure_global_agent)
+    ClientRequest::new(
+        options,
+        Location::caller(),
+        super::agent::secure_global_agent,
+    )
 }
 
 /// Begins and ends a request without a body. JavaScript: `http.get(options)`.
@@ -158,6 +174,7 @@ pub(in crate::node) fn secure_request(options: RequestOptions) -> Result<ClientR
 ///     });
 /// });
 /// ```
+#[track_caller]
 pub fn get(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
     let request = request(options)?;
     request.end();
@@ -212,6 +229,8 @@ struct Request {
     error: RefCell<Option<Error>>,
     /// The frame in which the request was made, for its socket.
     frame: Frame,
+    /// The line of the program that made the request.
+    site: Site,
     /// Whether timeouts of the socket are events of the request, and the listener for them.
     hears_timeouts: Cell<bool>,
     on_timeout: Cell<Option<ListenerId>>,
@@ -221,6 +240,7 @@ struct Request {
 impl ClientRequest {
     pub(super) fn new(
         options: RequestOptions,
+        site: Site,
         default_agent: impl FnOnce() -> Agent,
     ) -> Result<Self, Error> {
         validate_path(&options.path)?;
@@ -249,6 +269,7 @@ impl ClientRequest {
             pooled: RefCell::default(),
             error: RefCell::default(),
             frame: Frame::captured(),
+            site,
             hears_timeouts: Cell::new(false),
             on_timeout: Cell::new(None),
             abort: RefCell::default(),
@@ -378,6 +399,11 @@ impl ClientRequest {
         &self.state.destination.pool_name
     }
 
+    /// Returns the line of the program that made the request.
+    pub(super) fn site(&self) -> Site {
+        self.state.site
+    }
+
     pub(super) fn target(&self) -> &Destination {
         &self.state.destination
     }
@@ -470,9 +496,9 @@ impl ClientRequest {
 /// Sets the timeout of a socket, but not before it is connected.
 fn set_timeout_when_connected(socket: &Socket, delay: Delay) {
     if socket.connecting() {
-        socket.once_this(CONNECTED, move |socket, ()| socket.set_timeout(delay));
+        socket.once_this(CONNECTED, move |socket, ()| socket.limit_idle_time(delay));
     } else {
-        socket.set_timeout(delay);
+        socket.limit_idle_time(delay);
     }
 }
 

@@ -258,7 +258,7 @@ impl Connection {
         }
         if self.is_idle_limited.replace(false) {
             match self.server.timeout.get() {
-                Some(limit) => self.socket.set_timeout(limit),
+                Some(limit) => self.socket.limit_idle_time(limit.into()),
                 None => self.socket.mute_timeout(),
             }
         }

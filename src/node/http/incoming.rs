@@ -452,7 +452,7 @@ fn report(readable: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
 /// Sets or removes the timeout of a socket.
 pub(super) fn set_limit(socket: &Socket, limit: Option<u32>) {
     match limit {
-        Some(delay) => socket.set_timeout(delay),
+        Some(delay) => socket.limit_idle_time(delay.into()),
         None => socket.clear_timeout(),
     }
 }

@@ -17,6 +17,7 @@ mod builder;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
+use std::panic::Location;
 use std::rc::{Rc, Weak};
 
 use slab::Slab;
@@ -31,7 +32,8 @@ use crate::node::error::Error;
 use crate::node::events::{Emitter, Event, EventEmitter, WeakEmitter};
 use crate::node::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
 use crate::node::stream::CLOSE;
-use crate::node::timers::{Timeout, set_interval};
+use crate::node::timers::{Timeout, set_interval_at};
+use crate::site::Site;
 
 /// A request has arrived. JavaScript: `'request'`.
 pub const REQUEST: Event<Exchange> = Event::new("request");
@@ -222,6 +224,8 @@ pub(super) struct State {
     connections: RefCell<Slab<Weak<Connection>>>,
     /// The timer that looks for slow messages.
     checking: RefCell<Option<Timeout>>,
+    /// The line of the program that called `listen`.
+    site: Cell<Option<Site>>,
     checking_interval: Cell<Delay>,
     // Times in milliseconds; `None` means without a limit.
     headers_timeout: Cell<Option<u32>>,
@@ -301,6 +305,7 @@ impl Server {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn listen(&self, address: impl Into<Address>) {
+        self.state.site.set(Some(Location::caller()));
         self.net.listen(address);
     }
 
@@ -312,6 +317,7 @@ impl Server {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn listen_with(&self, address: impl Into<Address>, callback: impl FnOnce() + 'static) {
+        self.state.site.set(Some(Location::caller()));
         self.net.listen_with(address, callback);
     }
 
@@ -324,6 +330,7 @@ impl Server {
     #[track_caller]
     pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
         self.once_this(LISTENING, move |server, ()| callback(server));
+        self.state.site.set(Some(Location::caller()));
         self.net.listen(address);
     }
 
@@ -475,6 +482,7 @@ impl State {
             emitter,
             connections: RefCell::default(),
             checking: RefCell::default(),
+            site: Cell::new(None),
             checking_interval: Cell::new(Delay::from(30_000)),
             headers_timeout: Cell::new(Some(60_000)),
             request_timeout: Cell::new(Some(300_000)),
@@ -524,7 +532,8 @@ impl State {
     fn start_checking(self: &Rc<Self>) {
         self.stop_checking();
         let state = Rc::downgrade(self);
-        let checking = set_interval(self.checking_interval.get(), move |_| {
+        let site = self.site.get().unwrap_or(Location::caller());
+        let checking = set_interval_at(self.checking_interval.get(), site, move |_| {
             if let Some(state) = state.upgrade() {
                 state.check();
             }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::Location;
 use std::path::Path;
 
 use super::connection::{Accept, Connection, Listener, set_referenced};
@@ -26,6 +27,7 @@ pub(in crate::node) fn socket_of(stream: std::os::unix::net::UnixStream) -> io::
         connection,
         SocketOptions::default(),
         Box::new(|| ()),
+        Location::caller(),
     ))
 }
 

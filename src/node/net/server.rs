@@ -252,7 +252,8 @@ impl Server {
                             server.inner.connections.set(server.connections() + 1);
                             let inner = server.inner.clone();
                             let gone = Box::new(move || inner.socket_gone());
-                            let socket = Socket::of(connection, server.inner.options.get(), gone);
+                            let socket =
+                                Socket::of(connection, server.inner.options.get(), gone, site);
                             call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
                         }
                         Err(error) if is_worth_an_event(&error, &*listener) => {

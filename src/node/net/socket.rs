@@ -32,8 +32,9 @@ use crate::node::delay::Delay;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::node::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
-use crate::node::timers::{Timeout, set_timeout_mut};
+use crate::node::timers::{Timeout, set_timeout_mut_at};
 use crate::phase;
+use crate::site::Site;
 
 /// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
@@ -163,6 +164,8 @@ struct Inner {
     /// What the events of the connection run in: the frame of `connect`, and none for an accepted
     /// connection.
     frame: RefCell<Frame>,
+    /// The line of the program that has made the connection: that of `connect` or `listen`.
+    site: Cell<Option<Site>>,
     /// The streams of this socket. Weak, because the streams hold this value.
     duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
 }
@@ -222,9 +225,11 @@ impl Socket {
         connection: Box<dyn Connection>,
         options: SocketOptions,
         on_destroy: Box<dyn FnOnce()>,
+        site: Site,
     ) -> Self {
         let socket = Self::with_options(options);
         socket.duplex.closes_by_hand();
+        socket.inner.site.set(Some(site));
         socket.inner.on_destroy.replace(Some(on_destroy));
         socket.open(connection);
         socket.readable().read_size(0);
@@ -239,16 +244,22 @@ impl Socket {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn connect(&self, address: impl Into<Address>) {
-        self.connect_by(open(address.into(), Location::caller()));
+        self.connect_at(address.into(), Location::caller());
     }
 
-    /// Connects the socket with the connection that `opening` opens.
-    #[track_caller]
+    /// Connects the socket for a line of the program.
+    pub(in crate::node) fn connect_at(&self, address: Address, site: Site) {
+        self.connect_by(site, open(address, site));
+    }
+
+    /// Connects the socket with the connection that `opening` opens, for a line of the program.
     pub(in crate::node) fn connect_by(
         &self,
+        site: Site,
         opening: impl Future<Output = Result<Box<dyn Connection>, Error>> + 'static,
     ) {
         let socket = self.clone();
+        self.inner.site.set(Some(site));
         self.inner.connecting.set(true);
         *self.inner.frame.borrow_mut() = Frame::captured();
         self.duplex.closes_by_hand();
@@ -374,16 +385,27 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn set_timeout(&self, delay: impl Into<Delay>) {
+        self.set_timeout_at(delay.into(), Location::caller());
+    }
+
+    /// Sets the timeout as a part of this module does, for the line that has made the connection.
+    #[track_caller]
+    pub(in crate::node) fn limit_idle_time(&self, delay: Delay) {
+        let site = self.inner.site.get();
+        self.set_timeout_at(delay, site.unwrap_or(Location::caller()));
+    }
+
+    fn set_timeout_at(&self, delay: Delay, site: Site) {
         self.clear_timeout();
         if self.destroyed() {
             return;
         }
-        let delay = delay.into();
         self.inner.idle_delay.set(delay.as_millis());
         // Weak: the timer must not keep a dropped socket.
         let inner = Rc::downgrade(&self.inner);
-        let timeout = set_timeout_mut(delay, move |_| {
+        let timeout = set_timeout_mut_at(delay, site, move |_| {
             let inner = inner.upgrade();
             let inner = inner.filter(|inner| !inner.is_idle_muted.get());
             if let Some(duplex) = inner.and_then(|inner| inner.duplex()) {

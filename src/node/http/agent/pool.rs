@@ -105,7 +105,7 @@ impl Pooled {
             _ => timeout,
         });
         match timeout {
-            Some(timeout) => self.socket.set_timeout(timeout),
+            Some(timeout) => self.socket.limit_idle_time(timeout),
             None => self.socket.clear_timeout(),
         }
         true
