@@ -131,8 +131,8 @@ impl Builder {
     /// The names and fields are those that the subscriber of tokio-console reads for its list of
     /// tasks. Wakers are not counted: each task has one from its spawn on, so that the console does
     /// not take a task that waits for one that has lost its waker. Resources are not told; the
-    /// [report](crate::LoopHandle::report) names what a task waits for. What the console shows is in
-    /// [the guide](crate::guide::from_tokio#tokio-console).
+    /// [report](crate::LoopHandle::report) names what a task waits for. What the console shows is
+    /// in [the guide](crate::guide::from_tokio#tokio-console).
     ///
     /// # Examples
     ///
