@@ -6,6 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures::channel::oneshot;
 use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
 use phaseloop::shuffle::{Kind, Question};
@@ -203,6 +204,28 @@ fn job_run_and_job_end_delay_what_a_job_sends() {
             "{kind}: {last:?}"
         );
     }
+}
+
+/// A task that was woken is dropped through its wake, wherever that is.
+#[test]
+fn a_wake_that_is_held_back_is_dropped_with_the_loop() {
+    let alive = Rc::new(());
+    let of_task = alive.clone();
+    let order = run(Kind::JobEnd, 3, |trace| async move {
+        let (done, is_done) = oneshot::channel();
+        spawn(async move {
+            let _ = is_done.await;
+            drop(of_task);
+        })
+        .detach();
+        spawn_blocking(move || done.send(())).detach();
+        for _ in 0..3 {
+            phase::check().await;
+        }
+        note(&trace, "returned");
+    });
+    assert_eq!(order, ["returned"]);
+    assert_eq!(Rc::strong_count(&alive), 1, "the task was dropped");
 }
 
 #[test]

@@ -10,6 +10,15 @@ use crate::executor::message::Message;
 use crate::pool::Job;
 use crate::raw::unwind::quietly;
 
+impl Shuffled {
+    /// Takes what jobs have sent, and what a seed holds back: also wakes, without which the tasks
+    /// could not be dropped.
+    pub(in crate::event_loop::io) fn take_messages(&self) -> Vec<Message> {
+        let ends = self.ends.take();
+        ends.into_iter().flat_map(|held| held.what).collect()
+    }
+}
+
 impl Core {
     /// Runs the jobs of the pool that are due, each as on another thread, and holds what they send.
     pub(super) fn run_jobs_here(&self, shuffled: &Shuffled) {
