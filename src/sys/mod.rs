@@ -19,6 +19,7 @@
 //! | `os` | queries about the machine, the process and its users |
 //! | `overlapped` | operations of Windows, which the kernel carries out on memory of its own |
 //! | [`pipe`] | the ends of pipes |
+//! | `platform` | the files for events, exits of children and changes of files, by platform |
 //! | [`poller`] | `Poller` waits for events, `Registration` owns a source, `Notifier` ends a wait |
 //! | `privilege` | whether the process has rights that its user has not |
 //! | `process` | child processes: the steps before `exec`, pidfds, reaping; handles of processes |
@@ -46,14 +47,6 @@ pub(crate) mod fork;
 pub(crate) mod fs;
 #[cfg(all(unix, any(feature = "net", feature = "os")))]
 pub(crate) mod interfaces;
-#[cfg(any(
-    target_vendor = "apple",
-    target_os = "dragonfly",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-pub(crate) mod kqueue;
 #[cfg(feature = "net")]
 pub(crate) mod names;
 #[cfg(all(unix, feature = "os"))]
@@ -61,6 +54,24 @@ pub(crate) mod os;
 #[cfg(windows)]
 pub(crate) mod overlapped;
 pub(crate) mod pipe;
+// What each platform waits for events with. This is the only list of the platforms that have a
+// kqueue.
+#[cfg_attr(
+    any(target_os = "android", target_os = "linux"),
+    path = "platform/linux.rs"
+)]
+#[cfg_attr(
+    any(
+        target_vendor = "apple",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ),
+    path = "platform/bsd.rs"
+)]
+#[cfg_attr(windows, path = "platform/windows.rs")]
+mod platform;
 pub(crate) mod poller;
 #[cfg(feature = "probe")]
 pub(crate) mod privilege;

@@ -20,28 +20,24 @@ struct Entry<S> {
 
 /// The directions of an interest or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Directions {
-    pub(super) read: bool,
-    pub(super) write: bool,
+pub(in crate::sys) struct Directions {
+    pub(in crate::sys) read: bool,
+    pub(in crate::sys) write: bool,
 }
 
 impl Directions {
-    pub(super) const BOTH: Self = Self {
+    pub(in crate::sys) const BOTH: Self = Self {
         read: true,
         write: true,
     };
 
     #[cfg(windows)]
-    pub(super) const NONE: Self = Self {
+    pub(in crate::sys) const NONE: Self = Self {
         read: false,
         write: false,
     };
 
-    #[cfg_attr(
-        test,
-        allow(dead_code, reason = "the tests of the table ask no poller")
-    )]
-    pub(super) fn interest(self, key: usize) -> polling::Event {
+    pub(in crate::sys) fn interest(self, key: usize) -> polling::Event {
         polling::Event::new(key, self.read, self.write)
     }
 }

@@ -1,6 +1,7 @@
 //! Linux and Android: register with the epoll descriptor of `polling`, and wait on it, directly.
+#![allow(unsafe_code, reason = "the caller keeps a registered source open")]
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -13,7 +14,10 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
+#[cfg(feature = "test-util")]
+use crate::sys::poller::Event;
+use crate::sys::poller::events::{Events, Report};
+use crate::sys::poller::{BackendFd, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -49,17 +53,17 @@ const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 /// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
 /// are left: they hold weak references. If a thread is just writing to the eventfd, that thread
 /// closes both.
-pub(super) struct Kernel {
-    pub(super) poller: polling::Poller,
+pub(in crate::sys) struct Kernel {
+    pub(in crate::sys) poller: polling::Poller,
     event_fd: OwnedFd,
 }
 
 /// The kernel objects of a loop.
 pub(crate) struct Poller {
-    pub(super) kernel: Arc<Kernel>,
+    pub(in crate::sys) kernel: Arc<Kernel>,
     /// The timerfd, created when the timer is first set.
     timer: OnceCell<OwnedFd>,
-    pub(super) maker: Maker,
+    pub(in crate::sys) maker: Maker,
 }
 
 impl Poller {
@@ -142,7 +146,7 @@ impl Poller {
     /// # Safety
     ///
     /// `source` must be deleted before it is dropped.
-    pub(super) unsafe fn add(
+    pub(in crate::sys) unsafe fn add(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -163,7 +167,7 @@ impl Poller {
     }
 
     /// Registers a source for both directions that was registered for reading.
-    pub(super) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+    pub(in crate::sys) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         self.maker.check()?;
         let data = epoll::EventData::new_u64(key as u64);
         Ok(epoll::modify(
@@ -180,12 +184,18 @@ impl Poller {
         clippy::unnecessary_wraps,
         reason = "the signature is shared with the backends that have something to do"
     )]
-    pub(super) fn rearm(&self, _: &impl AsSource, _: usize, _: bool, _: bool) -> io::Result<()> {
+    pub(in crate::sys) fn rearm(
+        &self,
+        _: &impl AsSource,
+        _: usize,
+        _: bool,
+        _: bool,
+    ) -> io::Result<()> {
         Ok(())
     }
 
     /// Registers a source for `events`, level-triggered, or changes its registration.
-    pub(super) fn set_level(
+    pub(in crate::sys) fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -206,7 +216,7 @@ impl Poller {
         Ok(())
     }
 
-    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         if self.maker.is_parent() {
             // The call would deregister it from the parent's poller.
             return Ok(());
@@ -221,9 +231,9 @@ impl Poller {
     ///
     /// `Interrupted` if a signal ended the wait; otherwise any OS error of `epoll_pwait`.
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        events.clear();
+        let list = events.emptied();
         self.maker.check()?;
-        let buffer = rustix::buffer::spare_capacity(&mut events.list);
+        let buffer = rustix::buffer::spare_capacity(list);
         // A busy loop does not wait. That case is apart, since it needs no division.
         if timeout == Some(0) {
             epoll::wait(&self.kernel.poller, buffer, Some(&AT_ONCE))?;
@@ -304,56 +314,23 @@ impl Notifier {
     }
 }
 
-/// The events of one wait.
-pub(crate) struct Events {
-    list: Vec<epoll::Event>,
-    next: Cell<usize>,
-}
+/// An event as `epoll_pwait` reports it.
+pub(in crate::sys) type Reported = epoll::Event;
 
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self {
-            list: Vec::with_capacity(BATCH),
-            next: Cell::new(0),
-        }
-    }
-
-    /// Forgets the events.
-    pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.next.set(0);
-    }
-
-    /// Returns the number of events of the wait, including those of the notifier.
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Returns the keys of the events.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
-        self.list.iter().map(|event| event.data.u64() as usize)
-    }
-
-    /// Returns the next event, without consuming it; see [`advance`](Self::advance). The event of
-    /// the notifier has the key [`NOTIFY_KEY`].
+impl Report for Reported {
     #[inline]
-    pub(crate) fn next(&self) -> Option<Event> {
-        let event = self.list.get(self.next.get())?;
-        let key = event.data.u64() as usize;
-        let ready = translate(event.flags);
-        Some(Event { key, ready })
+    fn key(self) -> usize {
+        self.data.u64() as usize
     }
 
-    /// Returns the requested events that the next event reports for a level-triggered source;
-    /// `None` if it reports none of them.
-    ///
-    /// # Errors
-    ///
-    /// `EBADF` if the source has an error, as in libuv.
-    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
+    #[inline]
+    fn ready(self) -> Ready {
+        translate(self.flags)
+    }
+
+    fn level(self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
         let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
-        let flags = self.list.get(self.next.get())?.flags;
+        let flags = self.flags;
         let ready = FLAGS
             .into_iter()
             .filter(|(event, flag)| asked.contains(*event) && flags.contains(*flag))
@@ -371,41 +348,8 @@ impl Events {
         (!ready.is_empty()).then_some(Ok(ready))
     }
 
-    /// Takes all events of the wait.
     #[cfg(feature = "test-util")]
-    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
-        let all = self.list.iter().map(|event| RawEvent(*event)).collect();
-        self.clear();
-        all
-    }
-
-    /// Makes `events` the events of the wait.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
-        self.clear();
-        self.list.extend(events.map(|event| event.0));
-    }
-
-    /// Consumes the next event.
-    #[inline]
-    pub(crate) fn advance(&self) {
-        self.next.set(self.next.get() + 1);
-    }
-
-    /// Returns whether all events are consumed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.next.get() >= self.list.len()
-    }
-}
-
-/// An event as the kernel has reported it.
-#[cfg(feature = "test-util")]
-pub(crate) struct RawEvent(epoll::Event);
-
-#[cfg(feature = "test-util")]
-impl RawEvent {
-    /// Creates the event of a source with this readiness.
-    pub(crate) fn of(Event { key, ready }: Event) -> Self {
+    fn of(Event { key, ready }: Event) -> Self {
         use epoll::EventFlags as Flags;
         let mut flags = Flags::empty();
         flags.set(Flags::IN, ready.intersects(Ready::READ));
@@ -413,18 +357,17 @@ impl RawEvent {
         flags.set(Flags::RDHUP, ready.intersects(Ready::HANG_UP));
         flags.set(Flags::HUP, ready.intersects(Ready::WRITE_FOR_GOOD));
         let data = epoll::EventData::new_u64(key as u64);
-        Self(epoll::Event { flags, data })
+        Self { flags, data }
     }
 
-    pub(crate) fn key(&self) -> usize {
-        self.0.data.u64() as usize
-    }
-
-    /// Adds a later event of the same source.
-    pub(crate) fn merge(&mut self, later: &Self) {
+    #[cfg(feature = "test-util")]
+    fn with(self, later: Self) -> Self {
         // The fields of the kernel's structure are not aligned: they are copied, not borrowed.
-        let flags = self.0.flags | later.0.flags;
-        self.0.flags = flags;
+        let (flags, more) = (self.flags, later.flags);
+        Self {
+            flags: flags | more,
+            ..self
+        }
     }
 }
 

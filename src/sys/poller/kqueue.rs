@@ -5,17 +5,28 @@
 //! | one event for both directions | one event a filter | two events, as in libuv |
 //! | `EPOLLET` | `EV_CLEAR` | each arrival is an event again |
 //! | `EPOLLRDHUP` | `EV_EOF` of the read filter | EOF is reported with the last bytes |
-//! | `EPOLLPRI` | not on all platforms | unsupported |
+//! | `EPOLLERR` of a pipe without reader | `EPIPE` for the write filter | an event of this file |
+//! | `EPOLLPRI` | not on all platforms | unsupported; see below |
 //! | an eventfd ends the wait | `EVFILT_USER`, not on all platforms | a pipe, read when full |
 //! | a timerfd | `EVFILT_TIMER` | whole milliseconds |
+//! | a wait of any length | macOS refuses one of years | at most 10^6 seconds, then again |
 //! | a file is refused | a file is always ready | refused as well, by its type |
+//! | a terminal is a source | macOS refuses some | the thread pool reads them |
 //! | a closed descriptor is forgotten | likewise | so is its number, at its `delete` |
+//! | a pidfd | `NOTE_EXIT` | a queue for each child, `sys/process/kqueue.rs` |
+//! | inotify | `EVFILT_VNODE` | a queue for all files, `sys/watch/kqueue.rs` |
+//! | a signalfd | `EVFILT_SIGNAL` | neither: one handler on all of Unix |
+//! | a child inherits the queue | it does not | `reinit_after_fork` is unsupported |
+//!
+//! A read stops at urgent data. Without an event for it, what follows it is read when more data
+//! arrives.
 //!
 //! `polling` keeps a list of its own of what is registered, which a descriptor that other code has
 //! closed never leaves, and hides the flags of an event. Its timer and its notification are not
 //! used, so it stays silent.
+#![allow(unsafe_code, reason = "the caller keeps a registered source open")]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -26,9 +37,12 @@ use polling::AsSource;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
 use crate::sys::descriptor;
-use crate::sys::kqueue::{self, EventFilter, EventFlags, Timespec};
+use crate::sys::platform::kqueue::{self, EventFilter, EventFlags, Timespec};
+use crate::sys::poller::events::{Events, Report};
+use crate::sys::poller::{
+    BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY,
+};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left.
 pub(crate) const REPORTS_END: bool = true;
@@ -54,22 +68,30 @@ const ADD: EventFlags = EventFlags::ADD;
 const ADD_EDGE: EventFlags = EventFlags::ADD.union(EventFlags::CLEAR);
 const DELETE: EventFlags = EventFlags::DELETE;
 
+/// The readiness of a source whose reader is gone.
+const BROKEN: Ready = Ready::WRITE.with(Ready::WRITE_FOR_GOOD);
+
 /// The queue and the pipe that interrupts its wait.
 ///
 /// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
 /// are left: they hold weak references.
-pub(super) struct Kernel {
-    pub(super) poller: polling::Poller,
+pub(in crate::sys) struct Kernel {
+    pub(in crate::sys) poller: polling::Poller,
     pipe: (OwnedFd, OwnedFd),
 }
 
 /// The kernel objects of a loop.
 pub(crate) struct Poller {
-    pub(super) kernel: Arc<Kernel>,
+    pub(in crate::sys) kernel: Arc<Kernel>,
     /// The registered descriptors: the kernel would change the registration of one that is
     /// registered twice.
     registered: RefCell<HashSet<RawFd>>,
-    pub(super) maker: Maker,
+    /// The sources, with their keys, whose reader was gone when they were registered for writing:
+    /// the kernel refuses that, so the next wait reports them.
+    broken: RefCell<Vec<(RawFd, usize)>>,
+    /// Where the kernel puts the events of a wait.
+    buffer: RefCell<Vec<kqueue::Event>>,
+    pub(in crate::sys) maker: Maker,
 }
 
 impl Poller {
@@ -82,6 +104,8 @@ impl Poller {
         Ok(Self {
             kernel: Arc::new(Kernel { poller, pipe }),
             registered: RefCell::default(),
+            broken: RefCell::default(),
+            buffer: RefCell::new(Vec::with_capacity(BATCH)),
             maker: Maker::this_process(),
         })
     }
@@ -110,10 +134,6 @@ impl Poller {
     /// Any OS error of `kevent`.
     pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
         self.maker.check()?;
-        // Whole milliseconds, rounded up: the only unit of all platforms. A host that is woken too
-        // early asks again.
-        let delay = delay.map(|delay| delay.min(LONGEST_WAIT).div_ceil(1_000_000).max(1));
-        let delay = delay.map(Duration::from_millis);
         let timer = |timer| EventFilter::Timer {
             ident: TIMER,
             timer,
@@ -121,14 +141,14 @@ impl Poller {
         // The timer is replaced: not all platforms set one again that exists. The delete fails if
         // there is none.
         let stop = kqueue::change(timer(Some(Duration::from_millis(1))), DELETE, TIMER_KEY);
-        let _ = kqueue::apply(&self.kernel.poller, [stop])?;
-        if delay.is_some() {
-            let flags = ADD | EventFlags::ONESHOT;
-            let start = kqueue::change(timer(delay), flags, TIMER_KEY);
-            let [started] = kqueue::apply(&self.kernel.poller, [start])?;
-            started?;
-        }
-        Ok(())
+        let Some(delay) = delay else {
+            let [_] = kqueue::apply(&self.kernel.poller, [stop])?;
+            return Ok(());
+        };
+        let flags = ADD | EventFlags::ONESHOT;
+        let start = kqueue::change(timer(Some(rounded(delay))), flags, TIMER_KEY);
+        let [_, started] = kqueue::apply(&self.kernel.poller, [stop, start])?;
+        started
     }
 
     /// Registers the source, edge-triggered, once for its life.
@@ -136,7 +156,7 @@ impl Poller {
     /// # Safety
     ///
     /// `source` must be deleted before it is dropped.
-    pub(super) unsafe fn add(
+    pub(in crate::sys) unsafe fn add(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -147,10 +167,9 @@ impl Poller {
         let read = kqueue::change(EventFilter::Read(number), ADD_EDGE, key);
         let write = kqueue::change(EventFilter::Write(number), ADD_EDGE, key);
         let added = match interest {
-            Interest::Read => kqueue::apply(&self.kernel.poller, [read])
-                .and_then(|[read]| read.or_else(is_only_a_broken_pipe)),
+            Interest::Read => kqueue::apply(&self.kernel.poller, [read]).and_then(|[read]| read),
             Interest::Both => kqueue::apply(&self.kernel.poller, [read, write])
-                .and_then(|[read, write]| either(read, write)),
+                .and_then(|[read, write]| either(read, self.unless_broken(write, number, key))),
         };
         if added.is_err() {
             self.registered.borrow_mut().remove(&number);
@@ -182,12 +201,25 @@ impl Poller {
     }
 
     /// Registers a source for both directions that was registered for reading.
-    pub(super) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+    pub(in crate::sys) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         self.maker.check()?;
-        let write = EventFilter::Write(source.source().as_raw_fd());
-        let write = kqueue::change(write, ADD_EDGE, key);
+        let number = source.source().as_raw_fd();
+        let write = kqueue::change(EventFilter::Write(number), ADD_EDGE, key);
         let [added] = kqueue::apply(&self.kernel.poller, [write])?;
-        added.or_else(is_only_a_broken_pipe)
+        self.unless_broken(added, number, key)
+    }
+
+    /// Returns the result of a registration for writing. EPIPE says that the reader of a pipe is
+    /// gone. That is an event here, as with epoll: an attempt to write returns the error.
+    fn unless_broken(&self, added: io::Result<()>, number: RawFd, key: usize) -> io::Result<()> {
+        match added {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.broken.borrow_mut().push((number, key));
+                self.notifier().notify();
+                Ok(())
+            }
+            added => added,
+        }
     }
 
     /// Does nothing: an edge-triggered registration reports every change.
@@ -196,7 +228,13 @@ impl Poller {
         clippy::unnecessary_wraps,
         reason = "the signature is shared with the backends that have something to do"
     )]
-    pub(super) fn rearm(&self, _: &impl AsSource, _: usize, _: bool, _: bool) -> io::Result<()> {
+    pub(in crate::sys) fn rearm(
+        &self,
+        _: &impl AsSource,
+        _: usize,
+        _: bool,
+        _: bool,
+    ) -> io::Result<()> {
         Ok(())
     }
 
@@ -204,7 +242,7 @@ impl Poller {
     ///
     /// The end of what the peer writes is an event of the read filter. Without an interest in data,
     /// that filter is edge-triggered: it would report unread data in every turn.
-    pub(super) fn set_level(
+    pub(in crate::sys) fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -231,25 +269,21 @@ impl Poller {
         } else {
             DELETE
         };
-        // A filter keeps its trigger when it is added again: it is deleted first.
         let (read, write) = (EventFilter::Read, EventFilter::Write);
-        let _ = kqueue::apply(
-            &self.kernel.poller,
-            [
-                kqueue::change(read(number), DELETE, key),
-                kqueue::change(write(number), DELETE, key),
-            ],
-        )?;
+        self.forget_broken(number);
         let set = kqueue::apply(
             &self.kernel.poller,
             [
+                // A filter keeps its trigger when it is added again: it is deleted first.
+                kqueue::change(read(number), DELETE, key),
+                kqueue::change(write(number), DELETE, key),
                 kqueue::change(read(number), read_flags, key),
                 kqueue::change(write(number), write_flags, key),
             ],
         )
-        .and_then(|[read, write]| {
+        .and_then(|[_, _, read, write]| {
             asked(read, read_flags)?;
-            asked(write, write_flags)
+            self.unless_broken(asked(write, write_flags), number, key)
         });
         if set.is_err() && is_new {
             let _ = self.delete(source);
@@ -259,18 +293,23 @@ impl Poller {
 
     /// Deregisters a source. The number is forgotten even if the kernel does not know it, which
     /// says that other code has closed the descriptor.
-    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         if self.maker.is_parent() {
             // The queue was not inherited.
             return Ok(());
         }
         let number = source.source().as_raw_fd();
         self.registered.borrow_mut().remove(&number);
+        self.forget_broken(number);
         let read = kqueue::change(EventFilter::Read(number), DELETE, 0);
         let write = kqueue::change(EventFilter::Write(number), DELETE, 0);
         let deleted = kqueue::apply(&self.kernel.poller, [read, write])?;
         let [read, write] = deleted.map(|result| asked(result, DELETE));
         read.and(write)
+    }
+
+    fn forget_broken(&self, number: RawFd) {
+        self.broken.borrow_mut().retain(|(of, _)| *of != number);
     }
 
     /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds; `None`
@@ -280,12 +319,19 @@ impl Poller {
     ///
     /// `Interrupted` if a signal ended the wait; otherwise any OS error of `kevent`.
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        events.clear();
+        let list = events.emptied();
         self.maker.check()?;
         let timeout = timeout.map(|timeout| timespec(timeout.min(LONGEST_WAIT)));
-        events.buffer.clear();
-        kqueue::wait(&self.kernel.poller, &mut events.buffer, timeout.as_ref())?;
-        events.list.extend(events.buffer.iter().map(Reported::of));
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.clear();
+        kqueue::wait(&self.kernel.poller, &mut buffer, timeout.as_ref())?;
+        list.extend(buffer.iter().map(translate));
+        list.extend(
+            self.broken
+                .borrow_mut()
+                .drain(..)
+                .map(|(_, key)| Reported { key, ready: BROKEN }),
+        );
         Ok(())
     }
 }
@@ -295,16 +341,7 @@ impl Poller {
 fn either(read: io::Result<()>, write: io::Result<()>) -> io::Result<()> {
     match (read, write) {
         (Ok(()), _) | (_, Ok(())) => Ok(()),
-        (Err(error), Err(_)) => is_only_a_broken_pipe(error),
-    }
-}
-
-/// Ignores EPIPE, which macOS returns for a pipe whose other end is closed: an attempt to write
-/// tells the same.
-fn is_only_a_broken_pipe(error: io::Error) -> io::Result<()> {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::PIPE) => Ok(()),
-        _ => Err(error),
+        (error, _) => error,
     }
 }
 
@@ -312,8 +349,19 @@ fn is_only_a_broken_pipe(error: io::Error) -> io::Result<()> {
 fn asked(result: io::Result<()>, flags: EventFlags) -> io::Result<()> {
     match result {
         Err(error) if flags == DELETE && error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => is_only_a_broken_pipe(error),
-        Ok(()) => Ok(()),
+        result => result,
+    }
+}
+
+/// Returns a delay that the timer of every platform takes: whole milliseconds, rounded up. A host
+/// that is woken too early asks again.
+fn rounded(delay: u64) -> Duration {
+    let delay = Duration::from_millis(delay.min(LONGEST_WAIT).div_ceil(1_000_000).max(1));
+    // `rustix` passes all but whole seconds as nanoseconds, of which 32 bits hold two seconds.
+    if cfg!(target_pointer_width = "32") && delay.as_secs() > 0 {
+        Duration::from_secs(delay.as_secs())
+    } else {
+        delay
     }
 }
 
@@ -355,132 +403,61 @@ impl Notifier {
 }
 
 /// An event of one filter.
-#[derive(Clone, Copy)]
-struct Reported {
-    key: usize,
-    ready: Ready,
-}
+pub(in crate::sys) type Reported = Event;
 
-impl Reported {
-    fn of(event: &kqueue::Event) -> Self {
-        let is_end = event.flags().contains(EventFlags::EOF);
-        let ready = match (event.filter(), is_end) {
-            (EventFilter::Write(_), false) => Ready::WRITE,
-            (EventFilter::Write(_), true) => Ready::WRITE.with(Ready::WRITE_FOR_GOOD),
-            (_, false) => Ready::READ,
-            (_, true) => Ready::READ.with(Ready::READ_FOR_GOOD).with(Ready::HANG_UP),
-        };
-        Self {
-            key: kqueue::key(event),
-            ready,
-        }
+fn translate(event: &kqueue::Event) -> Reported {
+    let is_end = event.flags().contains(EventFlags::EOF);
+    let ready = match (event.filter(), is_end) {
+        (EventFilter::Write(_), false) => Ready::WRITE,
+        (EventFilter::Write(_), true) => BROKEN,
+        (_, false) => Ready::READ,
+        (_, true) => Ready::READ.with(Ready::READ_FOR_GOOD).with(Ready::HANG_UP),
+    };
+    Reported {
+        key: kqueue::key(event),
+        ready,
     }
 }
 
-/// The events of one wait.
-pub(crate) struct Events {
-    buffer: Vec<kqueue::Event>,
-    list: Vec<Reported>,
-    next: Cell<usize>,
-}
-
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self {
-            buffer: Vec::with_capacity(BATCH),
-            list: Vec::with_capacity(BATCH),
-            next: Cell::new(0),
-        }
-    }
-
-    /// Forgets the events.
-    pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.next.set(0);
-    }
-
-    /// Returns the number of events of the wait, including those of the notifier.
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Returns the keys of the events.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
-        self.list.iter().map(|event| event.key)
-    }
-
-    /// Returns the next event, without consuming it; see [`advance`](Self::advance). The event of
-    /// the notifier has the key [`NOTIFY_KEY`].
+impl Report for Reported {
     #[inline]
-    pub(crate) fn next(&self) -> Option<Event> {
-        let Reported { key, mut ready } = *self.list.get(self.next.get())?;
-        if ready.intersects(Ready::HANG_UP) {
-            // macOS tells the writer of a pipe by the read filter that the reader is gone.
-            ready = ready.with(Ready::WRITE);
-        }
-        Some(Event { key, ready })
+    fn key(self) -> usize {
+        self.key
     }
 
-    /// Returns the requested events that the next event reports for a level-triggered source;
-    /// `None` if it reports none of them.
-    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
-        let event = self.list.get(self.next.get())?;
+    #[inline]
+    fn ready(self) -> Ready {
+        if self.ready.intersects(Ready::HANG_UP) {
+            // macOS tells the writer of a pipe by the read filter that the reader is gone.
+            self.ready.with(Ready::WRITE)
+        } else {
+            self.ready
+        }
+    }
+
+    fn level(self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
         let ready = [
             (Ready::READ, PollEvents::READABLE),
             (Ready::WRITE, PollEvents::WRITABLE),
             (Ready::HANG_UP, PollEvents::DISCONNECT),
         ]
         .into_iter()
-        .filter(|(ready, _)| event.ready.intersects(*ready))
+        .filter(|(ready, _)| self.ready.intersects(*ready))
         .fold(PollEvents::NONE, |all, (_, event)| all | event)
         .intersection(asked);
         (!ready.is_empty()).then_some(Ok(ready))
     }
 
-    /// Takes all events of the wait.
     #[cfg(feature = "test-util")]
-    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
-        self.next.set(0);
-        self.list.drain(..).map(RawEvent).collect()
+    fn of(event: Event) -> Self {
+        event
     }
 
-    /// Makes `events` the events of the wait.
     #[cfg(feature = "test-util")]
-    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
-        self.clear();
-        self.list.extend(events.map(|event| event.0));
-    }
-
-    /// Consumes the next event.
-    #[inline]
-    pub(crate) fn advance(&self) {
-        self.next.set(self.next.get() + 1);
-    }
-
-    /// Returns whether all events are consumed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.next.get() >= self.list.len()
-    }
-}
-
-/// An event as the kernel has reported it.
-#[cfg(feature = "test-util")]
-pub(crate) struct RawEvent(Reported);
-
-#[cfg(feature = "test-util")]
-impl RawEvent {
-    /// Creates the event of a source that is readable or writable.
-    pub(crate) fn of(Event { key, ready }: Event) -> Self {
-        Self(Reported { key, ready })
-    }
-
-    pub(crate) fn key(&self) -> usize {
-        self.0.key
-    }
-
-    /// Adds a later event of the same source.
-    pub(crate) fn merge(&mut self, later: &Self) {
-        self.0.ready = self.0.ready.with(later.0.ready);
+    fn with(self, later: Self) -> Self {
+        Self {
+            ready: self.ready.with(later.ready),
+            ..self
+        }
     }
 }

@@ -12,66 +12,16 @@
 //! event's data is the key, and its timer and notifier are silent while its own wait is not used. A
 //! test below fails if an upgrade changes them.
 //!
-//! `windows.rs` has the sources of Windows: sockets, and handles that become signalled.
+//! `sys/platform` chooses the file. `windows.rs` has the sources of Windows: sockets, and handles
+//! that become signalled.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
-// `--cfg phaseloop_portable_poller` selects the portable file everywhere, to test it on Linux.
-#[cfg_attr(
-    all(
-        any(target_os = "linux", target_os = "android"),
-        not(phaseloop_portable_poller)
-    ),
-    path = "epoll.rs"
-)]
-#[cfg_attr(
-    all(
-        any(
-            target_vendor = "apple",
-            target_os = "dragonfly",
-            target_os = "freebsd",
-            target_os = "netbsd",
-            target_os = "openbsd"
-        ),
-        not(phaseloop_portable_poller)
-    ),
-    path = "kqueue.rs"
-)]
-#[cfg_attr(
-    any(
-        not(any(
-            target_os = "linux",
-            target_os = "android",
-            target_vendor = "apple",
-            target_os = "dragonfly",
-            target_os = "freebsd",
-            target_os = "netbsd",
-            target_os = "openbsd"
-        )),
-        phaseloop_portable_poller
-    ),
-    path = "portable.rs"
-)]
-mod backend;
+pub(super) mod events;
 mod level;
 mod registration;
-// The interests of `portable.rs` where they are one-shot.
-#[cfg(any(
-    test,
-    phaseloop_portable_poller,
-    not(any(
-        target_os = "linux",
-        target_os = "android",
-        target_vendor = "apple",
-        target_os = "dragonfly",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ))
-))]
-mod asked;
 #[cfg(windows)]
 mod windows;
 
@@ -80,13 +30,14 @@ use std::io;
 use std::sync::Arc;
 
 use crate::sys::fork;
-pub(crate) use backend::REPORTS_END;
+use crate::sys::platform::poller as backend;
 #[cfg(feature = "net")]
 pub(crate) use backend::REPORTS_OWN_SHUTDOWN;
+pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_END, REPORTS_HANG_UP, REPORTS_PRIORITY};
+pub(crate) use backend::{Notifier, Poller};
+pub(crate) use events::Events;
 #[cfg(feature = "test-util")]
-pub(crate) use backend::RawEvent;
-pub(crate) use backend::{Events, Notifier, Poller};
-pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_HANG_UP, REPORTS_PRIORITY};
+pub(crate) use events::RawEvent;
 pub(crate) use registration::Registration;
 
 pub use level::PollEvents;
@@ -181,7 +132,7 @@ pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
 
 /// The key of the timer's event; see [`Poller::set_timer`].
 #[allow(dead_code, reason = "not every backend has a timer")]
-const TIMER_KEY: usize = usize::MAX - 2;
+pub(super) const TIMER_KEY: usize = usize::MAX - 2;
 
 /// The largest key a source may have.
 pub(crate) const MAX_KEY: usize = usize::MAX - 3;
@@ -199,7 +150,7 @@ pub(crate) struct Event {
 /// The raw descriptor of a registered source. Its owner keeps it open as long as it is registered.
 #[cfg(unix)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct RawSource(std::os::fd::RawFd);
+pub(crate) struct RawSource(pub(super) std::os::fd::RawFd);
 
 #[cfg(unix)]
 impl RawSource {
@@ -226,10 +177,10 @@ impl RawSource {
 /// Starts the operation that a waiting reader waits for, on platforms that have such operations.
 #[cfg(unix)]
 #[allow(dead_code, reason = "called by the portable backend only")]
-fn begin_read(_: &impl AsSource) {}
+pub(super) fn begin_read(_: &impl AsSource) {}
 
 #[cfg(windows)]
-fn begin_read(source: &impl AsSource) {
+pub(super) fn begin_read(source: &impl AsSource) {
     source.begin_read();
 }
 
@@ -271,12 +222,12 @@ macro_rules! impl_as_source {
 pub(crate) use impl_as_source;
 
 /// The process that created a poller, identified by its generation.
-struct Maker {
+pub(super) struct Maker {
     generation: Cell<u32>,
 }
 
 impl Maker {
-    fn this_process() -> Self {
+    pub(super) fn this_process() -> Self {
         fork::count_forks();
         Self {
             generation: Cell::new(fork::generation()),
@@ -286,7 +237,7 @@ impl Maker {
     /// Returns whether this process is a forked child of the maker, and so shares the poller's
     /// kernel objects with it.
     #[inline]
-    fn is_parent(&self) -> bool {
+    pub(super) fn is_parent(&self) -> bool {
         self.generation.get() != fork::generation()
     }
 
@@ -295,7 +246,7 @@ impl Maker {
     /// In a forked child of the maker: its registrations and waits would act on the parent's
     /// poller.
     #[inline]
-    fn check(&self) -> io::Result<()> {
+    pub(super) fn check(&self) -> io::Result<()> {
         if self.is_parent() {
             Err(inherited())
         } else {
@@ -305,7 +256,7 @@ impl Maker {
 
     /// Makes this process the maker.
     #[allow(dead_code, reason = "only epoll can replace inherited kernel objects")]
-    fn take_over(&self) {
+    pub(super) fn take_over(&self) {
         self.generation.set(fork::generation());
     }
 }
@@ -530,6 +481,18 @@ mod tests {
         poller.set_timer(None).unwrap();
         poller.wait(&mut events, Some(100_000_000)).unwrap();
         assert_eq!(events.len(), 0, "it was stopped");
+    }
+
+    #[test]
+    fn a_writer_is_told_that_its_reader_was_gone_before_it_was_registered() {
+        let poller = Rc::new(Poller::new().unwrap());
+        let (reader, writer) = crate::sys::descriptor::pipe().unwrap();
+        drop(reader);
+        let _registration = Registration::new(poller.clone(), writer, 7, Interest::Both)
+            .map_err(|(_, error)| error)
+            .unwrap();
+        let told = wait(&poller, &mut Events::new(), 10_000_000_000);
+        assert!(told[0].key == 7 && told[0].ready.intersects(Ready::WRITE));
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! Platforms other than Linux: the wait and the notification of `polling`.
+#![allow(unsafe_code, reason = "the caller keeps a registered source open")]
 
-use std::cell::{Cell, RefCell};
+pub(in crate::sys) mod asked;
+
+use std::cell::RefCell;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use polling::PollMode;
 
-use super::asked::{Asked, Directions};
-use super::{
-    AsSource, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready,
+#[cfg(feature = "test-util")]
+use crate::sys::poller::Event;
+use crate::sys::poller::events::{Events, Report};
+use crate::sys::poller::{
+    AsSource, BATCH, BackendFd, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready,
     begin_read,
 };
+use asked::{Asked, Directions};
 
 /// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
 /// does not report it.
@@ -34,18 +40,20 @@ pub(crate) const HAS_TIMER: bool = false;
 const LONGEST_WAIT: Duration = Duration::from_secs(1_000_000);
 
 /// A `polling` poller, which the `Backend`s share.
-pub(super) struct Kernel {
-    pub(super) poller: polling::Poller,
+pub(in crate::sys) struct Kernel {
+    pub(in crate::sys) poller: polling::Poller,
 }
 
 /// The kernel objects of a loop. The notifiers hold weak references to them.
 pub(crate) struct Poller {
-    pub(super) kernel: Arc<Kernel>,
+    pub(in crate::sys) kernel: Arc<Kernel>,
     /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
     /// The interests in one-shot mode.
     asked: RefCell<Asked<RawSource>>,
-    pub(super) maker: Maker,
+    /// Where `polling` puts the events of a wait.
+    buffer: RefCell<polling::Events>,
+    pub(in crate::sys) maker: Maker,
 }
 
 impl Poller {
@@ -61,6 +69,9 @@ impl Poller {
             kernel: Arc::new(Kernel { poller }),
             mode,
             asked: RefCell::default(),
+            buffer: RefCell::new(polling::Events::with_capacity(
+                BATCH.try_into().expect("a batch is not empty"),
+            )),
             maker: Maker::this_process(),
         })
     }
@@ -108,7 +119,7 @@ impl Poller {
     /// # Safety
     ///
     /// `source` must be deleted before it is dropped.
-    pub(super) unsafe fn add(
+    pub(in crate::sys) unsafe fn add(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -130,11 +141,11 @@ impl Poller {
         clippy::unnecessary_wraps,
         reason = "the signature is shared with the backend that has something to do"
     )]
-    pub(super) fn add_write(&self, _: &impl AsSource, _: usize) -> io::Result<()> {
+    pub(in crate::sys) fn add_write(&self, _: &impl AsSource, _: usize) -> io::Result<()> {
         Ok(())
     }
 
-    pub(super) fn rearm(
+    pub(in crate::sys) fn rearm(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -175,7 +186,7 @@ impl Poller {
 
     /// Registers a source for `events`, one-shot, or changes its registration. It is called again
     /// after each event.
-    pub(super) fn set_level(
+    pub(in crate::sys) fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -198,7 +209,7 @@ impl Poller {
         }
     }
 
-    pub(super) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         if self.maker.is_parent() {
             // The call would deregister it from the parent's poller.
             return Ok(());
@@ -209,14 +220,19 @@ impl Poller {
     }
 
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        events.clear();
+        let list = events.emptied();
         self.maker.check()?;
         let timeout = timeout.map(|timeout| Duration::from_nanos(timeout).min(LONGEST_WAIT));
-        self.kernel.poller.wait(&mut events.buffer, timeout)?;
-        events.list.extend(events.buffer.iter());
-        events.buffer.clear();
+        let mut buffer = self.buffer.borrow_mut();
+        self.kernel.poller.wait(&mut buffer, timeout)?;
+        list.extend(buffer.iter());
+        buffer.clear();
+        debug_assert!(
+            list.iter().all(|event| event.key != NOTIFY_KEY),
+            "polling keeps its notifications to itself"
+        );
         if self.is_oneshot() {
-            self.ask_again(&events.list);
+            self.ask_again(list);
         }
         Ok(())
     }
@@ -283,122 +299,46 @@ impl Notifier {
     }
 }
 
-/// The events of one wait.
-pub(crate) struct Events {
-    buffer: polling::Events,
-    list: Vec<polling::Event>,
-    next: Cell<usize>,
-}
+/// An event as `polling` reports it.
+pub(in crate::sys) type Reported = polling::Event;
 
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self {
-            buffer: polling::Events::with_capacity(
-                super::BATCH.try_into().expect("a batch is not empty"),
-            ),
-            list: Vec::new(),
-            next: Cell::new(0),
-        }
+impl Report for Reported {
+    fn key(self) -> usize {
+        self.key
     }
 
-    /// Forgets the events.
-    pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.next.set(0);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Returns the keys of the events.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
-        self.list.iter().map(|event| event.key)
-    }
-
-    /// Returns the next event of a source, without consuming it; see [`advance`](Self::advance).
-    pub(crate) fn next(&self) -> Option<Event> {
-        let event = self.list.get(self.next.get())?;
-        debug_assert_ne!(
-            event.key, NOTIFY_KEY,
-            "polling keeps its notifications to itself"
-        );
+    fn ready(self) -> Ready {
         let mut ready = Ready::default();
-        if event.readable {
+        if self.readable {
             ready = ready.with(Ready::READ);
         }
-        if event.writable {
+        if self.writable {
             ready = ready.with(Ready::WRITE);
         }
-        Some(Event {
-            key: event.key,
-            ready,
-        })
+        ready
     }
 
-    /// Returns the requested events that the next event reports for a level-triggered source;
-    /// `None` if it reports none of them.
-    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
-        let event = self.list.get(self.next.get())?;
+    fn level(self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
         let mut ready = PollEvents::NONE;
-        if event.readable {
+        if self.readable {
             ready |= PollEvents::READABLE;
         }
-        if event.writable {
+        if self.writable {
             ready |= PollEvents::WRITABLE;
         }
         let ready = ready.intersection(asked);
         (!ready.is_empty()).then_some(Ok(ready))
     }
 
-    /// Takes all events of the wait.
     #[cfg(feature = "test-util")]
-    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
-        self.next.set(0);
-        self.list.drain(..).map(RawEvent).collect()
+    fn of(Event { key, ready }: Event) -> Self {
+        let readable = ready.intersects(Ready::READ);
+        Self::new(key, readable, ready.intersects(Ready::WRITE))
     }
 
-    /// Makes `events` the events of the wait.
     #[cfg(feature = "test-util")]
-    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
-        self.next.set(0);
-        self.list.clear();
-        self.list.extend(events.map(|event| event.0));
-    }
-
-    /// Consumes the next event.
-    pub(crate) fn advance(&self) {
-        self.next.set(self.next.get() + 1);
-    }
-
-    /// Returns whether all events are consumed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.next.get() >= self.list.len()
-    }
-}
-/// An event as `polling` has reported it.
-#[cfg(feature = "test-util")]
-pub(crate) struct RawEvent(polling::Event);
-
-#[cfg(feature = "test-util")]
-impl RawEvent {
-    /// Creates the event of a source that is readable or writable.
-    pub(crate) fn of(Event { key, ready }: Event) -> Self {
-        let (readable, writable) = (
-            ready.intersects(Ready::READ),
-            ready.intersects(Ready::WRITE),
-        );
-        Self(polling::Event::new(key, readable, writable))
-    }
-
-    pub(crate) fn key(&self) -> usize {
-        self.0.key
-    }
-
-    /// Adds a later event of the same source.
-    pub(crate) fn merge(&mut self, later: &Self) {
-        self.0.readable |= later.0.readable;
-        self.0.writable |= later.0.writable;
+    fn with(self, later: Self) -> Self {
+        let readable = self.readable || later.readable;
+        Self::new(self.key, readable, self.writable || later.writable)
     }
 }

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use polling::os::iocp::PollerIocpExt;
 use polling::{Event, PollMode};
 
-use super::asked::Directions;
+use super::backend::asked::Directions;
 use crate::label::{Label, Role};
 use crate::sys::describe::describe;
 
@@ -109,7 +109,7 @@ impl RawSource {
     }
 
     /// Returns the directions that [`add_to`](Self::add_to) asks for.
-    pub(super) fn first_directions(self) -> Directions {
+    pub(in crate::sys) fn first_directions(self) -> Directions {
         match self {
             Self::Socket(_) => Directions::BOTH,
             Self::Waitable(_) => Directions::NONE,
@@ -122,7 +122,7 @@ impl RawSource {
     /// # Safety
     ///
     /// The source must be deleted before its handles are closed.
-    pub(super) unsafe fn add_to(
+    pub(in crate::sys) unsafe fn add_to(
         self,
         poller: &polling::Poller,
         key: usize,
@@ -151,7 +151,7 @@ impl RawSource {
     /// # Safety
     ///
     /// The socket must be deleted before it is closed.
-    pub(super) unsafe fn add_level_to(
+    pub(in crate::sys) unsafe fn add_level_to(
         self,
         poller: &polling::Poller,
         interest: Event,
@@ -166,7 +166,7 @@ impl RawSource {
     }
 
     /// Changes what the source is registered for.
-    pub(super) fn modify_in(
+    pub(in crate::sys) fn modify_in(
         self,
         poller: &polling::Poller,
         interest: Event,
@@ -186,7 +186,7 @@ impl RawSource {
         })
     }
 
-    pub(super) fn delete_from(self, poller: &polling::Poller) -> io::Result<()> {
+    pub(in crate::sys) fn delete_from(self, poller: &polling::Poller) -> io::Result<()> {
         if let Some(socket) = self.socket() {
             return poller.delete(socket);
         }

@@ -17,9 +17,10 @@ use std::process::ExitStatus;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
+use super::platform::exits;
 pub(crate) use pre_exec::{Ids, PreExec, has_inheritable_signals, is_limit, is_worth_another_try};
 
-/// What the poller watches for the exit of a child: a pidfd.
+/// What the poller watches for the exit of a child: a pidfd, or a kqueue.
 pub(crate) type Descriptor = OwnedFd;
 
 /// Whether the exits of several children are events of several waits, though they came before the
@@ -63,83 +64,17 @@ impl Process {
         kill(self.id.as_raw_nonzero().get(), number)
     }
 
-    /// Sends a signal through the pidfd that [`open`](Self::open) returned. A pidfd refers to this
+    /// Sends a signal by the descriptor that [`open`](Self::open) returned. A pidfd refers to this
     /// child only, even after the kernel has reaped it, as it does if SIGCHLD is ignored.
-    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) fn signal_by(&self, descriptor: &OwnedFd, number: i32) -> io::Result<()> {
-        use std::os::fd::AsRawFd;
-        let no_info = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: the descriptor is open; with a null pointer the kernel fills in the signal's
-        // information as `kill` does.
-        let result = unsafe {
-            let descriptor = descriptor.as_raw_fd();
-            libc::syscall(
-                libc::SYS_pidfd_send_signal,
-                descriptor,
-                number,
-                no_info,
-                0_u32,
-            )
-        };
-        match result {
-            0 => Ok(()),
-            _ => match io::Error::last_os_error() {
-                // The kernel lacks the call, or the sandbox forbids it.
-                error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
-                    self.signal(number)
-                }
-                error => Err(error),
-            },
-        }
-    }
-
-    #[cfg(not(all(target_os = "linux", not(phaseloop_portable_poller))))]
-    pub(crate) fn signal_by(&self, _: &OwnedFd, number: i32) -> io::Result<()> {
-        self.signal(number)
+        exits::signal(descriptor, self.id, number)
     }
 
     /// Returns a descriptor that becomes readable when the child exits: a pidfd on Linux, a kqueue
     /// on macOS and the BSDs. `None` on other platforms, and if three quarters of the descriptors
     /// are in use: SIGCHLD can replace this one, other users of descriptors have no alternative.
     pub(crate) fn open(&self) -> Option<OwnedFd> {
-        self.descriptor().filter(leaves_room)
-    }
-
-    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
-    fn descriptor(&self) -> Option<OwnedFd> {
-        use rustix::process::{PidfdFlags, pidfd_open};
-        pidfd_open(self.id, PidfdFlags::empty()).ok()
-    }
-
-    #[cfg(any(
-        target_vendor = "apple",
-        target_os = "dragonfly",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ))]
-    fn descriptor(&self) -> Option<OwnedFd> {
-        use crate::sys::kqueue::{EventFilter, EventFlags, ProcessEvents, apply, change, create};
-        let queue = create().ok()?;
-        let filter = EventFilter::Proc {
-            pid: self.id,
-            flags: ProcessEvents::EXIT,
-        };
-        // The kernel refuses a child that has exited (ESRCH): SIGCHLD has told of it.
-        let [added] = apply(&queue, [change(filter, EventFlags::ADD, 0)]).ok()?;
-        added.ok().map(|()| queue)
-    }
-
-    #[cfg(not(any(
-        all(target_os = "linux", not(phaseloop_portable_poller)),
-        target_vendor = "apple",
-        target_os = "dragonfly",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    )))]
-    fn descriptor(&self) -> Option<OwnedFd> {
-        None
+        exits::open(self.id).filter(leaves_room)
     }
 }
 

@@ -4,14 +4,12 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-#[cfg(not(test))]
-use std::io;
 
 use super::WatchKind;
 
 /// The entries of a directory by name.
 #[derive(Default)]
-pub(super) struct Entries(HashMap<OsString, Entry>);
+pub(in crate::sys) struct Entries(HashMap<OsString, Entry>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
@@ -22,30 +20,16 @@ struct Entry {
 
 /// A change of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) kind: WatchKind,
-    pub(super) name: OsString,
-    pub(super) is_directory: bool,
+pub(in crate::sys) struct Change {
+    pub(in crate::sys) kind: WatchKind,
+    pub(in crate::sys) name: OsString,
+    pub(in crate::sys) is_directory: bool,
 }
 
 impl Entries {
-    /// Reads the entries of an open directory.
-    #[cfg(not(test))]
-    pub(super) fn read(directory: impl std::os::fd::AsFd) -> io::Result<Self> {
-        use std::os::unix::ffi::OsStringExt;
-        let mut entries = HashMap::new();
-        for entry in rustix::fs::Dir::read_from(directory)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if !matches!(name, b"." | b"..") {
-                let found = Entry {
-                    file: entry.ino(),
-                    is_directory: entry.file_type() == rustix::fs::FileType::Directory,
-                };
-                entries.insert(OsString::from_vec(name.to_vec()), found);
-            }
-        }
-        Ok(Self(entries))
+    /// Adds an entry, by the number of its file.
+    pub(in crate::sys) fn insert(&mut self, name: OsString, file: u64, is_directory: bool) {
+        self.0.insert(name, Entry { file, is_directory });
     }
 
     /// Replaces the entries by those of a later moment, and returns what has changed: removed
@@ -53,7 +37,7 @@ impl Entries {
     /// rename.
     ///
     /// A file that got the number of a removed one looks like a rename.
-    pub(super) fn update(&mut self, later: Self, renames: &Cell<u32>) -> Vec<Change> {
+    pub(in crate::sys) fn update(&mut self, later: Self, renames: &Cell<u32>) -> Vec<Change> {
         let earlier = std::mem::replace(self, later);
         let is_new = |name: &OsString, entry: &Entry| {
             earlier.0.get(name).is_none_or(|old| old.file != entry.file)
@@ -100,16 +84,16 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Entries, Entry};
+    use super::{Change, Entries};
     use crate::sys::watch::WatchKind;
     use std::cell::Cell;
 
     fn entries(list: &[(&str, u64)]) -> Entries {
-        let entry = |&(name, file): &(&str, u64)| {
-            let is_directory = name.ends_with('/');
-            (name.into(), Entry { file, is_directory })
-        };
-        Entries(list.iter().map(entry).collect())
+        let mut entries = Entries::default();
+        for &(name, file) in list {
+            entries.insert(name.into(), file, name.ends_with('/'));
+        }
+        entries
     }
 
     fn changes(from: &[(&str, u64)], to: &[(&str, u64)]) -> Vec<(WatchKind, String, bool)> {

@@ -11,8 +11,8 @@ use std::rc::Rc;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::{Notice, WatchId, WatchKind};
 use crate::sys::poller::{Interest, Poller, Registration};
+use crate::sys::watch::{Notice, WatchId, WatchKind};
 
 /// The events that libuv requests.
 const ASKED: WatchFlags = WatchFlags::MODIFY

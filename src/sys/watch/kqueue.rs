@@ -4,17 +4,19 @@
 //! compared. It does not tell that the content of an entry has changed.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, open};
 
-use super::entries::{Change, Entries};
-use super::{Notice, WatchId, WatchKind};
-use crate::sys::kqueue::{self, EventFilter, EventFlags, VnodeEvents};
+use crate::sys::platform::kqueue::{self, EventFilter, EventFlags, VnodeEvents};
 use crate::sys::poller::{Interest, Poller, Registration};
+use crate::sys::watch::entries::{Change, Entries};
+use crate::sys::watch::{Notice, WatchId, WatchKind};
 
 /// The changes that are asked for.
 const ASKED: VnodeEvents = VnodeEvents::DELETE
@@ -109,7 +111,7 @@ impl Notices {
         added?;
         if new.entries.is_some() {
             // A change from now on is an event.
-            new.entries = Some(Entries::read(&new.descriptor)?);
+            new.entries = Some(read_entries(&new.descriptor)?);
         }
         let id = new.id();
         watched.push(new);
@@ -205,12 +207,25 @@ impl Notices {
     }
 }
 
+fn read_entries(directory: &OwnedFd) -> io::Result<Entries> {
+    let mut entries = Entries::default();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            let name = OsString::from_vec(name.to_vec());
+            entries.insert(name, entry.ino(), entry.file_type() == FileType::Directory);
+        }
+    }
+    Ok(entries)
+}
+
 /// Reads the entries of a directory again, and returns what has changed.
 ///
 /// A directory that was removed has no entries. After any other error the entries stay as they are
 /// known: a process without a free descriptor has not lost its files.
 fn changes(known: &mut Entries, directory: &OwnedFd, renames: &Cell<u32>) -> Vec<Change> {
-    match Entries::read(directory) {
+    match read_entries(directory) {
         Ok(later) => known.update(later, renames),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             known.update(Entries::default(), renames)

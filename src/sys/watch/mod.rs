@@ -7,46 +7,16 @@
 //! | `windows.rs` | Windows | an overlapped operation for each directory |
 //! | `unsupported.rs` | everywhere else | nothing: it cannot be made |
 
-#[cfg_attr(any(target_os = "linux", target_os = "android"), path = "inotify.rs")]
-#[cfg_attr(windows, path = "windows.rs")]
-#[cfg_attr(
-    any(
-        target_vendor = "apple",
-        target_os = "dragonfly",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ),
-    path = "kqueue.rs"
-)]
-#[cfg_attr(
-    not(any(
-        target_os = "linux",
-        target_os = "android",
-        windows,
-        target_vendor = "apple",
-        target_os = "dragonfly",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    )),
-    path = "unsupported.rs"
-)]
-mod backend;
 // The comparison is tested on every platform.
-#[cfg(any(
-    test,
-    target_vendor = "apple",
-    target_os = "dragonfly",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-mod entries;
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "used by the backend of macOS and the BSDs only")
+)]
+pub(super) mod entries;
 
 use std::ffi::OsString;
 
-pub(crate) use backend::Notices;
+pub(crate) use super::platform::watch::Notices;
 
 /// The watch descriptor of the kernel: one for each file or directory, whatever path led to it.
 pub(crate) type WatchId = i32;

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::{Notice, WatchId};
 use crate::sys::poller::Poller;
+use crate::sys::watch::{Notice, WatchId};
 
 /// This type has no values on this platform.
 pub(crate) enum Notices {}

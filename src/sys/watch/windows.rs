@@ -25,9 +25,9 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_SHARE_WRITE, ReadDirectoryChangesW,
 };
 
-use super::{Notice, WatchId, WatchKind};
 use crate::sys::overlapped::{Operation, Progress};
 use crate::sys::poller::{Interest, Polled, Poller, RawSource, Registration, Waitables};
+use crate::sys::watch::{Notice, WatchId, WatchKind};
 
 /// What libuv asks for, but for accesses, which are no changes.
 const ASKED: u32 = FILE_NOTIFY_CHANGE_FILE_NAME
