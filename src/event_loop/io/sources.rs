@@ -20,9 +20,13 @@ use crate::label::{Label, Role};
 use crate::raw::held_slots::{Held, HeldSlots};
 use crate::sys::poller::{Interest, MAX_KEY, Poller, RawSource, Ready};
 
-/// One half of a key is the slot, the other half the generation.
-const SLOT_BITS: u32 = usize::BITS / 2;
+/// The low bits of a key are the slot, the others the generation. 32 bits leave room for as many
+/// slots as a process of Linux may have descriptors, 2^20.
+const SLOT_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
+/// The largest generation. The highest bit of a key is not used: such keys belong to the poller,
+/// the poll handles and the watches.
+const LAST_GENERATION: usize = usize::MAX >> (SLOT_BITS + 1);
 
 /// The key of the descriptor that reports file changes; no source has it, nor a key shortly below
 /// it, which further descriptors have on platforms with several.
@@ -393,8 +397,7 @@ impl Sources {
     pub(crate) fn insert(&self, header: Rc<Header>) -> Rc<SourceState> {
         let slot = self.slots.next();
         assert!(slot < SLOT_MASK, "too many sources");
-        // The highest generations are not used: their keys belong to the poller and the watches.
-        let generation = (self.generation.get() + 1) & (SLOT_MASK >> 1);
+        let generation = (self.generation.get() + 1) & LAST_GENERATION;
         self.generation.set(generation);
         let key = generation << SLOT_BITS | slot;
         debug_assert!(key <= MAX_KEY);

@@ -150,7 +150,8 @@ impl Incoming {
                 limit,
             ));
         }
-        if self.left().len() < HEADER + length {
+        // The sum of header and length may exceed 32 bits, so it is not formed.
+        if self.left().len() - HEADER < length {
             self.check_descriptors()?;
             return Ok(None);
         }
@@ -220,7 +221,7 @@ impl Incoming {
     /// that is arriving. It does nothing while a whole message is buffered.
     fn check_descriptors(&mut self) -> io::Result<()> {
         let announced = match self.header() {
-            Some((length, _)) if self.left().len() >= HEADER + length => return Ok(()),
+            Some((length, _)) if self.left().len() - HEADER >= length => return Ok(()),
             Some((_, count)) => count,
             // The header is incomplete: the number is still unknown.
             None if !self.left().is_empty() => MOST_DESCRIPTORS,
@@ -259,7 +260,7 @@ fn too_long(kind: io::ErrorKind, what: &str, length: usize, limit: usize) -> io:
 #[cfg(test)]
 mod tests {
     use super::{CHUNK, Incoming, Message, Outgoing, header};
-    use std::io;
+    use std::io::{self, Write};
     use std::os::unix::net::UnixStream;
 
     /// Sends a message of this length and receives it, in alternation.
@@ -295,6 +296,25 @@ mod tests {
             assert_eq!(outgoing.rest.capacity(), 0, "{length}");
             assert!(incoming.bytes.capacity() <= 2 * CHUNK, "{length}");
         }
+    }
+
+    #[test]
+    fn the_longest_length_that_a_header_can_have_is_waited_for() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        for bytes in [&b"\0\0\0\x01\0x"[..], &[255, 255, 255, 255, 0, 1]] {
+            (&ours).write_all(bytes).unwrap();
+        }
+        let mut incoming = Incoming::default();
+        incoming.fill(&theirs).unwrap();
+        let first = incoming.next(usize::MAX).unwrap();
+        assert_eq!(first.unwrap().bytes, b"x");
+        assert!(incoming.next(usize::MAX).unwrap().is_none());
+        assert_eq!(
+            incoming.next(7).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
+        let end = incoming.end().unwrap_err().to_string();
+        assert!(end.contains("1 of the 4294967295 bytes"), "{end}");
     }
 
     #[test]
