@@ -94,6 +94,6 @@ mod tests {
 
     #[test]
     fn a_record_is_small() {
-        assert_eq!(size_of::<Record>(), 32);
+        assert!(size_of::<Record>() <= 32);
     }
 }

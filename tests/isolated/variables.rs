@@ -69,6 +69,15 @@ fn the_debug_log_has_lines_of_the_chosen_area_only() {
 #[test]
 fn the_debug_log_of_all_areas_tells_of_tasks_and_waits() {
     let test = "the_debug_log_of_all_areas_tells_of_tasks_and_waits";
+    let program = || {
+        phaseloop::block_on(async {
+            // On a busy machine a sleep may be over before the loop waits for it.
+            let remote = LoopHandle::current().remote();
+            while remote.utilization().idle.is_zero() {
+                spawn(sleep(10 * MS)).await.unwrap();
+            }
+        });
+    };
     if let Some(text) = printed("PHASELOOP_DEBUG=*", test, program) {
         let parts = [
             "PHASELOOP LOOP ",

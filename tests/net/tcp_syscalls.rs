@@ -70,9 +70,9 @@ fn an_echo_is_one_read_and_one_write() {
     };
     // A round is an echo: both ends read and write once.
     let both = 2 * ROUNDS..2 * ROUNDS + SLACK;
-    let reads = sum(&["read", "readv", "recvfrom", "recvmsg"]);
+    let reads = sum(&["read", "readv", "recv", "recvfrom", "recvmsg"]);
     assert!(both.contains(&reads), "{reads} reads\n{report}");
-    let writes = sum(&["write", "writev", "sendto", "sendmsg"]);
+    let writes = sum(&["write", "writev", "send", "sendto", "sendmsg"]);
     assert!(both.contains(&writes), "{writes} writes\n{report}");
     let waits = sum(&["epoll_wait", "epoll_pwait", "epoll_pwait2"]);
     assert!(waits < 2 * ROUNDS + SLACK, "{waits} waits\n{report}");

@@ -136,7 +136,7 @@ fn the_number_of_other_errors_is_their_own() {
 #[cfg(unix)]
 fn without_threads() -> phaseloop::EventLoop {
     let pool = phaseloop::pool::PoolBuilder::new()
-        .stack_size(usize::MAX / 2)
+        .stack_size(usize::MAX / 4 * 3)
         .build();
     phaseloop::Builder::new().pool(pool).build().unwrap()
 }
