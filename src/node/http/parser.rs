@@ -342,13 +342,18 @@ impl Parser {
         };
     }
 
-    /// Counts bytes of the head.
+    /// Counts bytes of the head: a name, a value or another part that is over, or the rest of the
+    /// input. A part that is too long and has a fault in it is one or the other, as Node sees it.
     fn count(&mut self, bytes: usize) -> Result<(), Fault> {
         self.size = self.size.saturating_add(bytes);
-        if self.size >= self.limits.header_size {
-            return Err(Fault::HeaderOverflow);
+        self.check_size()
+    }
+
+    fn check_size(&self) -> Result<(), Fault> {
+        match self.size < self.limits.header_size {
+            true => Ok(()),
+            false => Err(Fault::HeaderOverflow),
         }
-        Ok(())
     }
 
     /// Takes the next byte of the word that must follow. Returns whether the word is complete.

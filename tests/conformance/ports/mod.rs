@@ -45,6 +45,7 @@ mod http_limits;
 mod http_messages;
 mod http_more;
 mod http_order;
+mod http_places;
 mod http_stages;
 mod http_streams;
 mod immediates;
@@ -118,6 +119,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     fetch_more::PORTS,
     http_more::PORTS,
     http_streams::PORTS,
+    http_places::PORTS,
     contexts::PORTS,
     context_flow::PORTS,
     context_handles::PORTS,

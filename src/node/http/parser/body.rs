@@ -151,7 +151,7 @@ impl Parser {
             },
             BodyState::ChunkLf if byte == b'\n' => BodyState::Size,
             BodyState::ChunkLf => return Err(Fault::Strict),
-            _ => return self.extension(body, byte, at),
+            _ => return self.extension(body, input, at),
         };
         *at += 1;
         self.state = State::Body(next);
@@ -169,7 +169,11 @@ impl Parser {
                 let digit = hex_digit(byte).unwrap_or(0);
                 let longer = self.length.checked_mul(16);
                 let longer = longer.and_then(|length| length.checked_add(digit));
-                self.length = longer.ok_or(Fault::InvalidChunkSize)?;
+                let Some(longer) = longer else {
+                    *at += 1;
+                    return Err(Fault::InvalidChunkSize);
+                };
+                self.length = longer;
                 BodyState::SizeRest
             }
             b'\r' if !is_first => BodyState::SizeLf,
@@ -199,7 +203,23 @@ impl Parser {
         };
     }
 
-    fn extension(&mut self, body: BodyState, byte: u8, at: &mut usize) -> Result<(), Fault> {
+    /// Takes one byte of an extension. Its size is checked when a name or a value is over, and at
+    /// the end of the input.
+    fn extension(&mut self, body: BodyState, input: &[u8], at: &mut usize) -> Result<(), Fault> {
+        let stepped = self.extension_byte(body, input[*at], at);
+        let is_quoted = matches!(
+            self.state,
+            State::Body(BodyState::Quoted | BodyState::QuotedPair)
+        );
+        let is_inside = is_quoted || self.state == State::Body(body);
+        let is_over = stepped.is_err() || !is_inside || *at == input.len();
+        match is_over && self.size > MAX_CHUNK_EXTENSIONS {
+            true => Err(Fault::ChunkExtensionsOverflow),
+            false => stepped,
+        }
+    }
+
+    fn extension_byte(&mut self, body: BodyState, byte: u8, at: &mut usize) -> Result<(), Fault> {
         let next = match (body, byte) {
             (BodyState::Extension, b' ' | b'\r') => {
                 *at += 1;
@@ -232,12 +252,7 @@ impl Parser {
         // Node counts names and values, without the signs between them.
         let is_sign = !matches!(body, BodyState::Quoted | BodyState::QuotedPair)
             && matches!(byte, b';' | b'=' | b'\r');
-        if !is_sign {
-            self.size += 1;
-            if self.size > MAX_CHUNK_EXTENSIONS {
-                return Err(Fault::ChunkExtensionsOverflow);
-            }
-        }
+        self.size += usize::from(!is_sign);
         *at += 1;
         self.state = State::Body(next);
         Ok(())

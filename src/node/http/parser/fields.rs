@@ -96,13 +96,12 @@ impl Parser {
         match field {
             FieldState::Name => return self.name(input, at),
             FieldState::Value => return self.value(input, at),
-            FieldState::Coding => return self.coding(byte, at),
             FieldState::First if byte == b' ' => {
                 *at += 1;
                 return Err(Fault::UnexpectedSpace);
             }
             FieldState::First | FieldState::Start => {
-                while self.usual_line(input, at)? {}
+                while self.usual_line(input, at) {}
                 return match input.get(*at) {
                     Some(byte) => self.line_start(*byte, at),
                     None => Ok(()),
@@ -110,8 +109,8 @@ impl Parser {
             }
             FieldState::Blank => return self.blank(input, at),
             FieldState::AfterEmpty => return self.after_empty(byte, at),
-            FieldState::Length | FieldState::LengthBlank => {
-                return self.length(field, byte, at);
+            FieldState::Length | FieldState::LengthBlank | FieldState::Coding => {
+                return self.framing_value(field, input, at);
             }
             FieldState::AfterValue => {
                 if matches!(byte, b' ' | b'\t') {
@@ -147,25 +146,27 @@ impl Parser {
     }
 
     /// Takes a whole header line at once if it is a usual one: complete, with a value, and of no
-    /// meaning for the framing. Returns whether it was.
-    fn usual_line(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Fault> {
+    /// meaning for the framing, within the limit. Returns whether it was.
+    fn usual_line(&mut self, input: &[u8], at: &mut usize) -> bool {
         let rest = &input[*at..];
         let name = run(rest, TOKEN);
         if name == 0 || rest.get(name) != Some(&b':') {
-            return Ok(false);
+            return false;
         }
         let is_value = |byte: &u8| !matches!(byte, b' ' | b'\t');
         let blanks = rest[name + 1..].iter().position(is_value);
         let Some(start) = blanks.map(|blanks| name + 1 + blanks) else {
-            return Ok(false);
+            return false;
         };
         let end = start + run(&rest[start..], VALUE);
         let is_whole = rest[end..].starts_with(b"\r\n") && rest.get(end + 2).is_some_and(is_value);
         let special = Special::named(&rest[..name]);
-        if end == start || !is_whole || special.is_framing() {
-            return Ok(false);
+        let size = self.size + name + end - start;
+        let is_short = size < self.limits.header_size;
+        if end == start || !is_whole || !is_short || special.is_framing() {
+            return false;
         }
-        self.count(name + end - start)?;
+        self.size = size;
         self.special = special;
         self.flags.has_upgrade |= special == Special::Upgrade;
         self.field_start = self.head.size();
@@ -174,7 +175,7 @@ impl Parser {
         self.head.add(&rest[start..end]);
         self.end_field();
         *at += end + 2;
-        Ok(true)
+        true
     }
 
     fn line_start(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {
@@ -199,11 +200,10 @@ impl Parser {
     fn name(&mut self, input: &[u8], at: &mut usize) -> Result<(), Fault> {
         let rest = &input[*at..];
         let length = run(rest, TOKEN);
-        self.count(length)?;
         self.head.add(&rest[..length]);
         *at += length;
         let Some(byte) = rest.get(length) else {
-            return Ok(());
+            return self.count(length);
         };
         let special = Special::named(self.head.since(self.field_start));
         if *byte != b':' {
@@ -212,6 +212,7 @@ impl Parser {
             return Err(Fault::InvalidHeaderToken);
         }
         *at += 1;
+        self.count(length)?;
         self.special = special;
         self.name_end = self.head.size();
         match special {
@@ -279,12 +280,33 @@ impl Parser {
     fn value(&mut self, input: &[u8], at: &mut usize) -> Result<(), Fault> {
         let rest = &input[*at..];
         let length = run(rest, VALUE);
-        self.count(length)?;
         self.head.add(&rest[..length]);
         *at += length;
-        match rest.get(length) {
+        let ended = match rest.get(length) {
             None => Ok(()),
             Some(byte) => self.end_value(*byte, at),
+        };
+        self.count(length).and(ended)
+    }
+
+    /// Takes a byte of a value that the parser reads itself.
+    fn framing_value(
+        &mut self,
+        field: FieldState,
+        input: &[u8],
+        at: &mut usize,
+    ) -> Result<(), Fault> {
+        let byte = input[*at];
+        let stepped = match field {
+            FieldState::Coding => self.coding(byte, at),
+            _ => self.length(field, byte, at),
+        };
+        let is_over = stepped.is_err()
+            || self.state == State::Field(FieldState::ValueLf)
+            || *at == input.len();
+        match is_over {
+            true => self.check_size().and(stepped),
+            false => stepped,
         }
     }
 
@@ -306,7 +328,11 @@ impl Parser {
         if let Some(digit) = digit {
             let longer = self.length.checked_mul(10);
             let longer = longer.and_then(|length| length.checked_add(digit));
-            self.length = longer.ok_or(Fault::InvalidContentLength)?;
+            let Some(longer) = longer else {
+                *at += 1;
+                return Err(Fault::InvalidContentLength);
+            };
+            self.length = longer;
         } else if byte == b' ' {
             self.state = State::Field(FieldState::LengthBlank);
         } else if matches!(byte, b'\r' | b'\n') {
@@ -315,7 +341,8 @@ impl Parser {
         } else {
             return Err(Fault::InvalidContentLength);
         }
-        self.value_byte(byte, at)
+        self.value_byte(byte, at);
+        Ok(())
     }
 
     fn coding(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {
@@ -360,14 +387,14 @@ impl Parser {
                 }
             }
         }
-        self.value_byte(byte, at)
+        self.value_byte(byte, at);
+        Ok(())
     }
 
-    fn value_byte(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {
-        self.count(1)?;
+    fn value_byte(&mut self, byte: u8, at: &mut usize) {
+        self.size += 1;
         self.head.add(&[byte]);
         *at += 1;
-        Ok(())
     }
 
     fn after_empty(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {

@@ -4,7 +4,7 @@ use super::methods::Method;
 
 /// The number of header lines that are kept or dropped together once the limit of their count is
 /// reached. Node hands headers from its parser to JavaScript in batches of this size.
-const BATCH: usize = 32;
+const BATCH: usize = 31;
 
 /// The head of a message, or its trailers: the parts of the first line, and the header lines.
 #[derive(Debug, Default)]

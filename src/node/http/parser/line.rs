@@ -218,25 +218,26 @@ impl Parser {
             _ => 0,
         };
         let length = run(rest, class);
-        if length > 0 {
-            self.count(length)?;
-            self.head.add(&rest[..length]);
-            *at += length;
-        }
+        self.size += length;
+        self.head.add(&rest[..length]);
+        *at += length;
         let Some(byte) = rest.get(length) else {
-            return Ok(());
+            return self.check_size();
         };
         let Some(next) = url.after(*byte) else {
             return self.end_url(url, *byte, at);
         };
         // The host begins at a byte that it judges itself.
         if !matches!((url, next), (UrlState::Start, UrlState::Scheme)) {
-            self.count(1)?;
+            self.size += 1;
             self.head.add(&[*byte]);
             *at += 1;
         }
         self.state = State::Line(LineState::Url(next));
-        Ok(())
+        match *at == input.len() {
+            true => self.check_size(),
+            false => Ok(()),
+        }
     }
 
     /// A byte that does not belong to the URL: its end, or a fault.
@@ -255,6 +256,7 @@ impl Parser {
             }
             _ => return Err(Fault::InvalidUrl),
         }
+        self.check_size()?;
         *at += 1;
         self.head.end_line();
         self.state = match byte {
@@ -346,9 +348,9 @@ impl Parser {
         let rest = &input[*at..];
         let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
         let length = end.unwrap_or(rest.len());
+        *at += length;
         self.count(length)?;
         self.head.add(&rest[..length]);
-        *at += length;
         match rest.get(length) {
             None => return Ok(()),
             Some(b'\r') => self.state = State::Line(LineState::ReasonLf),

@@ -341,9 +341,123 @@ fn only_so_many_header_lines_are_kept_but_all_are_used() {
     let mut parser = Parser::new(Kind::Request, limits);
     let mut found = Found::default();
     feed(&mut parser, text.as_bytes(), &mut found);
-    // Two batches of 32.
-    assert_eq!(found.messages[0].headers.len(), 64);
+    // Two batches of 31.
+    assert_eq!(found.messages[0].headers.len(), 62);
     assert!(!found.messages[0].keep_alive);
+}
+
+/// Returns the fault of a request in one piece, and where it is.
+fn fault_at(text: &str, header_size: usize) -> (Fault, usize) {
+    let limits = Limits {
+        header_size,
+        ..Limits::default()
+    };
+    let (mut parser, mut at) = (Parser::new(Kind::Request, limits), 0);
+    loop {
+        match parser.next(text.as_bytes(), &mut at) {
+            Ok(Part::NeedMore | Part::Rest) => panic!("{text} is refused"),
+            Ok(Part::Head) => drop(parser.take_head(None)),
+            Ok(_) => {}
+            Err(fault) => return (fault, at),
+        }
+    }
+}
+
+// H39, H42.
+#[test]
+fn a_part_that_is_too_long_is_refused_where_it_ends() {
+    let line = "GET / HTTP/1.1\r\n";
+    let rows = [
+        // A fault in a name or a URL is told before its length.
+        ("GET /aaaaaaaaaaaa HTTP/1.1\r\n", Fault::HeaderOverflow, 17),
+        ("GET /aaaaaaaaaaaa\u{1} HTTP/1.1", Fault::InvalidUrl, 17),
+        ("GET /aaaaaaaaaaaa", Fault::HeaderOverflow, 17),
+        (
+            &format!("{line}aaaaaaaaa: b\r\n"),
+            Fault::HeaderOverflow,
+            26,
+        ),
+        (
+            &format!("{line}aaaaaaaaa b\r\n"),
+            Fault::InvalidHeaderToken,
+            25,
+        ),
+        (&format!("{line}aaaaaaaaa"), Fault::HeaderOverflow, 25),
+        (
+            &format!("{line}a: bbbbbbbb \r\n\r\n"),
+            Fault::HeaderOverflow,
+            29,
+        ),
+        (
+            &format!("{line}a: bbbbbbbb\u{1}\r\n"),
+            Fault::HeaderOverflow,
+            27,
+        ),
+        (&format!("{line}a: bbbbbbbb\n"), Fault::HeaderOverflow, 27),
+        (&format!("{line}a: bbbbbbbb"), Fault::HeaderOverflow, 27),
+    ];
+    for (text, fault, at) in rows {
+        assert_eq!(fault_at(text, 10), (fault, at), "{text:?}");
+    }
+}
+
+#[test]
+fn a_value_that_the_parser_reads_is_refused_where_it_ends() {
+    let line = "POST / HTTP/1.1\r\n";
+    let rows = [
+        ("Content-Length: 00000000003\r\n", Fault::HeaderOverflow, 45),
+        (
+            "Content-Length: 00000000003x\r\n",
+            Fault::HeaderOverflow,
+            44,
+        ),
+        (
+            "Content-Length: 00000000003 x\r\n",
+            Fault::HeaderOverflow,
+            45,
+        ),
+        (
+            "Transfer-Encoding: xxxxxxxxxxxx\r\n",
+            Fault::HeaderOverflow,
+            49,
+        ),
+        (
+            "Transfer-Encoding: chunked   ,\r\n",
+            Fault::HeaderOverflow,
+            47,
+        ),
+    ];
+    for (field, fault, at) in rows {
+        let text = format!("{line}{field}\r\n");
+        assert_eq!(fault_at(&text, 25), (fault, at), "{text:?}");
+    }
+    let length = format!("{line}Content-Length: 18446744073709551616\r\n\r\n");
+    assert_eq!(fault_at(&length, 1000), (Fault::InvalidContentLength, 53));
+    let size = format!("{line}Transfer-Encoding: chunked\r\n\r\n10000000000000000\r\n");
+    assert_eq!(fault_at(&size, 1000), (Fault::InvalidChunkSize, 64));
+}
+
+#[test]
+fn extensions_that_are_too_long_are_refused_where_a_part_ends() {
+    let head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (start, long) = (head.len(), "x".repeat(17_000));
+    let rows = [
+        (format!("3;{long}\r\n"), 17_003),
+        (format!("3;{long}=a\r\n"), 17_003),
+        (format!("3;{long};a\r\n"), 17_003),
+        (format!("3;{long} a\r\n"), 17_003),
+        (format!("3;{long}\n"), 17_002),
+        (format!("3;a={long}\r\n"), 17_005),
+        (format!("3;a=\"{long}\"\r\n"), 17_006),
+        (format!("3;a=\"\\\"{long}\\\"\"\r\n"), 17_010),
+        (format!("3;a=\"{long}\u{1}\"\r\n"), 17_006),
+        (format!("3;{long}"), 17_002),
+    ];
+    for (chunk, at) in rows {
+        let text = format!("{head}{chunk}");
+        let expected = (Fault::ChunkExtensionsOverflow, start + at);
+        assert_eq!(fault_at(&text, 1000), expected, "{}", &chunk[..8]);
+    }
 }
 
 #[test]
