@@ -42,9 +42,11 @@ mod emitter;
 mod event;
 mod iterate;
 mod listeners;
+mod observe;
 mod open;
 mod resource;
 
+use std::any::Any;
 use std::borrow::Borrow;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
@@ -57,7 +59,7 @@ pub use self::event::{Event, ListenerId};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
 pub(super) use self::listeners::Observer;
-use self::listeners::{Calls, Entry, Listeners, Target};
+use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, hear_error};
 pub(super) use self::open::OpenEmitters;
 pub use self::resource::EventEmitterAsyncResource;
 use super::error::Error;
@@ -217,7 +219,7 @@ impl EventEmitter {
         event: Event<A>,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.add(id, Calls::always(listener), false);
+        self.add(id, event, Calls::always(listener), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -231,7 +233,7 @@ impl EventEmitter {
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, Calls::once(listener), false);
+        self.add(id, event, Calls::once(listener), false);
         self.tell(|watch| watch.added(event.name));
         id
     }
@@ -244,7 +246,7 @@ impl EventEmitter {
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, Calls::always(listener), true);
+        self.add(id, event, Calls::always(listener), true);
         id
     }
 
@@ -256,36 +258,22 @@ impl EventEmitter {
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         let id = ListenerId::new(event);
-        self.add(id, Calls::once(listener), true);
+        self.add(id, event, Calls::once(listener), true);
         id
     }
 
-    /// Adds `observer` behind the listeners of an event. It hears the event with `token`, until
-    /// [`stop_observing`](Self::stop_observing).
-    pub(super) fn observe(&self, event: Event<()>, observer: Rc<dyn Observer>, token: u8) {
-        self.insert(
-            ListenerId::new(event),
-            Target::Observer(observer, token),
-            false,
-        );
-        self.tell(|watch| watch.added(event.name));
-    }
-
-    /// Returns a number that differs after a listener was added or removed.
-    pub(super) fn changes(&self) -> u32 {
-        self.inner.listeners.borrow().changes()
-    }
-
-    /// Removes what `observer` has added with a token, or all that it has added.
-    pub(super) fn stop_observing(&self, observer: &dyn Observer, token: Option<u8>) {
-        let next = || self.inner.listeners.borrow().last_of(observer, token);
-        while let Some(id) = next() {
-            self.off(id);
-        }
-    }
-
-    fn add<A: ?Sized + 'static>(&self, id: ListenerId, calls: Calls<A>, first: bool) {
-        self.insert(id, Target::Closure(Rc::new(calls)), first);
+    fn add<A: ?Sized + 'static>(
+        &self,
+        id: ListenerId,
+        event: Event<A>,
+        calls: Calls<A>,
+        first: bool,
+    ) {
+        let calls: Rc<dyn Any> = match event.is_monitor() {
+            true => Rc::new(MonitorCalls(calls)),
+            false => Rc::new(calls),
+        };
+        self.insert(id, Target::Closure(calls), first);
     }
 
     fn insert(&self, id: ListenerId, target: Target, first: bool) {
@@ -294,7 +282,7 @@ impl EventEmitter {
         if self.listener_count(NEW_LISTENER) > 0 {
             self.emit(NEW_LISTENER, key.name);
         }
-        let entry = Entry { id, target };
+        let entry = Entry::new(id, target);
         let count = self.inner.listeners.borrow_mut().insert(entry, first);
         let limit = self.max_listeners();
         if limit > 0 && count > limit && !self.has_warned(key) {
@@ -454,9 +442,16 @@ impl EventEmitter {
                     observer.clone().hear(*token);
                     continue;
                 }
+                Target::ErrorObserver(observer, _) => {
+                    hear_error(observer, arguments);
+                    continue;
+                }
                 Target::Closure(calls) => calls,
             };
-            let calls = calls.downcast_ref::<Calls<A>>();
+            let calls = match event.is_monitor() {
+                true => calls.downcast_ref().map(|MonitorCalls(calls)| calls),
+                false => calls.downcast_ref::<Calls<A>>(),
+            };
             match calls.expect("the key contains the argument type") {
                 Calls::Always(call) => call(arguments),
                 Calls::Once(call) => {

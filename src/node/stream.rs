@@ -85,6 +85,7 @@ pub use self::pump::{GeneratorPipeline, pipeline_from};
 pub(in crate::node) use self::readable::Source;
 pub use self::readable::{Readable, ReadableBuilder};
 pub use self::transform::{Transform, TransformBuilder, Transformed};
+pub(in crate::node) use self::writable::Device;
 pub use self::writable::{Writable, WritableBuilder};
 
 /// Chains and ends of streams as values to await: Node's `stream/promises`.

@@ -506,6 +506,29 @@ fn n142_a_write_inside_the_function_write_comes_next() {
 }
 
 #[test]
+fn n142_a_write_inside_the_function_write_may_follow_its_report() {
+    let trace = traced(|trace| {
+        let (log, this) = (trace.clone(), Rc::new(Cell::new(None::<Writable<u32>>)));
+        let own = this.clone();
+        let writable = Writable::objects(move |chunk, done| {
+            log.log(format_args!("w{chunk}"));
+            done.ok();
+            if let Some(writable) = own.take() {
+                writable.write_with(9, says(&log, "cb9"));
+            }
+        })
+        .build();
+        this.set(Some(writable.clone()));
+        events(trace, &writable, "", &["finish", "close"]);
+        writable.write_with(1, says(trace, "cb1"));
+        writable.write_with(2, says(trace, "cb2"));
+        writable.end();
+        trace.log("sync");
+    });
+    assert_eq!(trace, "w1 w9 w2 sync cb1 cb9 cb2 finish close");
+}
+
+#[test]
 fn n142_a_final_function_that_fails() {
     let trace = traced(|trace| {
         let log = trace.clone();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::listeners::{Calls, MonitorCalls};
 use crate::node::error::Error;
 use crate::node::reason::Reason;
 
@@ -80,12 +81,16 @@ impl<A: ?Sized + 'static> Event<A> {
         self.name
     }
 
+    pub(super) fn is_monitor(self) -> bool {
+        self.is_monitor
+    }
+
     pub(super) fn key(self) -> Key {
         Key {
             name: self.name,
-            arguments: match self.is_monitor {
-                true => TypeId::of::<Monitor<A>>(),
-                false => TypeId::of::<A>(),
+            calls: match self.is_monitor {
+                true => TypeId::of::<MonitorCalls<A>>(),
+                false => TypeId::of::<Calls<A>>(),
             },
         }
     }
@@ -123,25 +128,27 @@ fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
 /// The name of all events for monitors.
 const MONITOR: &str = "Symbol(events.errorMonitor)";
 
-/// Marks the event for monitors of an event with the argument `A`.
-struct Monitor<A: ?Sized>(PhantomData<A>);
-
 #[derive(Clone, Copy, Debug, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
-    arguments: TypeId,
+    /// The type of what its listeners call, which says the type of the argument.
+    pub(super) calls: TypeId,
 }
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        let (name, its) = (self.name, other.name);
-        // Most names are one constant: the texts need not be compared.
-        let is_name = || std::ptr::eq(name, its) || name == its;
-        name.len() == its.len() && self.arguments == other.arguments && is_name()
+        self.is_named(other.name) && self.calls == other.calls
     }
 }
 
 impl Key {
+    #[inline]
+    pub(super) fn is_named(self, name: &'static str) -> bool {
+        // Most names are one constant: the texts need not be compared.
+        let is_same = || std::ptr::eq(self.name, name) || self.name == name;
+        self.name.len() == name.len() && is_same()
+    }
+
     pub(super) fn is_monitor(self) -> bool {
         self.name == MONITOR
     }

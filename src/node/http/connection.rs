@@ -34,7 +34,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::frame::Frame;
 use crate::node::callback_futures::run_as_callback;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, Emitter, Event, ListenerId, Observer};
+use crate::node::events::{ERROR, Emitter, Event, Observer};
 use crate::node::net::{self, Consumer, Socket};
 use crate::node::stream::{CLOSE, DRAIN, END};
 use crate::task::next_tick;
@@ -82,8 +82,6 @@ pub(super) struct Connection {
     hands_over_lines: Cell<bool>,
     /// Why the rest of the input is not parsed: a handler has panicked.
     broken: Cell<Option<Fault>>,
-    /// The listener for the first error of the socket.
-    on_error: Cell<Option<ListenerId>>,
 }
 
 /// The number of header lines from which on Node's parser hands them over apart from their head.
@@ -95,6 +93,7 @@ const ENDED: u8 = 1;
 const CLOSED: u8 = 2;
 const DRAINED: u8 = 3;
 const CLOSES_CURRENT: u8 = 4;
+const FAILED: u8 = 5;
 
 /// How a read ended.
 enum Outcome {
@@ -131,7 +130,6 @@ impl Connection {
             flooded: Cell::new(None),
             hands_over_lines: Cell::new(false),
             broken: Cell::new(None),
-            on_error: Cell::new(None),
         });
         socket.set_no_delay(true);
         if server.timeout.get().is_some() {
@@ -145,9 +143,8 @@ impl Connection {
 
     /// Adds the listeners, which keep the connection alive while the socket is open.
     fn listen(self: &Rc<Self>) {
-        let (socket, failed) = (&self.socket, self.clone());
-        let on_error = socket.on(ERROR, move |e| failed.failed(e.clone(), 0, Vec::new()));
-        self.on_error.set(Some(on_error));
+        let emitter = self.socket.emitter();
+        emitter.observe_errors(self.clone(), FAILED);
         self.observe(net::TIMEOUT, TIMED_OUT);
         self.observe(END, ENDED);
         self.observe(CLOSE, CLOSED);
@@ -162,9 +159,6 @@ impl Connection {
     fn stop_listening(&self) {
         self.close_listeners.set((0, 0));
         self.socket.emitter().stop_observing(self, None);
-        if let Some(listener) = self.on_error.take() {
-            self.socket.off(listener);
-        }
     }
 
     /// Calls `f` with the parser of the connection, which gets one.
@@ -469,9 +463,7 @@ impl Connection {
     // H41, H42, H44.
     pub(super) fn failed(&self, error: Error, bytes_parsed: usize, raw_packet: Vec<u8>) {
         // Only the first error is reported.
-        if let Some(listener) = self.on_error.take() {
-            self.socket.off(listener);
-        }
+        self.socket.emitter().stop_observing(self, Some(FAILED));
         if self.socket.listener_count(ERROR) == 0 {
             self.socket.on(ERROR, |_| {});
         }
@@ -563,6 +555,10 @@ impl Observer for Connection {
             DRAINED => self.drained(),
             _ => self.close_current(),
         }
+    }
+
+    fn hear_error(self: Rc<Self>, error: &Error) {
+        self.failed(error.clone(), 0, Vec::new());
     }
 }
 

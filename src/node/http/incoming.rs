@@ -405,7 +405,7 @@ impl Inner {
 }
 
 impl Source<Vec<u8>> for Inner {
-    fn read(&self, readable: &Readable<Vec<u8>>) {
+    fn read(self: Rc<Self>, readable: &Readable<Vec<u8>>) {
         if !self.is_consuming.replace(true) {
             readable.waits_for_reader(false);
         }
@@ -422,7 +422,7 @@ impl Source<Vec<u8>> for Inner {
 
     /// Destroys the connection of a message that is not complete and read.
     // H51, H52.
-    fn destroy(&self, readable: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
+    fn destroy(self: Rc<Self>, readable: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
         if !readable.ended() || !self.complete.get() {
             self.aborted.set(true);
             readable.emit(ABORTED, ());

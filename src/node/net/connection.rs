@@ -5,7 +5,6 @@ use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -42,9 +41,8 @@ pub(in crate::node) trait Connection {
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
 }
 
-/// The connection, shared by the socket and its reads and writes. `None` before it is connected and
-/// after it is destroyed.
-pub(super) type Slot = Rc<RefCell<Option<Box<dyn Connection>>>>;
+/// The connection of a socket. `None` before it is connected and after it is destroyed.
+pub(super) type Slot = RefCell<Option<Box<dyn Connection>>>;
 
 /// A listening socket.
 pub(in crate::node) trait Listener {

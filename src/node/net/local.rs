@@ -26,7 +26,7 @@ pub(in crate::node) fn socket_of(stream: std::os::unix::net::UnixStream) -> io::
     Ok(Socket::of(
         connection,
         SocketOptions::default(),
-        Box::new(|| ()),
+        None,
         Location::caller(),
     ))
 }

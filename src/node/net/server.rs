@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 use super::address::Address;
 use super::connection::Listener;
 use super::local;
-use super::socket::{Socket, SocketOptions};
+use super::socket::{Owner, Socket, SocketOptions};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::TcpSocket;
 use crate::node::abort::AbortController;
@@ -250,10 +250,8 @@ impl Server {
                     match listener.accept(site).await {
                         Ok(connection) => {
                             server.inner.connections.set(server.connections() + 1);
-                            let inner = server.inner.clone();
-                            let gone = Box::new(move || inner.socket_gone());
-                            let socket =
-                                Socket::of(connection, server.inner.options.get(), gone, site);
+                            let (options, owner) = (server.inner.options.get(), &server.inner);
+                            let socket = Socket::of(connection, options, Some(owner.clone()), site);
                             call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
                         }
                         Err(error) if is_worth_an_event(&error, &*listener) => {
@@ -359,12 +357,14 @@ fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
     Ok(Box::new(socket.listen_on(&handle, BACKLOG, site)?))
 }
 
-impl Inner {
-    fn socket_gone(self: &Rc<Self>) {
+impl Owner for Inner {
+    fn socket_gone(self: Rc<Self>) {
         self.connections.set(self.connections.get() - 1);
         self.close_if_drained();
     }
+}
 
+impl Inner {
     fn close_if_drained(self: &Rc<Self>) {
         if self.listening.borrow().is_none() && self.connections.get() == 0 {
             let server = self.clone();

@@ -31,7 +31,9 @@ use crate::node::callback_futures::in_callbacks;
 use crate::node::context::Node;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
-use crate::node::stream::{CLOSE, Done, Duplex, IntoChunk, Readable, WeakDuplex, Writable};
+use crate::node::stream::{
+    CLOSE, Device, Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable,
+};
 use crate::node::timers::Timeout;
 use crate::phase;
 use crate::site::Site;
@@ -159,8 +161,7 @@ struct Inner {
     idle_delay: Cell<u32>,
     /// Whether the timer runs without an effect.
     is_idle_muted: Cell<bool>,
-    /// Called when the socket is destroyed; a server counts its connections with it.
-    on_destroy: RefCell<Option<Box<dyn FnOnce()>>>,
+    owner: Cell<Option<Rc<dyn Owner>>>,
     /// What the events of the connection run in: the frame of `connect`, and none for an accepted
     /// connection.
     frame: RefCell<Frame>,
@@ -168,6 +169,11 @@ struct Inner {
     site: Cell<Option<Site>>,
     /// The streams of this socket. Weak, because the streams hold this value.
     duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
+}
+
+/// What is told when a socket is destroyed: a server counts its connections.
+pub(super) trait Owner {
+    fn socket_gone(self: Rc<Self>);
 }
 
 impl Socket {
@@ -190,18 +196,8 @@ impl Socket {
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
         let inner = Rc::new(Inner::default());
-        let [reads, writes, writes_all, ends, destroys] = [(); 5].map(|()| inner.clone());
-        let readable = Readable::bytes().read(move |readable, _| {
-            let (inner, readable) = (reads.clone(), readable.clone());
-            reads.when_connected(readable.emitter(), {
-                let readable = readable.clone();
-                move || inner.start_reading(&readable)
-            });
-        });
-        let writable = Writable::bytes(move |bytes, done| writes.write(bytes, done))
-            .write_all(move |chunks, done| writes_all.write_all(chunks, done))
-            .end(move |done| ends.shut_down(done))
-            .destroy(move |error, done| destroys.destroy(error, done));
+        let readable = Readable::bytes().source(inner.clone());
+        let writable = Writable::to_device(inner.clone());
         let duplex = options.duplex(readable, writable);
         duplex.emitter().set_class("Socket");
         let known = inner.duplex.set(duplex.downgrade());
@@ -224,13 +220,13 @@ impl Socket {
     pub(super) fn of(
         connection: Box<dyn Connection>,
         options: SocketOptions,
-        on_destroy: Box<dyn FnOnce()>,
+        owner: Option<Rc<dyn Owner>>,
         site: Site,
     ) -> Self {
         let socket = Self::with_options(options);
         socket.duplex.closes_by_hand();
         socket.inner.site.set(Some(site));
-        socket.inner.on_destroy.replace(Some(on_destroy));
+        socket.inner.owner.set(owner);
         socket.open(connection);
         socket.readable().read_size(0);
         socket
@@ -419,26 +415,6 @@ impl Inner {
         self.duplex.get().and_then(WeakDuplex::upgrade)
     }
 
-    fn write(self: &Rc<Self>, mut bytes: Vec<u8>, done: Done) {
-        match connection::write_now(&self.slot, &bytes) {
-            Some(Ok(size)) if size < bytes.len() => drop(bytes.drain(..size)),
-            Some(result) => {
-                self.is_active();
-                return done.call(result.map(drop).map_err(write_error));
-            }
-            None => {}
-        }
-        let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
-        self.write_when_connected(write, done);
-    }
-
-    /// Writes all buffered chunks with one vectored write.
-    fn write_all(self: &Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
-        let write =
-            async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
-        self.write_when_connected(write, done);
-    }
-
     /// Writes now, or from a listener of 'connect'. A close before that fails the write from a
     /// listener of 'close'.
     fn write_when_connected<W>(self: &Rc<Self>, write: W, done: Done)
@@ -487,10 +463,32 @@ impl Inner {
             done.call(written.map_err(write_error));
         });
     }
+}
+
+impl Device<Vec<u8>> for Inner {
+    fn write(self: Rc<Self>, mut bytes: Vec<u8>, done: Done) {
+        match connection::write_now(&self.slot, &bytes) {
+            Some(Ok(size)) if size < bytes.len() => drop(bytes.drain(..size)),
+            Some(result) => {
+                self.is_active();
+                return done.call(result.map(drop).map_err(write_error));
+            }
+            None => {}
+        }
+        let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
+        self.write_when_connected(write, done);
+    }
+
+    /// Writes all buffered chunks with one vectored write.
+    fn write_all(self: Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+        let write =
+            async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
+        self.write_when_connected(write, done);
+    }
 
     /// Shuts down the writing direction in the pending phase, after all writes. libuv's
     /// `uv_shutdown` also completes there.
-    fn shut_down(self: &Rc<Self>, done: Done) {
+    fn end(self: Rc<Self>, done: Done) {
         let inner = self.clone();
         let shut_down = move || {
             in_callbacks(async move {
@@ -512,8 +510,20 @@ impl Inner {
             self.when_connected(duplex.emitter(), shut_down);
         }
     }
+}
 
-    fn destroy(self: &Rc<Self>, error: Option<Error>, done: Done) {
+impl Source<Vec<u8>> for Inner {
+    fn read(self: Rc<Self>, readable: &Readable<Vec<u8>>) {
+        let (inner, stream) = (self.clone(), readable.clone());
+        let start = move || inner.start_reading(&stream);
+        self.when_connected(readable.emitter(), start);
+    }
+
+    fn leave(&self) -> bool {
+        true
+    }
+
+    fn destroy(self: Rc<Self>, _: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
         let (duplex, connection) = (self.duplex(), self.slot.take());
         self.reading.end();
         let was_connecting = self.connecting.replace(false);
@@ -536,9 +546,8 @@ impl Inner {
             _ => {}
         }
         done.pass(error);
-        let on_destroy = self.on_destroy.take();
-        if let Some(on_destroy) = on_destroy {
-            on_destroy();
+        if let Some(owner) = self.owner.take() {
+            owner.socket_gone();
         }
     }
 }

@@ -146,11 +146,11 @@ impl IntoChunk<Vec<u8>> for Cow<'_, str> {
 }
 
 /// The mode of a stream: bytes or objects.
-pub(super) struct Mode<T> {
-    bytes: Option<Bytes<T>>,
+pub(super) struct Mode<T: 'static> {
+    bytes: Option<&'static Bytes<T>>,
 }
 
-// Written by hand: a derive would require `T: Clone`, but the fields are function pointers.
+// Written by hand: a derive would require `T: Clone`, but the field is a reference.
 impl<T> Clone for Mode<T> {
     fn clone(&self) -> Self {
         *self
@@ -159,7 +159,8 @@ impl<T> Clone for Mode<T> {
 
 impl<T> Copy for Mode<T> {}
 
-struct Bytes<T> {
+/// How chunks of bytes are counted, joined and split.
+pub(super) struct Bytes<T> {
     /// Counts bytes, even if `size` counts another unit.
     byte_size: fn(&T) -> usize,
     size: fn(&T) -> usize,
@@ -167,13 +168,19 @@ struct Bytes<T> {
     take_first: fn(&mut T, usize) -> T,
 }
 
-impl<T> Clone for Bytes<T> {
-    fn clone(&self) -> Self {
-        *self
+impl<T: ByteChunk> Bytes<T> {
+    const PLAIN: &'static Self = &Self::counted(T::size, T::take_first);
+
+    /// Creates the functions for bytes with their own unit for counting and splitting.
+    pub(super) const fn counted(size: fn(&T) -> usize, take_first: fn(&mut T, usize) -> T) -> Self {
+        Self {
+            byte_size: T::size,
+            size,
+            append: T::append,
+            take_first,
+        }
     }
 }
-
-impl<T> Copy for Bytes<T> {}
 
 impl<T> Mode<T> {
     pub(super) const OBJECTS: Self = Self { bytes: None };
@@ -182,29 +189,11 @@ impl<T> Mode<T> {
     where
         T: ByteChunk,
     {
-        Self {
-            bytes: Some(Bytes {
-                byte_size: T::size,
-                size: T::size,
-                append: T::append,
-                take_first: T::take_first,
-            }),
-        }
+        Self::of(Bytes::PLAIN)
     }
 
-    /// Creates a byte mode with its own unit for counting and splitting.
-    pub(super) fn counted(size: fn(&T) -> usize, take_first: fn(&mut T, usize) -> T) -> Self
-    where
-        T: ByteChunk,
-    {
-        Self {
-            bytes: Some(Bytes {
-                byte_size: T::size,
-                size,
-                append: T::append,
-                take_first,
-            }),
-        }
+    pub(super) const fn of(bytes: &'static Bytes<T>) -> Self {
+        Self { bytes: Some(bytes) }
     }
 
     pub(super) fn is_objects(&self) -> bool {
@@ -218,13 +207,11 @@ impl<T> Mode<T> {
 
     /// Returns the number of bytes of a chunk; an object counts one.
     pub(super) fn byte_size(&self, chunk: &T) -> usize {
-        self.bytes
-            .as_ref()
-            .map_or(1, |bytes| (bytes.byte_size)(chunk))
+        self.bytes.map_or(1, |bytes| (bytes.byte_size)(chunk))
     }
 
     pub(super) fn size(&self, chunk: &T) -> usize {
-        self.bytes.as_ref().map_or(1, |bytes| (bytes.size)(chunk))
+        self.bytes.map_or(1, |bytes| (bytes.size)(chunk))
     }
 
     pub(super) fn high_water_mark(&self) -> usize {
@@ -234,7 +221,7 @@ impl<T> Mode<T> {
     /// Removes `size` units from the front of a buffer that holds as many: one object, or that many
     /// bytes.
     pub(super) fn take(&self, buffer: &mut VecDeque<T>, size: usize) -> Option<T> {
-        let Some(bytes) = &self.bytes else {
+        let Some(bytes) = self.bytes else {
             return buffer.pop_front();
         };
         let first = buffer.front_mut()?;

@@ -1,6 +1,6 @@
 //! Byte streams that are read as text.
 
-use super::chunk::Mode;
+use super::chunk::{Bytes, Mode};
 use super::readable::Readable;
 use crate::node::events::ListenerId;
 use crate::node::string_decoder::{Encoding, StringDecoder};
@@ -32,7 +32,7 @@ impl Readable<Vec<u8>> {
         let mut decoder = StringDecoder::new(encoding);
         let kept = state.buffer.take();
         let text: String = kept.iter().map(|chunk| decoder.write(chunk)).collect();
-        state.mode.set(Mode::text());
+        state.mode.set(Mode::of(&TEXT));
         let text = text.into_bytes();
         state.length.set(state.mode.get().size(&text));
         if !text.is_empty() {
@@ -72,15 +72,11 @@ impl Readable<Vec<u8>> {
     }
 }
 
-impl Mode<Vec<u8>> {
-    /// Creates the mode of UTF-8 text that is counted in UTF-16 units, as JavaScript counts.
-    fn text() -> Self {
-        Self::counted(utf16_length, |text, units| {
-            let rest = text.split_off(utf16_end(text, units));
-            std::mem::replace(text, rest)
-        })
-    }
-}
+/// UTF-8 text that is counted in UTF-16 units, as JavaScript counts.
+static TEXT: Bytes<Vec<u8>> = Bytes::counted(utf16_length, |text, units| {
+    let rest = text.split_off(utf16_end(text, units));
+    std::mem::replace(text, rest)
+});
 
 /// Returns the number of UTF-16 units that a byte of UTF-8 stands for. The first byte of a
 /// character counts for the whole character.

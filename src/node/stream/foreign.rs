@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use super::base::{Base, Callback, Done, Held};
+use super::base::{Base, Callback, Done};
 use super::chunk::{ByteChunk, Mode};
-use super::writable::{Writable, WritableBuilder};
+use super::writable::{Output, Writable, WritableBuilder};
 use crate::node::error::Error;
 
 /// The object behind a writable stream. It emits the events of the stream itself.
@@ -43,12 +43,10 @@ impl<T: ByteChunk> Writable<T> {
                 sink.destroy(error);
             }
         }));
-        let unused = |_: T, done: Done| done.ok();
-        let builder = WritableBuilder::new(Mode::bytes(), Box::new(unused));
-        let known: Rc<dyn Sink<T>> = sink.clone();
-        let state = builder.build_for(&base, Some(known));
-        let held = Held::default();
-        (Self { state, held }, sink)
+        let builder = WritableBuilder::of(Mode::bytes(), Output::Sink(sink.clone()));
+        let state = builder.build_side(&base);
+        let other_side = None;
+        (Self { state, other_side }, sink)
     }
 
     /// Returns whether a stream of a sink is as it was built, and is known to its sink and to

@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 use slab::Slab;
 
 use super::base::StreamId;
-use super::readable::Readable;
+use super::readable::{Pipes, Readable};
 use super::writable::Writable;
 use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
 use crate::node::context::Node;
@@ -47,19 +47,23 @@ impl<T: Clone + 'static> Readable<T> {
             on_close: Cell::new(None),
             on_error: Cell::new(None),
         });
-        self.state().pipes.borrow_mut().push(sink.id());
+        let pipes = self.state().pipes.get_or_init(Box::default);
+        pipes.sinks.borrow_mut().push(sink.id());
         pipe.start();
     }
 
     /// Stops writing into `sink`. JavaScript: `readable.unpipe(sink)`.
     pub fn unpipe(&self, sink: &Writable<T>) {
         let is_last = {
-            let mut pipes = self.state().pipes.borrow_mut();
-            let Some(place) = pipes.iter().position(|id| *id == sink.id()) else {
+            let Some(pipes) = self.state().pipes.get() else {
                 return;
             };
-            pipes.remove(place);
-            pipes.is_empty()
+            let mut sinks = pipes.sinks.borrow_mut();
+            let Some(place) = sinks.iter().position(|id| *id == sink.id()) else {
+                return;
+            };
+            sinks.remove(place);
+            sinks.is_empty()
         };
         // Without a sink the flow would discard the chunks.
         if is_last {
@@ -192,16 +196,16 @@ impl<T: Clone + 'static> Pipe<T> {
 
     /// Pauses the source while the sink is full.
     fn pause(self: &Rc<Self>) {
-        let state = self.source.state();
         if !self.cleaned_up.get() {
-            let (pipes, id) = (state.pipes.borrow(), self.sink.id());
-            let mut awaiting = state.awaiting_drain.borrow_mut();
-            if *pipes == [id] {
-                *awaiting = vec![id];
-            } else if pipes.contains(&id) && !awaiting.contains(&id) {
-                awaiting.push(id);
+            let pipes = self.pipes();
+            let (sinks, id) = (pipes.sinks.borrow(), self.sink.id());
+            let mut full = pipes.full.borrow_mut();
+            if *sinks == [id] {
+                *full = vec![id];
+            } else if sinks.contains(&id) && !full.contains(&id) {
+                full.push(id);
             }
-            drop((pipes, awaiting));
+            drop((sinks, full));
             self.source.pause();
         }
         if self.on_drain.get().is_none() {
@@ -211,14 +215,18 @@ impl<T: Clone + 'static> Pipe<T> {
         }
     }
 
+    /// Returns the pipes of the source.
+    fn pipes(&self) -> &Pipes {
+        self.source.state().pipes.get_or_init(Box::default)
+    }
+
     fn drained(&self) {
-        let state = self.source.state();
         let all_drained = {
-            let mut awaiting = state.awaiting_drain.borrow_mut();
-            awaiting.retain(|id| *id != self.sink.id());
-            awaiting.is_empty()
+            let mut full = self.pipes().full.borrow_mut();
+            full.retain(|id| *id != self.sink.id());
+            full.is_empty()
         };
-        if all_drained && state.data_listening.get() {
+        if all_drained && self.source.state().data_listening.get() {
             self.source.resume();
         }
     }
@@ -260,7 +268,7 @@ impl<T: Clone + 'static> Pipe<T> {
         }
         self.cleaned_up.set(true);
         // The source waits for the drain of a sink that is unpiped now, so it is resumed here.
-        let waits = !self.source.state().awaiting_drain.borrow().is_empty();
+        let waits = !self.pipes().full.borrow().is_empty();
         if awaits_drain && waits && self.sink.need_drain() {
             self.drained();
         }

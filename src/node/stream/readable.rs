@@ -11,14 +11,14 @@ mod builder;
 mod flow;
 mod listening;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::{Rc, Weak};
 
 pub use self::builder::ReadableBuilder;
 use self::flow::Amount;
-use super::base::{Base, Done, Held, ReadableSide as _, StreamId};
+use super::base::{Base, Done, ReadableSide as _, StreamId, WritableSide};
 use super::chunk::{ByteChunk, Mode};
 use super::shared::impl_stream;
 use crate::node::error::Error;
@@ -37,9 +37,9 @@ pub(super) enum ReadHook<T: 'static> {
 /// What a stream reads from: an object in place of the functions of the builder.
 pub(in crate::node) trait Source<T> {
     /// Called when the stream wants data.
-    fn read(&self, stream: &Readable<T>);
+    fn read(self: Rc<Self>, stream: &Readable<T>);
     /// Releases the resources of the stream when it is destroyed.
-    fn destroy(&self, stream: &Readable<T>, error: Option<Error>, done: Done);
+    fn destroy(self: Rc<Self>, stream: &Readable<T>, error: Option<Error>, done: Done);
     /// Called when a loop over the stream is left or its pipeline fails. Returns whether the stream
     /// is to be destroyed.
     fn leave(&self) -> bool;
@@ -81,7 +81,7 @@ pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
 pub struct Readable<T: 'static> {
     pub(super) state: Rc<State<T>>,
     /// Keeps the writable side of a duplex stream alive.
-    pub(super) held: Held,
+    pub(super) other_side: Option<Rc<dyn WritableSide>>,
 }
 
 pub(super) struct State<T: 'static> {
@@ -114,10 +114,17 @@ pub(super) struct State<T: 'static> {
     pub(super) reading_more: Cell<bool>,
     pub(super) flowing: Cell<Option<bool>>,
     pub(super) paused: Cell<Option<bool>>,
-    /// The sinks that this stream is piped into.
-    pub(super) pipes: RefCell<Vec<StreamId>>,
-    /// The sinks among `pipes` that are full.
-    pub(super) awaiting_drain: RefCell<Vec<StreamId>>,
+    /// The pipes of this stream, boxed because few streams have one.
+    pub(super) pipes: OnceCell<Box<Pipes>>,
+}
+
+/// The pipes that a stream is the source of.
+#[derive(Default)]
+pub(super) struct Pipes {
+    /// The sinks that the stream is piped into.
+    pub(super) sinks: RefCell<Vec<StreamId>>,
+    /// The sinks that are full.
+    pub(super) full: RefCell<Vec<StreamId>>,
 }
 
 impl<T: 'static> Readable<T> {
@@ -185,9 +192,7 @@ impl<T: 'static> Readable<T> {
     where
         T: ByteChunk,
     {
-        let mut builder = Self::bytes();
-        builder.read = Some(ReadHook::Source(source));
-        let readable = builder.build();
+        let readable = Self::bytes().source(source).build();
         readable.emitter().set_class(class);
         readable.waits_for_reader(true);
         readable
@@ -228,7 +233,6 @@ impl<T: 'static> Readable<T> {
             flowing,
             paused,
             pipes,
-            awaiting_drain: _,
         } = &*self.state;
         let begun = [
             ended,
@@ -252,7 +256,7 @@ impl<T: 'static> Readable<T> {
             && (length.get(), total.get()) == (0, 0)
             && encoding.get().is_none()
             && high_water_mark.get() == mode.get().high_water_mark()
-            && pipes.borrow().is_empty()
+            && pipes.get().is_none()
     }
 
     /// Lets the stream wait for a reader, as before its first one.
@@ -349,7 +353,7 @@ impl<T: 'static> Readable<T> {
     }
 }
 
-impl_stream!(Readable);
+impl_stream!(Readable, writable);
 
 impl<T: 'static> fmt::Debug for Readable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

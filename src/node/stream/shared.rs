@@ -96,14 +96,14 @@ macro_rules! impl_options {
 }
 
 /// Implements what concerns a whole stream for a handle to one of its sides. The handle has the
-/// fields `state` and `held`, the state has `base`.
+/// fields `state` and `other_side`, the state has `base`.
 macro_rules! impl_stream {
-    ($Stream:ident) => {
+    ($Stream:ident, $other_side:ident) => {
         impl<T: 'static> $Stream<T> {
             /// Creates a handle that keeps both sides of the stream alive.
             pub(in crate::node::stream) fn of(state: Rc<State<T>>) -> Self {
-                let held = state.base.hold();
-                Self { state, held }
+                let other_side = state.base.$other_side();
+                Self { state, other_side }
             }
 
             pub(in crate::node::stream) fn state(&self) -> &Rc<State<T>> {
@@ -163,7 +163,7 @@ macro_rules! impl_stream {
             fn clone(&self) -> Self {
                 Self {
                     state: self.state.clone(),
-                    held: self.held.clone(),
+                    other_side: self.other_side.clone(),
                 }
             }
         }

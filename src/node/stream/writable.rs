@@ -17,7 +17,7 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 pub use self::builder::WritableBuilder;
-use super::base::{Base, Callback, Done, Held, StreamId, WritableSide as _};
+use super::base::{Base, Callback, Done, ReadableSide, StreamId, WritableSide as _};
 use super::chunk::{ByteChunk, IntoChunk, Mode};
 use super::foreign::Sink;
 use super::shared::impl_stream;
@@ -27,6 +27,30 @@ use crate::node::events::{Emitter, EventEmitter};
 type WriteHook<T> = Box<dyn FnMut(T, Done)>;
 type WriteAllHook<T> = Box<dyn FnMut(Vec<T>, Done)>;
 type FinalHook = Box<dyn FnOnce(Done)>;
+
+/// What a stream writes to.
+pub(super) enum Output<T: 'static> {
+    Functions(Box<Functions<T>>),
+    Device(Rc<dyn Device<T>>),
+    /// The object handles all writes, in place of the stream's state.
+    Sink(Rc<dyn Sink<T>>),
+}
+
+/// The functions of the builder.
+pub(super) struct Functions<T: 'static> {
+    write: RefCell<Option<WriteHook<T>>>,
+    write_all: RefCell<Option<WriteAllHook<T>>>,
+    end: RefCell<Option<FinalHook>>,
+}
+
+/// An object in place of the functions of the builder.
+pub(in crate::node) trait Device<T> {
+    fn write(self: Rc<Self>, chunk: T, done: Done);
+    /// Called in place of `write` when several chunks wait.
+    fn write_all(self: Rc<Self>, chunks: Vec<T>, done: Done);
+    /// Called after the last write.
+    fn end(self: Rc<Self>, done: Done);
+}
 
 /// A sink for chunks. A clone is a handle to the same stream. JavaScript: `stream.Writable`.
 ///
@@ -56,7 +80,7 @@ type FinalHook = Box<dyn FnOnce(Done)>;
 pub struct Writable<T: 'static> {
     pub(super) state: Rc<State<T>>,
     /// Keeps the readable side of a duplex stream alive.
-    pub(super) held: Held,
+    pub(super) other_side: Option<Rc<dyn ReadableSide>>,
 }
 
 pub(super) struct State<T: 'static> {
@@ -64,9 +88,7 @@ pub(super) struct State<T: 'static> {
     pub(super) me: Weak<Self>,
     pub(super) mode: Mode<T>,
     pub(super) high_water_mark: usize,
-    pub(super) write_hook: RefCell<Option<WriteHook<T>>>,
-    pub(super) write_all_hook: RefCell<Option<WriteAllHook<T>>>,
-    pub(super) final_hook: RefCell<Option<FinalHook>>,
+    pub(super) output: Output<T>,
     /// The chunks that wait for the sink.
     pub(super) buffer: RefCell<VecDeque<(T, Option<Callback>)>>,
     /// The size of the waiting chunks and of the one being written, in units of the mode.
@@ -97,8 +119,6 @@ pub(super) struct State<T: 'static> {
     /// The number of callbacks that must run before 'finish'.
     pub(super) pending_callbacks: Cell<usize>,
     pub(super) on_finished: RefCell<Vec<Callback>>,
-    /// The object that handles all writes, in place of this state.
-    pub(super) sink: Option<Rc<dyn Sink<T>>>,
 }
 
 impl<T: 'static> Writable<T> {
@@ -108,6 +128,14 @@ impl<T: 'static> Writable<T> {
         T: ByteChunk,
     {
         WritableBuilder::new(Mode::bytes(), Box::new(write))
+    }
+
+    /// Creates a builder for a sink of bytes; `device` writes them.
+    pub(in crate::node) fn to_device(device: Rc<dyn Device<T>>) -> WritableBuilder<T>
+    where
+        T: ByteChunk,
+    {
+        WritableBuilder::of(Mode::bytes(), Output::Device(device))
     }
 
     /// Creates a builder for a sink in object mode.
@@ -168,7 +196,7 @@ impl<T: 'static> Writable<T> {
     /// Buffers all writes until [`uncork`](Self::uncork) was called as often. JavaScript:
     /// `writable.cork()`.
     pub fn cork(&self) {
-        match &self.state.sink {
+        match self.state.sink() {
             Some(sink) => sink.cork(),
             None => self.state.corked.set(self.state.corked.get() + 1),
         }
@@ -191,7 +219,7 @@ impl<T: 'static> Writable<T> {
     /// JavaScript: `writable.writableCorked`.
     #[must_use]
     pub fn corked(&self) -> usize {
-        match &self.state.sink {
+        match self.state.sink() {
             Some(sink) => sink.corked(),
             None => self.state.corked.get(),
         }
@@ -227,7 +255,7 @@ impl<T: 'static> Writable<T> {
     /// `writable.writableLength`.
     #[must_use]
     pub fn length(&self) -> usize {
-        match &self.state.sink {
+        match self.state.sink() {
             Some(sink) => sink.length(),
             None => self.state.length.get(),
         }
@@ -244,14 +272,14 @@ impl<T: 'static> Writable<T> {
     /// `writable.writableHighWaterMark`.
     #[must_use]
     pub fn high_water_mark(&self) -> usize {
-        match &self.state.sink {
+        match self.state.sink() {
             Some(sink) => sink.high_water_mark(),
             None => self.state.high_water_mark,
         }
     }
 }
 
-impl_stream!(Writable);
+impl_stream!(Writable, readable);
 
 impl<T: 'static> fmt::Debug for Writable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

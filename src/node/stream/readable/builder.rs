@@ -1,14 +1,14 @@
 //! The builder of readable streams.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::mem::take;
 use std::rc::{Rc, Weak};
 
-use super::{ReadHook, Readable, State};
+use super::{ReadHook, Readable, Source, State};
 use crate::node::error::Error;
 use crate::node::events::Watch;
-use crate::node::stream::base::{Base, Done, Held, ReadableSide};
+use crate::node::stream::base::{Base, Done, ReadableSide};
 use crate::node::stream::chunk::Mode;
 use crate::node::stream::shared::{Options, impl_options};
 
@@ -39,7 +39,7 @@ use crate::node::stream::shared::{Options, impl_options};
 pub struct ReadableBuilder<T: 'static> {
     mode: Mode<T>,
     pub(in crate::node::stream) high_water_mark: Option<usize>,
-    pub(super) read: Option<ReadHook<T>>,
+    read: Option<ReadHook<T>>,
     pub(in crate::node::stream) options: Options,
 }
 
@@ -68,13 +68,19 @@ impl<T: 'static> ReadableBuilder<T> {
         self
     }
 
+    /// Lets the stream read from an object, in place of the functions `read` and `destroy`.
+    pub(in crate::node) fn source(mut self, source: Rc<dyn Source<T>>) -> Self {
+        self.read = Some(ReadHook::Source(source));
+        self
+    }
+
     /// Creates the stream.
     #[must_use]
     pub fn build(mut self) -> Readable<T> {
         let options = take(&mut self.options);
         options.build("Readable", |base| Readable {
             state: self.build_side(base),
-            held: Held::default(),
+            other_side: None,
         })
     }
 
@@ -104,8 +110,7 @@ impl<T: 'static> ReadableBuilder<T> {
             reading_more: Cell::new(false),
             flowing: Cell::new(None),
             paused: Cell::new(None),
-            pipes: RefCell::default(),
-            awaiting_drain: RefCell::default(),
+            pipes: OnceCell::new(),
         });
         let side: Weak<dyn ReadableSide> = Rc::<State<T>>::downgrade(&state);
         base.has_readable(side);

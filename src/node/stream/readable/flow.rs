@@ -137,7 +137,7 @@ impl<T: 'static> State<T> {
     /// chain of pipes.
     fn emit_nested(&self, chunk: &T) -> bool {
         call_nested(|| {
-            self.awaiting_drain.borrow_mut().clear();
+            self.forget_full_sinks();
             self.base.emitter.emit(Readable::<T>::DATA, chunk);
         })
         .is_some()
@@ -245,6 +245,12 @@ impl<T: 'static> State<T> {
         }
     }
 
+    fn forget_full_sinks(&self) {
+        if let Some(pipes) = self.pipes.get() {
+            pipes.full.borrow_mut().clear();
+        }
+    }
+
     fn source(&self) -> Option<Rc<dyn Source<T>>> {
         match &*self.read_hook.borrow() {
             Some(ReadHook::Source(source)) => Some(source.clone()),
@@ -269,7 +275,7 @@ impl<T: 'static> State<T> {
             Some(chunk) => {
                 let taken = self.mode.get().size(chunk);
                 self.length.set(self.length.get().saturating_sub(taken));
-                self.awaiting_drain.borrow_mut().clear();
+                self.forget_full_sinks();
             }
         }
         if self.length.get() == 0 {
@@ -425,7 +431,8 @@ impl<T: 'static> ReadableSide for State<T> {
     }
 
     fn has_pipes(&self) -> bool {
-        !self.pipes.borrow().is_empty()
+        let pipes = self.pipes.get();
+        pipes.is_some_and(|pipes| !pipes.sinks.borrow().is_empty())
     }
 
     fn constructed(&self) {

@@ -5,11 +5,10 @@ use std::fmt;
 use std::mem::take;
 use std::rc::{Rc, Weak};
 
-use super::{FinalHook, State, Writable, WriteAllHook, WriteHook};
+use super::{Functions, Output, State, Writable, WriteHook};
 use crate::node::error::Error;
-use crate::node::stream::base::{Base, Done, Held, WritableSide};
+use crate::node::stream::base::{Base, Done, WritableSide};
 use crate::node::stream::chunk::Mode;
-use crate::node::stream::foreign::Sink;
 use crate::node::stream::shared::{Options, impl_options};
 
 /// Builds a [`Writable`].
@@ -32,20 +31,25 @@ use crate::node::stream::shared::{Options, impl_options};
 pub struct WritableBuilder<T: 'static> {
     mode: Mode<T>,
     pub(in crate::node::stream) high_water_mark: Option<usize>,
-    write: WriteHook<T>,
-    write_all: Option<WriteAllHook<T>>,
-    end: Option<FinalHook>,
+    output: Output<T>,
     pub(in crate::node::stream) options: Options,
 }
 
 impl<T: 'static> WritableBuilder<T> {
     pub(in crate::node::stream) fn new(mode: Mode<T>, write: WriteHook<T>) -> Self {
+        let functions = Functions {
+            write: RefCell::new(Some(write)),
+            write_all: RefCell::default(),
+            end: RefCell::default(),
+        };
+        Self::of(mode, Output::Functions(Box::new(functions)))
+    }
+
+    pub(in crate::node::stream) fn of(mode: Mode<T>, output: Output<T>) -> Self {
         Self {
             mode,
             high_water_mark: None,
-            write,
-            write_all: None,
-            end: None,
+            output,
             options: Options::default(),
         }
     }
@@ -59,15 +63,19 @@ impl<T: 'static> WritableBuilder<T> {
 
     /// Sets a function that is called in place of `write` when several chunks wait. JavaScript: `{
     /// writev }`.
-    pub fn write_all(mut self, write_all: impl FnMut(Vec<T>, Done) + 'static) -> Self {
-        self.write_all = Some(Box::new(write_all));
+    pub fn write_all(self, write_all: impl FnMut(Vec<T>, Done) + 'static) -> Self {
+        if let Output::Functions(functions) = &self.output {
+            functions.write_all.replace(Some(Box::new(write_all)));
+        }
         self
     }
 
     /// Sets the function that is called after the last write, before
     /// [`FINISH`](crate::node::stream::FINISH). JavaScript: `{ final }`.
-    pub fn end(mut self, end: impl FnOnce(Done) + 'static) -> Self {
-        self.end = Some(Box::new(end));
+    pub fn end(self, end: impl FnOnce(Done) + 'static) -> Self {
+        if let Output::Functions(functions) = &self.output {
+            functions.end.replace(Some(Box::new(end)));
+        }
         self
     }
 
@@ -77,30 +85,19 @@ impl<T: 'static> WritableBuilder<T> {
         let options = take(&mut self.options);
         options.build("Writable", |base| Writable {
             state: self.build_side(base),
-            held: Held::default(),
+            other_side: None,
         })
     }
 
     /// Adds the writable side to a stream.
     pub(in crate::node::stream) fn build_side(self, base: &Rc<Base>) -> Rc<State<T>> {
-        self.build_for(base, None)
-    }
-
-    /// Adds a writable side whose writes `sink` handles.
-    pub(in crate::node::stream) fn build_for(
-        self,
-        base: &Rc<Base>,
-        sink: Option<Rc<dyn Sink<T>>>,
-    ) -> Rc<State<T>> {
         let mark = self.mode.high_water_mark();
         let state = Rc::new_cyclic(|me| State {
             base: base.clone(),
             me: me.clone(),
             mode: self.mode,
             high_water_mark: self.high_water_mark.unwrap_or(mark),
-            write_hook: RefCell::new(Some(self.write)),
-            write_all_hook: RefCell::new(self.write_all),
-            final_hook: RefCell::new(self.end),
+            output: self.output,
             buffer: RefCell::default(),
             length: Cell::new(0),
             total: Cell::new(0),
@@ -121,7 +118,6 @@ impl<T: 'static> WritableBuilder<T> {
             finished: Cell::new(false),
             pending_callbacks: Cell::new(0),
             on_finished: RefCell::default(),
-            sink,
         });
         let side: Weak<dyn WritableSide> = Rc::<State<T>>::downgrade(&state);
         base.has_writable(side);

@@ -1,6 +1,6 @@
 //! How a writable stream ends.
 
-use super::State;
+use super::{FinalHook, Output, State};
 use crate::node::error::Error;
 use crate::node::promise;
 use crate::node::stream::base::{Callback, Done, destroyed, error_of};
@@ -9,7 +9,7 @@ use crate::task::next_tick;
 
 impl<T: 'static> State<T> {
     pub(super) fn end(&self, chunk: Option<T>, callback: Option<Callback>) {
-        if let Some(sink) = &self.sink {
+        if let Some(sink) = self.sink() {
             return sink.end(chunk, callback);
         }
         let written = chunk.map_or(Ok(true), |chunk| self.write(chunk, None));
@@ -78,7 +78,7 @@ impl<T: 'static> State<T> {
         if self.prefinished.get() || self.final_called.replace(true) {
             return;
         }
-        let hook = self.final_hook.take();
+        let hook = self.end_hook();
         let Some(hook) = hook.filter(|_| !self.base.destroyed.get()) else {
             self.prefinished.set(true);
             self.base.emitter.emit(PREFINISH, ());
@@ -95,6 +95,18 @@ impl<T: 'static> State<T> {
             self.end_final(Err(error_of(&reason)));
         }
         self.sync.set(false);
+    }
+
+    /// Takes the function that is called after the last write.
+    fn end_hook(&self) -> Option<FinalHook> {
+        match &self.output {
+            Output::Functions(functions) => functions.end.take(),
+            Output::Device(device) => {
+                let device = device.clone();
+                Some(Box::new(move |done| device.end(done)))
+            }
+            Output::Sink(_) => None,
+        }
     }
 
     fn end_final(&self, result: Result<(), Error>) {

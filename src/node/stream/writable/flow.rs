@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::State;
+use super::{Output, State};
 use crate::node::error::Error;
 use crate::node::stream::DRAIN;
 use crate::node::stream::base::{Callback, Done, WritableSide, destroyed};
+use crate::node::stream::foreign::Sink;
 use crate::task::next_tick;
 
 /// Sets a flag until it is dropped, also after a panic.
@@ -63,7 +64,7 @@ impl<T: 'static> State<T> {
 
     /// Writes or buffers a chunk. Returns whether there is room for more.
     pub(super) fn write(&self, chunk: T, callback: Option<Callback>) -> Result<bool, Error> {
-        if let Some(sink) = &self.sink {
+        if let Some(sink) = self.sink() {
             return Ok(sink.write(chunk, callback));
         }
         let refused = if self.ending.get() {
@@ -84,6 +85,7 @@ impl<T: 'static> State<T> {
         let size = self.mode.size(&chunk);
         self.length.set(self.length.get() + size);
         let must_wait = self.writing.get()
+            || self.in_write.get()
             || self.base.is_errored()
             || self.corked.get() > 0
             || !self.base.constructed.get();
@@ -105,7 +107,14 @@ impl<T: 'static> State<T> {
         if self.base.destroyed.get() {
             done.fail(destroyed("write"));
         } else {
-            self.with_hook(&self.write_hook, |hook| hook(chunk, done));
+            let _in_write = Flag::set(&self.in_write);
+            match &self.output {
+                Output::Functions(functions) => {
+                    self.with_hook(&functions.write, |hook| hook(chunk, done));
+                }
+                Output::Device(device) => device.clone().write(chunk, done),
+                Output::Sink(_) => unreachable!("a sink handles its writes"),
+            }
         }
         self.sync.set(false);
         self.go_on();
@@ -122,7 +131,16 @@ impl<T: 'static> State<T> {
             each
         });
         let done = self.begin_write(size, callback);
-        self.with_hook(&self.write_all_hook, |hook| hook(chunks, done));
+        {
+            let _in_write = Flag::set(&self.in_write);
+            match &self.output {
+                Output::Functions(functions) => {
+                    self.with_hook(&functions.write_all, |hook| hook(chunks, done));
+                }
+                Output::Device(device) => device.clone().write_all(chunks, done),
+                Output::Sink(_) => unreachable!("a sink handles its writes"),
+            }
+        }
         self.sync.set(false);
         self.go_on();
     }
@@ -131,7 +149,6 @@ impl<T: 'static> State<T> {
     /// stream. It is put back, also after a panic, unless the stream has closed.
     fn with_hook<H>(&self, place: &RefCell<Option<H>>, call: impl FnOnce(&mut H)) {
         let Some(hook) = place.take() else { return };
-        let _in_write = Flag::set(&self.in_write);
         let mut lent = Lent {
             hook: Some(hook),
             place,
@@ -146,8 +163,11 @@ impl<T: 'static> State<T> {
     /// then the completion that it reported.
     fn go_on(&self) {
         let done_inside = self.done_inside.take();
-        if let Some(callback) = done_inside {
+        let has_more = !self.writing.get() && !self.buffer.borrow().is_empty();
+        if has_more && !self.base.is_errored() {
             self.work_off();
+        }
+        if let Some(callback) = done_inside {
             self.after_sync_write(callback);
         }
     }
@@ -276,7 +296,7 @@ impl<T: 'static> State<T> {
             return;
         }
         let _working_off = Flag::set(&self.working_off);
-        if waiting > 1 && self.write_all_hook.borrow().is_some() {
+        if waiting > 1 && self.writes_all() {
             let buffer = self.buffer.take();
             // One call of `write_all` completes all waiting writes with one completion.
             let pending = self.pending_callbacks.get() - (waiting - 1);
@@ -298,8 +318,24 @@ impl<T: 'static> State<T> {
         }
     }
 
+    /// Returns whether several chunks can be written at once.
+    fn writes_all(&self) -> bool {
+        match &self.output {
+            Output::Functions(functions) => functions.write_all.borrow().is_some(),
+            Output::Device(_) => true,
+            Output::Sink(_) => false,
+        }
+    }
+
+    pub(super) fn sink(&self) -> Option<&dyn Sink<T>> {
+        match &self.output {
+            Output::Sink(sink) => Some(&**sink),
+            _ => None,
+        }
+    }
+
     pub(super) fn uncork(&self) {
-        if let Some(sink) = &self.sink {
+        if let Some(sink) = self.sink() {
             return sink.uncork();
         }
         let corked = self.corked.get();
@@ -319,28 +355,28 @@ impl<T: 'static> WritableSide for State<T> {
     }
 
     fn ending(&self) -> bool {
-        match &self.sink {
+        match self.sink() {
             Some(sink) => sink.ended(),
             None => self.ending.get(),
         }
     }
 
     fn ended(&self) -> bool {
-        match &self.sink {
+        match self.sink() {
             Some(sink) => sink.ended(),
             None => self.ended.get(),
         }
     }
 
     fn finished(&self) -> bool {
-        match &self.sink {
+        match self.sink() {
             Some(sink) => sink.finished(),
             None => self.finished.get(),
         }
     }
 
     fn ended_and_empty(&self) -> bool {
-        match &self.sink {
+        match self.sink() {
             Some(sink) => sink.finished(),
             None => self.ended.get() && self.length.get() == 0,
         }
@@ -351,7 +387,7 @@ impl<T: 'static> WritableSide for State<T> {
     }
 
     fn need_drain(&self) -> bool {
-        let is_full = match &self.sink {
+        let is_full = match self.sink() {
             Some(sink) => sink.need_drain(),
             None => self.need_drain.get(),
         };
@@ -378,11 +414,10 @@ impl<T: 'static> WritableSide for State<T> {
     }
 
     fn release(&self) {
-        let hooks = (
-            self.write_hook.take(),
-            self.write_all_hook.take(),
-            self.final_hook.take(),
-        );
-        drop(hooks);
+        if let Output::Functions(functions) = &self.output {
+            let write = (functions.write.take(), functions.write_all.take());
+            let end = functions.end.take();
+            drop((write, end));
+        }
     }
 }
