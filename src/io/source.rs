@@ -265,6 +265,10 @@ impl<T: AsSource> Source<T> {
     /// # Errors
     ///
     /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`read_with`](Self::read_with).
     pub fn write_with<R>(
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,

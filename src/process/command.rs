@@ -205,7 +205,7 @@ impl Command {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    #[must_use = "futures do nothing unless awaited"]
+    #[must_use = "the program runs already; its end is known only to who awaits it"]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
         let child = self.spawn();
         async { child?.wait().await }
@@ -228,7 +228,7 @@ impl Command {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    #[must_use = "futures do nothing unless awaited"]
+    #[must_use = "the program runs already; its end is known only to who awaits it"]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
         let child = self.spawn_for_output();
         async { child?.wait_with_output().await }

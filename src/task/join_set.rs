@@ -148,6 +148,10 @@ impl<T: 'static> JoinSet<T> {
     /// An empty set is ready at once: a loop that selects between this and another future must
     /// check [`is_empty`](Self::is_empty) first, or it spins.
     ///
+    /// # Errors
+    ///
+    /// The result is an error if the task panicked or was aborted.
+    ///
     /// # Cancel safety
     ///
     /// A task leaves the set only together with its output: dropping the future loses nothing.
@@ -157,6 +161,10 @@ impl<T: 'static> JoinSet<T> {
 
     /// Polls for the next completed task; the function behind [`join_next`](Self::join_next). Only
     /// the last waker is kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`join_next`](Self::join_next).
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         if self.tasks.is_empty() {
             return Poll::Ready(None);

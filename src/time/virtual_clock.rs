@@ -132,6 +132,10 @@ pub fn is_paused() -> bool {
 /// # Panics
 ///
 /// When no loop runs on this thread, or its clock is not paused.
+///
+/// # Cancel safety
+///
+/// The first poll moves the clock. Dropping the future afterwards ends the wait only.
 #[track_caller]
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
     let site = Location::caller();
