@@ -30,6 +30,28 @@ fn a_paused_loop_jumps_to_the_next_deadline() {
 }
 
 #[test]
+fn a_clock_that_is_advanced_to_its_end_fires_what_is_due_and_no_more() {
+    let (mut event_loop, _, trace) = paused();
+    let log = trace.clone();
+    event_loop.block_on(async {
+        let for_ever = spawn(sleep(Duration::MAX));
+        let late = trace.clone();
+        spawn(async move {
+            sleep(Duration::from_secs(1 << 30)).await;
+            late.log("late");
+        })
+        .detach();
+        phaseloop::task::yield_now_immediate().await;
+        for _ in 0..2 {
+            advance(Duration::MAX).await;
+            trace.log("advanced");
+        }
+        assert!(!for_ever.is_finished());
+    });
+    assert_eq!(log.take(), "late advanced advanced");
+}
+
+#[test]
 fn a_paused_clock_stands_still_while_there_is_something_to_do() {
     let (mut event_loop, _, _) = paused();
     event_loop.block_on(async {
