@@ -311,6 +311,31 @@ fn peers_inside_the_loop_do_not_hold_the_clock() {
     });
 }
 
+// The kernel of Windows reports an event later than the call that has caused it.
+#[test]
+fn what_a_peer_inside_the_loop_sends_arrives_before_the_clock_jumps() {
+    run(Duration::MAX, async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for _ in 0..20 {
+            let (client, server) = futures::join!(
+                in_time(TcpStream::connect(address)),
+                in_time(listener.accept())
+            );
+            let (mut client, (mut server, _)) = (client.unwrap(), server.unwrap());
+            for _ in 0..5 {
+                client.write_all(b"question").await.unwrap();
+                in_time(server.read_exact(&mut [0; 8])).await.unwrap();
+                server.write_all(b"answer").await.unwrap();
+                in_time(client.read_exact(&mut [0; 6])).await.unwrap();
+            }
+            drop(server);
+            let end = in_time(client.read(&mut [0; 1])).await;
+            assert_eq!(end.unwrap(), 0);
+        }
+    });
+}
+
 #[cfg(unix)]
 #[test]
 fn one_outside_client_among_inside_clients_of_a_unix_listener_is_awaited() {

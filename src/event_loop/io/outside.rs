@@ -3,7 +3,7 @@
 //! A paused clock jumps to the next deadline when the loop has nothing to do. While a thread or
 //! another process may still answer a read, an accept or a connect, the jump would let a time-out
 //! fire before an answer that is on its way. A peer inside the loop acts only when the loop runs
-//! it, so there is nothing to wait for.
+//! it, so there is nothing to wait for, except where the kernel reports late what it has done.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use super::sources::Direction;
 use crate::event_loop::core::Core;
 use crate::sys::clock::Stopwatch;
 use crate::sys::ends::Ends;
+use crate::sys::poller::{self, RawSource, Ready};
 
 /// How long the loop waits for the outside in real time, unless told otherwise.
 const PATIENCE: u64 = 5_000_000_000;
@@ -41,10 +42,23 @@ impl Default for Outside {
     }
 }
 
+/// How long an event takes at most that the kernel reports late.
+const LONGEST_DELAY: u64 = 1_000_000_000;
+
+/// Which peers of the loop's descriptors are awaited.
+struct Awaited {
+    outside: bool,
+    /// The descriptors with peers inside the loop, and what they wait for.
+    inside: Vec<(RawSource, Ready)>,
+}
+
 /// A registered descriptor.
 struct Known {
     key: usize,
+    source: RawSource,
     ends: Ends,
+    /// What an event of it is for. A poll handle is reported by its level.
+    waits_for: Option<Ready>,
     /// The key of the source that was made as its peer.
     twin: Option<usize>,
     is_awaited: bool,
@@ -61,30 +75,33 @@ impl Core {
     }
 
     /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
-    /// longer than the patience lasts. Returns whether something has arrived.
-    pub(super) fn hears_from_outside(&self, timeout: u64) -> io::Result<bool> {
+    /// longer than the patience lasts; and for late reports of what is inside. Returns whether
+    /// something has arrived.
+    pub(super) fn hears_from_peers(&self, timeout: u64) -> io::Result<bool> {
         let outside = &self.io.outside;
-        if outside.patience.get() == 0 || !self.awaits_outside() {
+        let patience = outside.patience.get();
+        if patience == 0 {
             return Ok(false);
         }
-        let left = outside.patience.get().saturating_sub(outside.spent.get());
-        let limit = left.min(timeout);
+        let awaited = self.awaited_peers();
+        let mut limit = 0;
+        if awaited.outside {
+            limit = patience.saturating_sub(outside.spent.get()).min(timeout);
+        }
+        if !awaited.inside.is_empty() {
+            limit = limit.max(poller::report_delay());
+        }
         if limit == 0 {
             return Ok(false);
         }
         let watch = Stopwatch::new();
-        let is_parked = self.io.shared.inbox.park();
-        let has_arrived = loop {
-            let waited = watch.elapsed();
-            if waited >= limit {
-                break false;
-            }
-            // Without a mark in the inbox there is a message already.
-            self.ask_kernel(Some(if is_parked { limit - waited } else { 0 }))?;
-            if self.has_arrived() {
-                break true;
-            }
-        };
+        let mut has_arrived = self.listen(limit)?;
+        if !has_arrived && poller::has_late_event(&awaited.inside) {
+            has_arrived = self.listen(LONGEST_DELAY)?;
+        }
+        if !awaited.outside {
+            return Ok(has_arrived);
+        }
         let keys = outside.keys.borrow();
         let has_answered = self
             .io
@@ -100,16 +117,35 @@ impl Core {
         Ok(has_arrived)
     }
 
-    /// Returns whether something outside of the loop is awaited. Patience is renewed if that is not
-    /// what was awaited before.
-    fn awaits_outside(&self) -> bool {
+    /// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
+    fn listen(&self, limit: u64) -> io::Result<bool> {
+        let watch = Stopwatch::new();
+        let is_parked = self.io.shared.inbox.park();
+        loop {
+            let waited = watch.elapsed();
+            if waited >= limit {
+                return Ok(false);
+            }
+            // Without a mark in the inbox there is a message already.
+            self.ask_kernel(Some(if is_parked { limit - waited } else { 0 }))?;
+            if self.has_arrived() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Returns which peers are awaited. Patience is renewed if what is awaited outside is not what
+    /// was awaited before.
+    fn awaited_peers(&self) -> Awaited {
         let known = self.known_descriptors();
-        let mut keys = Vec::new();
+        let (mut keys, mut awaited_inside) = (Vec::new(), Vec::new());
         let mut hasher = DefaultHasher::new();
         if known.iter().any(|one| one.is_awaited) {
             let inside = Inside::new(&known);
-            for one in &known {
-                if one.is_awaited && !inside.has_peer_of(one) {
+            for one in known.iter().filter(|one| one.is_awaited) {
+                if inside.has_peer_of(one) {
+                    awaited_inside.extend(one.waits_for.map(|ready| (one.source, ready)));
+                } else {
                     keys.push(one.key);
                     // What hears from any peer may serve peers inside: an attempt tells nothing.
                     let is_open = matches!(one.ends, Ends::Open { .. }) && !one.only_writes;
@@ -127,7 +163,10 @@ impl Core {
             outside.spent.set(0);
         }
         outside.keys.replace(keys);
-        is_awaited
+        Awaited {
+            outside: is_awaited,
+            inside: awaited_inside,
+        }
     }
 
     fn known_descriptors(&self) -> Vec<Known> {
@@ -138,9 +177,17 @@ impl Core {
                 .into_iter()
                 .any(|direction| source.is_awaited(direction));
             let is_written = source.is_awaited(Direction::Write);
+            let directions = [(is_read, Ready::READ), (is_written, Ready::WRITE)];
+            let waits_for = directions
+                .into_iter()
+                .filter_map(|(is_awaited, ready)| is_awaited.then_some(ready))
+                .reduce(Ready::with);
+            let descriptor = source.descriptor()?;
             Some(Known {
                 key: source.key,
-                ends: Ends::of(source.descriptor()?),
+                source: descriptor,
+                ends: Ends::of(descriptor),
+                waits_for,
                 twin: source.twin.get(),
                 is_awaited: (is_read || is_written) && source.header.referenced.get(),
                 only_writes: is_written && !is_read,
@@ -151,7 +198,9 @@ impl Core {
         let polled = polled.iter().filter_map(|poll| {
             Some(Known {
                 key: poll.key()?,
+                source: poll.descriptor(),
                 ends: Ends::of(poll.descriptor()),
+                waits_for: None,
                 twin: None,
                 is_awaited: poll.header.referenced.get(),
                 only_writes: false,

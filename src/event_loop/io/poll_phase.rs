@@ -299,7 +299,7 @@ impl Core {
         match timeout {
             Some(timeout) if can_advance => {
                 #[cfg(any(test, feature = "test-util"))]
-                if self.hears_from_outside(timeout)? {
+                if self.hears_from_peers(timeout)? {
                     return Ok(());
                 }
                 let end = self.clock().read().saturating_add(timeout);

@@ -48,6 +48,8 @@ pub use polling::AsSource;
 pub use windows::AsSource;
 #[cfg(windows)]
 pub(crate) use windows::RawSource;
+#[cfg(all(windows, any(test, feature = "test-util")))]
+pub(crate) use windows::has_late_event;
 #[cfg(windows)]
 pub(in crate::sys) use windows::{Polled, Waitables};
 
@@ -136,6 +138,20 @@ pub(super) const TIMER_KEY: usize = usize::MAX - 2;
 
 /// The largest key a source may have.
 pub(crate) const MAX_KEY: usize = usize::MAX - 3;
+
+/// Returns how long the kernel takes, in nanoseconds, to carry what is sent from one socket of this
+/// process to another. With zero, the next wait reports it.
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn report_delay() -> u64 {
+    if cfg!(windows) { 5_000_000 } else { 0 }
+}
+
+/// Returns whether one of these sockets is ready for what it waits for, so that an event is on its
+/// way. Here the last wait has reported it.
+#[cfg(all(unix, any(test, feature = "test-util")))]
+pub(crate) fn has_late_event(_: &[(RawSource, Ready)]) -> bool {
+    false
+}
 
 /// The most events that one system call returns.
 pub(crate) const BATCH: usize = 1024;

@@ -46,6 +46,33 @@ impl<T: AsSocket> Polled for T {
     }
 }
 
+/// Returns whether one of these sockets is ready for what it waits for, so that an event is on its
+/// way: the kernel completes the request for it by a thread of its own.
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn has_late_event(sources: &[(RawSource, super::Ready)]) -> bool {
+    use super::Ready;
+    use windows_sys::Win32::Networking::WinSock::{POLLRDNORM, POLLWRNORM, WSAPOLLFD, WSAPoll};
+    let asked = |&(source, ready): &(RawSource, Ready)| {
+        let RawSource::Socket(socket) = source else {
+            return None;
+        };
+        let bits = [(Ready::READ, POLLRDNORM), (Ready::WRITE, POLLWRNORM)];
+        let bits = bits.into_iter().filter(|(bit, _)| ready.intersects(*bit));
+        Some(WSAPOLLFD {
+            fd: socket as usize,
+            events: bits.fold(0, |events, (_, bit)| events | bit),
+            revents: 0,
+        })
+    };
+    let mut asked: Vec<_> = sources.iter().filter_map(asked).collect();
+    if asked.is_empty() {
+        return false;
+    }
+    // SAFETY: the array has as many entries as the call is told, and their sockets are open, since
+    // they are registered.
+    unsafe { WSAPoll(asked.as_mut_ptr(), asked.len() as u32, 0) > 0 }
+}
+
 /// The raw handles of a registered source. Their owner keeps them open as long as it is registered.
 #[expect(unnameable_types, reason = "an internal of the trait `AsSource`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

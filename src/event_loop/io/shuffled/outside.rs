@@ -57,7 +57,7 @@ impl Core {
     pub(super) fn hears_before_move(&self, shuffled: &Shuffled, timeout: u64) -> io::Result<bool> {
         let has_peers =
             shuffled.limits.threads == Threads::Allow || !shuffled.outside.borrow().is_empty();
-        Ok(has_peers && self.hears_from_outside(timeout)?)
+        Ok(has_peers && self.hears_from_peers(timeout)?)
     }
 
     /// Checks that no other thread has sent something although that is refused.
