@@ -31,6 +31,7 @@ use crate::label::Label;
 use crate::pool::Class;
 use crate::site::Site;
 use crate::sys;
+use crate::sys::errno::Meaning;
 use crate::time::Sleep;
 
 /// The interval used in place of zero.
@@ -160,7 +161,7 @@ enum State {
 enum Seen {
     Nothing,
     File,
-    Failure(io::ErrorKind, Option<i32>),
+    Failure(Meaning),
 }
 
 /// A change that a [`PollWatcher`] reports.
@@ -282,7 +283,7 @@ impl PollWatcher {
     fn compare(&mut self, found: io::Result<Metadata>) -> Option<PollEvent> {
         let seen = match &found {
             Ok(_) => Seen::File,
-            Err(error) => Seen::Failure(error.kind(), error.raw_os_error()),
+            Err(error) => Seen::Failure(Meaning::of(error)),
         };
         let before = std::mem::replace(&mut self.seen, seen);
         let previous = self.previous.clone();

@@ -4,7 +4,10 @@ use std::io;
 
 /// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed.
 #[cfg(unix)]
-#[allow(dead_code, reason = "called by the layer for Node only")]
+#[allow(
+    dead_code,
+    reason = "called by watches of files and the layer for Node only"
+)]
 pub(crate) fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => {
@@ -28,6 +31,24 @@ mod windows;
 #[cfg(windows)]
 #[allow(unused_imports, reason = "called by the layer for Node only")]
 pub(crate) use windows::name;
+
+/// What an error means, to compare it with another. Windows has several numbers for one meaning.
+#[derive(Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "compared by watches of files only")]
+pub(crate) enum Meaning {
+    Named(&'static str),
+    Other(io::ErrorKind, Option<i32>),
+}
+
+#[allow(dead_code, reason = "compared by watches of files only")]
+impl Meaning {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        let number = error.raw_os_error();
+        number
+            .and_then(name)
+            .map_or(Self::Other(error.kind(), number), Self::Named)
+    }
+}
 
 /// Returns the error of an operation whose handle was closed before it completed.
 #[cfg(unix)]
