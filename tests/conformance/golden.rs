@@ -21,14 +21,20 @@ pub(crate) struct Comparison {
     pub(crate) passed: usize,
     /// One text for each program that ran otherwise than recorded.
     pub(crate) faults: Vec<String>,
+    /// How many this system cannot run.
+    pub(crate) left_out: usize,
+}
+
+impl Comparison {
+    /// How many were recorded.
+    pub(crate) fn recorded(&self) -> usize {
+        self.passed + self.faults.len() + self.left_out
+    }
 }
 
 /// Runs each line `{"seed", "program", "trace"}` on the virtual clock.
 pub(crate) fn compare(recorded: &str) -> Comparison {
-    let mut comparison = Comparison {
-        passed: 0,
-        faults: Vec::new(),
-    };
+    let mut comparison = Comparison::default();
     for (number, line) in recorded.lines().enumerate() {
         if line.trim().is_empty() {
             continue;

@@ -27,8 +27,11 @@ use serde_json::{Map, Value, json};
 
 use crate::golden::Comparison;
 
-/// The cases that run at the same time.
-const LANES: usize = 48;
+/// The cases that run at the same time. Connections are expensive under Wine.
+const LANES: usize = if cfg!(windows) { 16 } else { 48 };
+
+/// How many milliseconds a program waits for one of Linux, where events come at once.
+pub(crate) const SLOWNESS: u64 = if cfg!(windows) { 5 } else { 1 };
 
 /// How long the client waits between two looks at the connection.
 const LOOK: Duration = Duration::from_millis(10);
@@ -99,12 +102,16 @@ async fn check(case: &Value) -> Option<String> {
         .flatten()
         .map(bytes_of)
         .collect();
-    let here = run(&pieces).await;
     let mut node = case.as_object().cloned().unwrap_or_default();
     node.remove("name");
     node.remove("send");
-    if node == here {
-        return None;
+    let mut here = Map::new();
+    // On a busy machine a case may take as long as the server keeps a connection: it runs again.
+    for _ in 0..3 {
+        here = run(&pieces).await;
+        if node == here {
+            return None;
+        }
     }
     let (node, here) = (Value::Object(node), Value::Object(here));
     Some(format!(

@@ -23,11 +23,26 @@ use phaseloop::time::sleep;
 use serde_json::Value;
 
 use crate::golden::Comparison;
-use crate::http::{bytes_of, in_lanes, latin1};
+use crate::http::{SLOWNESS, bytes_of, in_lanes, latin1};
+use crate::support;
+
+/// How often a case may run until it passes.
+const ATTEMPTS: usize = if cfg!(windows) { 8 } else { 3 };
+
+/// A time of a case.
+const fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count * SLOWNESS)
+}
 
 /// Runs all cases of a file, and compares them with what Node did.
 pub(crate) fn compare(text: &str) -> Comparison {
-    in_lanes(text, |case| async move { check(&case).await })
+    // Wine reads a reset as EOF.
+    let can_run = |line: &&str| !(support::is_wine() && line.contains(r#""then":"reset""#));
+    let lines: Vec<_> = text.lines().collect();
+    let kept: Vec<_> = lines.iter().copied().filter(can_run).collect();
+    let mut result = in_lanes(&kept.join("\n"), |case| async move { check(&case).await });
+    result.left_out = lines.len() - kept.len();
+    result
 }
 
 /// Runs one case. Returns the difference.
@@ -35,7 +50,7 @@ async fn check(case: &Value) -> Option<String> {
     let node: Vec<_> = strings(&case["trace"]).collect();
     let mut here = Vec::new();
     // A busy machine delivers two pieces at once, or one late: the case runs again.
-    for _ in 0..3 {
+    for _ in 0..ATTEMPTS {
         here = run(case).await;
         if node == here {
             return None;
@@ -120,7 +135,7 @@ async fn run(case: &Value) -> Vec<String> {
         });
     }
     Exchange::run(ask, "", &server, &agent, &state).await;
-    sleep(Duration::from_millis(30)).await;
+    sleep(milliseconds(30)).await;
     let second = serde_json::json!({ "method": "GET", "reads": "flow" });
     Exchange::run(&second, "2.", &server, &agent, &state).await;
     let host = server.address().expect("it listens").to_string();
@@ -154,7 +169,7 @@ fn serve(peer: &Socket, case: &Rc<Value>, state: &Rc<State>) {
         let (case, state, peer) = (case.clone(), state.clone(), this.clone());
         let (got, is_answering) = (got.clone(), is_answering.clone());
         spawn(async move {
-            sleep(Duration::from_millis(10)).await;
+            sleep(milliseconds(10)).await;
             state.wire.borrow_mut().push(got.take());
             answer(&peer, &case, &state).await;
             is_answering.set(false);
@@ -188,9 +203,9 @@ async fn answer(peer: &Socket, case: &Value, state: &State) {
             if !state.socket.borrow().as_ref().is_some_and(waits) {
                 break;
             }
-            sleep(Duration::from_millis(4)).await;
+            sleep(milliseconds(4)).await;
         }
-        sleep(Duration::from_millis(10)).await;
+        sleep(milliseconds(10)).await;
     }
 }
 
@@ -230,7 +245,7 @@ impl Exchange {
         let (mut quiet, mut looks) = (0, 0);
         while quiet < if exchange.is_over.get() { 12 } else { 20 } && looks < 400 {
             let before = state.news.get();
-            sleep(Duration::from_millis(10)).await;
+            sleep(milliseconds(10)).await;
             let is_quiet = state.news.get() == before;
             quiet = if is_quiet { quiet + 1 } else { 0 };
             looks += 1;
@@ -303,7 +318,7 @@ impl Exchange {
             (Some("errorResponse"), Some(response)) => response.destroy(mine()),
             (Some("pause"), Some(response)) => {
                 response.pause();
-                set_timeout(15, move || _ = response.resume());
+                set_timeout(15 * SLOWNESS, move || _ = response.resume());
             }
             (Some("endSocket"), _) => {
                 if let Some(socket) = request.socket() {
@@ -397,7 +412,7 @@ impl Exchange {
             Some("flow") => _ = response.on_data(data),
             Some("later") => {
                 let response = response.clone();
-                set_timeout(60, move || _ = response.on_data(data));
+                set_timeout(60 * SLOWNESS, move || _ = response.on_data(data));
             }
             Some("readable") => {
                 response.on_this(READABLE, move |response, ()| {

@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,6 +99,22 @@ pub(crate) fn run(main: Main, clock: Clock) -> (Vec<String>, i32) {
 /// A path in a directory that disappears with the program.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     SCRATCH.with_borrow_mut(|scratch| scratch.get_or_insert_with(Scratch::new).path.join(name))
+}
+
+/// Returns whether this is Wine, which has the files of its host.
+pub(crate) fn is_wine() -> bool {
+    Path::new(r"Z:\proc\version").exists()
+}
+
+/// The path of a socket of this program: a name of a pipe on Windows.
+pub(crate) fn socket_path(name: &str) -> PathBuf {
+    let path = scratch(name);
+    if cfg!(unix) {
+        return path;
+    }
+    let directory = path.parent().and_then(|directory| directory.file_name());
+    let directory = directory.expect("it is named").to_string_lossy();
+    PathBuf::from(format!(r"\\.\pipe\{directory}-{name}"))
 }
 
 struct Scratch {

@@ -13,6 +13,7 @@ use phaseloop::node::net::Socket;
 use phaseloop::node::stream::{CLOSE, DRAIN, END, FINISH};
 use phaseloop::node::{Emitter, Error, set_timeout};
 
+use crate::http::SLOWNESS;
 use crate::http_peers::{FREE, MORE, latin1, raw, show};
 use crate::support::{log, say, says, text};
 
@@ -332,39 +333,39 @@ async fn close_mixed() {
             server.get_connections(|n| log(format!("connections-{}", n.unwrap())));
         };
         let of = server.clone();
-        set_timeout(300, move || {
+        set_timeout(300 * SLOWNESS, move || {
             count(&of);
             log("closing");
             of.close_with(say("callback-none"));
             log(format!("listening-{}", of.is_listening()));
             of.close_with(say("again-ERR_SERVER_NOT_RUNNING"));
         });
-        set_timeout(500, move || {
+        set_timeout(500 * SLOWNESS, move || {
             log("-- half");
             half.write("Host: h\r\n\r\n");
         });
         let of = server.clone();
-        set_timeout(700, move || {
+        set_timeout(700 * SLOWNESS, move || {
             log("-- idle");
             of.close_idle_connections();
         });
-        set_timeout(800, move || {
+        set_timeout(800 * SLOWNESS, move || {
             log("-- fresh");
             fresh.end();
         });
         let of = server.clone();
-        set_timeout(900, move || {
+        set_timeout(900 * SLOWNESS, move || {
             log("-- busy");
             busy.take().unwrap().end_bytes("y");
             held.once(MORE, move |_| {
-                set_timeout(200, move || {
+                set_timeout(200 * SLOWNESS, move || {
                     log("-- all");
                     of.close_all_connections();
                 });
             });
         });
         let of = server.clone();
-        set_timeout(1400, move || {
+        set_timeout(1400 * SLOWNESS, move || {
             count(&of);
             log("-- up");
             up.end_chunk("bye");
