@@ -207,6 +207,8 @@ struct Island {
     metrics: RuntimeMetrics,
     /// Wakes the future that waits inside the runtime.
     waker: RefCell<Waker>,
+    /// When the current wait has begun.
+    start: Cell<u64>,
     /// The latest end of the current wait, if its caller has set one.
     until: Cell<Option<u64>>,
     /// The end of the current wait, where tokio's timer ends it.
@@ -246,6 +248,7 @@ impl Island {
                 runtime,
             })),
             waker: RefCell::new(Waker::noop().clone()),
+            start: Cell::new(0),
             until: Cell::new(None),
             end: Cell::new(u64::MAX),
             is_calm: Cell::new(false),
@@ -282,9 +285,8 @@ impl Island {
     }
 
     /// Sets the guard: the wait ends soon even if the tasks of tokio never sleep.
-    fn set_guard(&self, core: &Core) {
+    fn set_guard(&self, core: &Core, now: u64) {
         self.is_calm.set(false);
-        let now = core.clock().read();
         core.wake_by(now.saturating_add(GUARD), now);
     }
 
@@ -309,7 +311,7 @@ impl WaitHook for Island {
         body();
     }
 
-    fn wait(&self, core: &Core, until: Option<u64>, was_quiet: bool) -> bool {
+    fn wait(&self, core: &Core, now: u64, until: Option<u64>, was_quiet: bool) -> bool {
         let parts = self.parts.borrow();
         let Some(Parts {
             descriptor,
@@ -318,11 +320,12 @@ impl WaitHook for Island {
         else {
             return true;
         };
+        self.start.set(now);
         self.until.set(until);
         // After a quiet wait no code has run, and what slept until the guard fired still sleeps.
         self.is_calm.set(self.is_calm.get() && was_quiet);
         if HAS_TIMER && !self.is_calm.get() {
-            self.set_guard(core);
+            self.set_guard(core, now);
         }
         let mut is_woken = false;
         let wait = poll_fn(|cx| {
@@ -334,7 +337,6 @@ impl WaitHook for Island {
         if HAS_TIMER {
             return runtime.block_on(unconstrained(wait));
         }
-        let now = core.clock().read();
         let end = self.end_without_timer(core, now);
         self.end.set(end);
         let limit = Duration::from_nanos(end.saturating_sub(now));
@@ -364,6 +366,10 @@ impl WaitHook for Island {
         let Some(end) = core.end_of_wait(self.until.get()) else {
             return;
         };
+        if HAS_TIMER && core.has_timer_between(self.start.get(), end) {
+            // No wait has taken its event since: if it has fired already, the sleep ends at once.
+            return;
+        }
         let now = core.clock().read();
         if end <= now || (!HAS_TIMER && end < self.end.get()) {
             self.end_wait();
@@ -386,7 +392,7 @@ impl WaitHook for Island {
         if !self.is_calm.get() {
             self.is_calm.set(has_guard_fired());
         } else if HAS_TIMER {
-            self.set_guard(core);
+            self.set_guard(core, core.clock().read());
         } else {
             // The next wait has a guard.
             self.end_wait();

@@ -405,6 +405,20 @@ fn the_clock_of_a_loop_with_tokio_cannot_be_paused() {
 }
 
 #[test]
+fn a_task_of_tokio_cannot_pause_the_clock_while_the_loop_waits_for_it() {
+    phaseloop::tokio::block_on(async {
+        let pause = tokio::spawn(async {
+            tokio::time::sleep(ms(1)).await;
+            phaseloop::time::pause();
+        });
+        let panic = pause.await.unwrap_err().into_panic();
+        assert!(text_of(&*panic).contains("cannot be paused"));
+        assert!(!phaseloop::time::is_paused());
+        sleep(ms(1)).await;
+    });
+}
+
+#[test]
 fn a_loop_with_tokio_cannot_be_embedded() {
     let (event_loop, _) = island();
     let error = event_loop.backend().unwrap_err();

@@ -3,13 +3,14 @@
 
 use crate::util::panics::panic_of;
 use crate::util::trace::{ZERO, finish, ms, turn};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use phaseloop::phase::{Idle, Phase};
 use phaseloop::probe::{Fact, Observer};
 use phaseloop::task::yield_now;
-use phaseloop::time::{Timer, sleep};
+use phaseloop::time::{self, Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
 
 type Facts = Rc<RefCell<Vec<Fact>>>;
@@ -220,4 +221,56 @@ fn a_task_that_an_observer_aborts_is_not_polled() {
     }
     aborted_at(|fact| matches!(fact, Fact::CallbackStart(Phase::Timers)));
     aborted_at(|fact| matches!(fact, Fact::PollStart(_)));
+}
+
+/// Hands the first start of a wait to its closure.
+struct AtFirstWait<F> {
+    is_over: Cell<bool>,
+    closure: F,
+}
+
+impl<F: Fn()> Observer for AtFirstWait<F> {
+    fn observe(&self, fact: &Fact) {
+        if matches!(fact, Fact::WaitStart) && !self.is_over.replace(true) {
+            (self.closure)();
+        }
+    }
+
+    fn wants_details(&self) -> bool {
+        true
+    }
+}
+
+fn at_first_wait<F: Fn()>(closure: F) -> AtFirstWait<F> {
+    AtFirstWait {
+        is_over: Cell::new(false),
+        closure,
+    }
+}
+
+#[test]
+fn a_clock_that_an_observer_pauses_as_a_wait_begins_ends_that_wait_by_a_jump() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let observer = at_first_wait(time::pause);
+    let mut event_loop = Builder::new().observer(observer).build().unwrap();
+    let slept = event_loop.block_on(async {
+        let start = time::now();
+        sleep(HOUR).await;
+        time::now() - start
+    });
+    assert!(slept >= HOUR && slept < 2 * HOUR, "{slept:?}");
+}
+
+#[test]
+fn a_clock_that_an_observer_resumes_as_a_wait_begins_ends_that_wait_in_real_time() {
+    let resumed = Rc::new(Cell::new(None));
+    let note = resumed.clone();
+    let observer = at_first_wait(move || {
+        note.set(Some(Instant::now()));
+        time::resume();
+    });
+    let builder = Builder::new().start_paused(true).observer(observer);
+    let mut event_loop = builder.build().unwrap();
+    event_loop.block_on(async { sleep(ms(10)).await });
+    assert!(resumed.get().unwrap().elapsed() >= ms(10));
 }

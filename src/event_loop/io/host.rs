@@ -105,7 +105,8 @@ impl Core {
             }
             NextWait::Timeout(_) if HAS_TIMER && !self.clock().is_paused() => {
                 let next = self.next_timer();
-                self.set_timer(next.map_or(NEVER, |next| next.deadline))
+                let due = next.map_or(NEVER, |next| next.deadline);
+                self.set_timer(due, self.clock().read())
             }
             _ => self.clear_timer(),
         };
@@ -116,8 +117,8 @@ impl Core {
     }
 
     /// Sets the timer of the poller to `due`, unless it is set so.
-    fn set_timer(&self, due: u64) -> io::Result<()> {
-        let (timer, now) = (&self.io.host.timer, self.clock().read());
+    fn set_timer(&self, due: u64, now: u64) -> io::Result<()> {
+        let timer = &self.io.host.timer;
         if timer.get() != due || timer.get() <= now {
             let delay = due.saturating_sub(now);
             self.io.poller.set_timer(Some(delay))?;
@@ -131,11 +132,17 @@ impl Core {
     /// time.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wake_by(&self, due: u64, now: u64) {
-        let timer = self.io.host.timer.get();
-        let is_set = timer <= due && timer > now;
-        if !is_set && self.set_timer(due).is_err() {
+        if !self.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
             self.io.shared.inbox.signal();
         }
+    }
+
+    /// Returns whether the timer of the poller is set to a time after `start`, and `end` at the
+    /// latest. If it is past by now, it has fired after `start`.
+    #[allow(dead_code, reason = "only a feature above sets a hook")]
+    pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
+        let timer = self.io.host.timer.get();
+        timer > start && timer <= end
     }
 
     /// Returns whether the timer of the poller is not set, or has fired.

@@ -195,14 +195,17 @@ impl Core {
     /// Waits for events, by the real clock.
     #[inline(always)]
     fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
-        self.waiting(timeout, false, |timeout| self.ask_kernel(timeout))
+        self.waiting(timeout, false, |timeout, now| match self.wait_hook() {
+            None => self.ask_poller(timeout),
+            Some(hook) => self.ask_behind_hook(hook, timeout, now),
+        })
     }
 
     /// Waits for events on a paused clock, or on a loop whose order is shuffled.
     #[cold]
     #[inline(never)]
     fn wait_in_test(&self, timeout: Option<u64>) -> io::Result<usize> {
-        self.waiting(timeout, self.clock().is_paused(), |timeout| {
+        self.waiting(timeout, self.clock().is_paused(), |timeout, _| {
             #[cfg(feature = "test-util")]
             if let Some(shuffled) = &self.io.shuffled {
                 return self.wait_shuffled(shuffled, timeout);
@@ -211,14 +214,14 @@ impl Core {
         })
     }
 
-    /// Calls `wait` with the timeout. The busy period ends before that, and another one begins
-    /// after it.
+    /// Calls `wait` with the timeout and the time. The busy period ends before that, and another
+    /// one begins after it.
     #[inline(always)]
     fn waiting(
         &self,
         mut timeout: Option<u64>,
-        is_paused: bool,
-        wait: impl FnOnce(Option<u64>) -> io::Result<()>,
+        mut is_paused: bool,
+        wait: impl FnOnce(Option<u64>, u64) -> io::Result<()>,
     ) -> io::Result<usize> {
         let clock = self.clock();
         let mut start = clock.read_as(is_paused);
@@ -232,8 +235,13 @@ impl Core {
             let now = clock.read();
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
+            if is_paused != clock.is_paused() {
+                // An observer has paused the clock, or resumed it. The next wait is by that clock.
+                is_paused = !is_paused;
+                timeout = Some(0);
+            }
         }
-        let waited = wait(timeout);
+        let waited = wait(timeout, start);
         let (end, events) = (clock.read_as(is_paused), self.io.events.borrow().len());
         clock.set_now(end);
         self.count_end_of_wait(start, end, is_paused);
@@ -251,7 +259,7 @@ impl Core {
     pub(super) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
         match self.wait_hook() {
             None => self.ask_poller(timeout),
-            Some(hook) => self.ask_behind_hook(hook, timeout),
+            Some(hook) => self.ask_behind_hook(hook, timeout, self.clock().read()),
         }
     }
 
@@ -270,8 +278,13 @@ impl Core {
 
     /// Waits inside the hook, and asks the kernel only if its descriptor has become readable.
     #[cold]
-    fn ask_behind_hook(&self, hook: &dyn WaitHook, timeout: Option<u64>) -> io::Result<()> {
-        if self.wait_in_hook(hook, timeout)? {
+    fn ask_behind_hook(
+        &self,
+        hook: &dyn WaitHook,
+        timeout: Option<u64>,
+        now: u64,
+    ) -> io::Result<()> {
+        if self.wait_in_hook(hook, timeout, now)? {
             self.ask_poller(Some(0))?;
             self.note_full_batch();
         } else {

@@ -31,9 +31,9 @@ pub(crate) trait WaitHook {
     fn enter(&self, body: &mut dyn FnMut());
 
     /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
-    /// loop's clock. `was_quiet` is whether the wait before has brought nothing, so that no user
-    /// code has run since. Returns whether the poller may have events.
-    fn wait(&self, core: &Core, until: Option<u64>, was_quiet: bool) -> bool;
+    /// loop's clock, which is at `now`. `was_quiet` is whether the wait before has brought nothing,
+    /// so that no user code has run since. Returns whether the poller may have events.
+    fn wait(&self, core: &Core, now: u64, until: Option<u64>, was_quiet: bool) -> bool;
 
     /// Runs what is ready in the runtime, without waiting.
     fn visit(&self);
@@ -120,12 +120,14 @@ impl Core {
         }
     }
 
-    /// Waits inside the hook. Returns whether the poller has to be asked for events.
+    /// Waits inside the hook; `now` is the time. Returns whether the poller has to be asked for
+    /// events.
     #[cold]
     pub(super) fn wait_in_hook(
         &self,
         hook: &dyn WaitHook,
         timeout: Option<u64>,
+        now: u64,
     ) -> io::Result<bool> {
         self.io.poller.check_owner()?;
         let slot = &self.io.hook;
@@ -140,8 +142,8 @@ impl Core {
             hook.visit();
             return Ok(true);
         }
-        let until = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
-        let is_due = hook.wait(self, until, was_quiet);
+        let until = timeout.map(|timeout| now.saturating_add(timeout));
+        let is_due = hook.wait(self, now, until, was_quiet);
         slot.turns.set(0);
         Ok(is_due)
     }
