@@ -51,6 +51,12 @@ impl<T> Ring<T> {
         self.tail.get().wrapping_sub(self.head.get())
     }
 
+    /// Returns the number of places.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.mask.get() + 1
+    }
+
     /// Returns the number of values popped so far.
     pub(crate) fn popped(&self) -> u64 {
         self.head.get() as u64
@@ -300,14 +306,13 @@ mod tests {
         for value in 0..1000 {
             ring.push(Box::new(value));
         }
-        let capacity = || ring.mask.get() + 1;
         assert!(!ring.shrink(100), "it is not empty");
-        assert_eq!(capacity(), 1024);
+        assert_eq!(ring.capacity(), 1024);
         drop(ring.take());
         assert!(!ring.shrink(1024), "so much is kept");
-        assert_eq!(capacity(), 1024);
+        assert_eq!(ring.capacity(), 1024);
         assert!(ring.shrink(1023));
-        assert_eq!(capacity(), SMALLEST);
+        assert_eq!(ring.capacity(), SMALLEST);
         ring.push(Box::new(7));
         assert_eq!(ring.pop(), Some(Box::new(7)));
     }

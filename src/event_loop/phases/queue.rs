@@ -13,6 +13,10 @@ use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 use crate::site::Site;
 
+/// A queue with room for more entries than this releases its memory once it is empty, so that a
+/// burst does not keep it for ever.
+const LARGE: usize = 1 << 16;
+
 /// An entry, and what it does in its phase.
 pub(crate) enum Entry {
     Wake(Waker),
@@ -132,6 +136,7 @@ impl PhaseQueue {
         if let Some(entries) = self.entries.get() {
             while entries.pop().is_some() {}
             self.pass_end.set(entries.next());
+            entries.shrink(LARGE);
         }
     }
 
@@ -223,6 +228,7 @@ impl PhaseQueue {
                 return Some(entry);
             }
         }
+        entries.shrink(LARGE);
         None
     }
 
@@ -266,7 +272,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Entry, PhaseQueue};
+    use super::{Call, Entry, LARGE, PhaseQueue};
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -339,6 +345,45 @@ mod tests {
         queue.begin_pass();
         assert!(run(&queue) && !run(&queue));
         assert_eq!((places(), &*log.borrow()), (0, &vec![1, 3]));
+    }
+
+    #[test]
+    fn a_queue_without_entries_does_not_keep_the_memory_of_a_burst() {
+        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let room = || queue.entries.get().unwrap().capacity();
+        let small = PhaseQueue::new();
+        small.push(entry(&log, 0), None);
+        let small = small.entries.get().unwrap().capacity();
+        let burst = || (0..=LARGE).map(|_| queue.push(entry(&log, 1), None));
+
+        burst().for_each(drop);
+        queue.begin_pass();
+        let late = queue.push(entry(&log, 2), None);
+        while run(&queue) {}
+        assert!(
+            room() > LARGE,
+            "the entry of the next pass stays where it is"
+        );
+        queue.begin_pass();
+        while run(&queue) {}
+        assert_eq!(room(), small, "after a pass");
+        assert!(queue.remove(late).is_none());
+        assert_eq!(log.take().len(), LARGE + 2);
+
+        let keys: Vec<_> = burst().collect();
+        for key in keys {
+            assert!(queue.remove(key).is_some());
+        }
+        assert_eq!(room(), small, "after every entry was removed");
+
+        // Its entries keep their order and their keys.
+        queue.push(entry(&log, 3), None);
+        let fourth = queue.push(entry(&log, 4), None);
+        queue.push(entry(&log, 5), None);
+        assert!(queue.remove(fourth).is_some());
+        queue.begin_pass();
+        while run(&queue) {}
+        assert_eq!(*log.borrow(), [3, 5]);
     }
 
     #[test]
