@@ -130,6 +130,7 @@ struct Watch {
 
 impl Watch {
     // The limit is in real time: on a paused clock a test that hangs waits for real.
+    #[inline]
     fn start(timeout: Duration, remote: Remote) -> Self {
         let (done, ended) = mpsc::channel();
         let watch = move || {
@@ -160,6 +161,7 @@ impl Watch {
 }
 
 impl Drop for Watch {
+    #[inline]
     fn drop(&mut self) {
         self.done = None;
         if let Some(thread) = self.thread.take() {

@@ -144,6 +144,7 @@ impl Frame {
     }
 
     /// Returns this frame with another value of a variable.
+    #[inline]
     pub(crate) fn with(&self, key: Key, value: Rc<dyn Any>, switch: Option<Switch>) -> Self {
         let others = self.entries().iter().filter(|entry| entry.key != key);
         let new = Entry { key, value, switch };

@@ -183,6 +183,7 @@ impl Histogram {
     // The share of moments with a delay above `x` is the sum of `b - x` over all busy periods
     // `b > x`, divided by the whole time. From the longest period down, that sum is linear between
     // two neighbouring lengths.
+    #[inline]
     pub(crate) fn delay_quantile(&self, q: f64, whole: Duration) -> Duration {
         let target = (1.0 - q.clamp(0.0, 1.0)) * whole.as_secs_f64();
         let (mut count, mut sum) = (0.0, 0.0);
@@ -251,6 +252,7 @@ impl Tally {
     }
 
     /// Returns a copy.
+    #[inline]
     pub(crate) fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::new();
         for (number, group) in self.groups.iter().enumerate() {

@@ -171,6 +171,7 @@ impl Core {
     }
 
     /// Returns all tasks and the jobs that count as tasks, oldest first.
+    #[inline]
     pub(crate) fn task_list(&self) -> Vec<Info> {
         let states = self.task_states().into_iter();
         states.map(|task| task.info).collect()

@@ -184,6 +184,7 @@ impl Core {
         }
     }
 
+    #[inline]
     pub(super) fn metrics(&self) -> Metrics {
         let (counters, executor) = (&self.counters, &self.executor);
         let Utilization { active, idle } = self.utilization();

@@ -59,6 +59,7 @@ impl ReportOn {
 impl Core {
     /// Prints a report whenever the signal arrives. It neither keeps the loop alive nor is it a
     /// handle of the loop.
+    #[inline]
     fn report_on(&self, how: ReportOn) -> io::Result<()> {
         let header = Header::new(Keeper::Signal, Location::caller(), u64::MAX);
         let listener = Listener::new(Rc::new(header));
@@ -79,6 +80,7 @@ impl Core {
         Ok(())
     }
 
+    #[inline]
     fn answer(&self, how: &ReportOn) {
         self.probe().write_trace();
         let signal = sys::signal::name(how.signal)

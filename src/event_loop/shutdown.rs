@@ -231,6 +231,7 @@ impl Busy {
 }
 
 impl fmt::Display for Busy {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let handle = self.event_loop.handle();
         let handles = handle
@@ -248,6 +249,7 @@ impl fmt::Display for Busy {
 }
 
 impl fmt::Debug for Busy {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Busy({self})")
     }

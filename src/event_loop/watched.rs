@@ -127,6 +127,7 @@ impl Core {
     }
 
     /// Returns the report, and the blame if there is a recorder.
+    #[inline]
     pub(super) fn report_with_blame(&self) -> String {
         #[cfg_attr(
             not(feature = "probe"),

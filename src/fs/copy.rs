@@ -140,6 +140,7 @@ impl CopyOptions {
     }
 }
 
+#[inline]
 fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
     let source = match sys::fs::open(OpenOptions::new().read(true), from) {
         // Windows opens no directory.
@@ -183,6 +184,7 @@ fn open_target(path: &Path, original: &Metadata, exclusive: bool) -> io::Result<
     }
 }
 
+#[inline]
 fn copy_open(
     source: &File,
     original: &Metadata,

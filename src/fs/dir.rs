@@ -149,6 +149,7 @@ impl ReadDir {
 impl Stream for ReadDir {
     type Item = io::Result<DirEntry>;
 
+    #[inline]
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(entry) = self.entries.pop_front() {
@@ -193,6 +194,7 @@ struct Batch {
 
 impl Batch {
     /// Reads up to `most` entries into the empty list `entries`, whose allocation is reused.
+    #[inline]
     fn take(
         mut rest: fs::ReadDir,
         most: usize,

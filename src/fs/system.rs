@@ -209,6 +209,7 @@ pub fn statfs(path: impl AsRef<Path>) -> impl Future<Output = io::Result<FileSys
 ///
 /// Dropping the future does not stop a job that has started.
 #[track_caller]
+#[inline]
 pub fn copy_range(
     from: &File,
     offset: u64,

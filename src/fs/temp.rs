@@ -105,6 +105,7 @@ fn make_unique<T>(
 }
 
 /// Returns six random letters and digits.
+#[inline]
 fn random_name() -> String {
     const CHARACTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     // `RandomState` is seeded from the kernel's random source and differs in every call, which is

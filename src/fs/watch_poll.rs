@@ -249,6 +249,7 @@ impl PollWatcher {
     }
 
     /// Polls for the next event; the function behind [`recv`](Self::recv).
+    #[inline]
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
         let handle = self.core.handle.clone();
         let before = self.receiver.waker.replace(Some(cx.waker().clone()));
@@ -312,6 +313,7 @@ impl PollWatcher {
 }
 
 /// Starts a check of a path.
+#[inline]
 fn look(handle: &LoopHandle, path: &Path, site: Site) -> io::Result<Work<io::Result<Metadata>>> {
     let path = path.to_owned();
     let purpose = Purpose::new(Class::Fs, "watch_poll").at(site);
@@ -327,6 +329,7 @@ fn next_point(start: u64, interval: u64, now: u64) -> u64 {
 impl Stream for PollWatcher {
     type Item = PollEvent;
 
+    #[inline]
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<PollEvent>> {
         self.poll_recv(cx)
     }

@@ -32,6 +32,7 @@ macro_rules! impl_async_read {
                 ($stream).source.poll_read(cx, buffer)
             }
 
+            #[inline]
             fn poll_read_vectored(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -68,6 +69,7 @@ macro_rules! impl_async_write {
                 ($stream).source.poll_write(cx, buffer)
             }
 
+            #[inline]
             fn poll_write_vectored(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -77,6 +79,7 @@ macro_rules! impl_async_write {
                 ($stream).source.poll_write_vectored(cx, buffers)
             }
 
+            #[inline]
             fn poll_flush(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -85,6 +88,7 @@ macro_rules! impl_async_write {
                 ($stream).source.poll_flush(cx)
             }
 
+            #[inline]
             fn poll_close(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,

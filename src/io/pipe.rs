@@ -49,6 +49,7 @@ use crate::sys::poller::Ready;
 /// # }
 /// ```
 #[track_caller]
+#[inline]
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let site = Location::caller();
     let (reader, writer) = sys::pipe()?;
@@ -66,6 +67,7 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 
 /// Registers an end with the running loop.
 #[track_caller]
+#[inline]
 fn register(end: PipeEnd, site: Site) -> io::Result<Source<PipeEnd>> {
     Source::new_stream(&LoopHandle::current(), end, true, site)
 }

@@ -53,6 +53,7 @@ impl Leftover {
 
     /// Reads up to `most` bytes, unless some are left over. It runs on the pool. It returns `false`
     /// at EOF.
+    #[inline]
     fn fill(&self, descriptor: &Descriptor, most: usize) -> io::Result<bool> {
         let _turn = lock(&self.turn);
         if !lock(&self.bytes).is_empty() {
@@ -65,6 +66,7 @@ impl Leftover {
     }
 
     /// Moves leftover bytes to `buffer`, and returns their number.
+    #[inline]
     fn take(&self, buffer: &mut [u8]) -> usize {
         let taken = io::Read::read(&mut *lock(&self.bytes), buffer);
         taken.expect("memory can be read")
@@ -99,6 +101,7 @@ struct Unwatched {
 }
 
 impl Unwatched {
+    #[inline]
     fn new(handle: &LoopHandle, descriptor: &Arc<Descriptor>, role: Role, site: Site) -> Self {
         let core = handle.open(Keeper::Io, site);
         let name = Rc::new(Name {
@@ -143,6 +146,7 @@ impl Writing {
 impl Pooled {
     /// Creates a handle on the loop. With `can_wait` the descriptor may not be ready at times, and
     /// is polled for readiness if the kernel can do that.
+    #[inline]
     pub(super) fn new(
         handle: &LoopHandle,
         descriptor: Borrowed<'_>,
@@ -167,6 +171,7 @@ impl Pooled {
         })
     }
 
+    #[inline]
     pub(super) fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -203,6 +208,7 @@ impl Pooled {
         }
     }
 
+    #[inline]
     pub(super) fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -236,6 +242,7 @@ impl Pooled {
 
     /// Waits for a write whose future was dropped. If that write found no room, it has written
     /// nothing, and no future waits for its result.
+    #[inline]
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.write.take() else {
             return Poll::Ready(Ok(()));
@@ -251,6 +258,7 @@ impl Pooled {
     }
 
     /// Waits until the next job would not block, if the descriptor can be polled.
+    #[inline]
     fn poll_ready(
         &self,
         direction: Direction,
@@ -294,6 +302,7 @@ impl Pooled {
         }
     }
 
+    #[inline]
     pub(super) fn close(self) -> Close {
         match self.handle {
             PooledHandle::Watched(source) => source.close(),

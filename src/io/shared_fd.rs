@@ -26,6 +26,7 @@ impl SharedFd {
     /// Creates a channel for the object behind `descriptor`, on the running loop. The descriptor
     /// itself is not used afterwards.
     #[track_caller]
+    #[inline]
     pub(crate) fn new(
         descriptor: Borrowed<'_>,
         kind: StdioKind,
@@ -49,6 +50,7 @@ impl SharedFd {
 
     /// Creates a channel for a descriptor that no other channel reads.
     #[track_caller]
+    #[inline]
     pub(crate) fn unshared(
         descriptor: Borrowed<'_>,
         kind: StdioKind,
@@ -57,6 +59,7 @@ impl SharedFd {
         Self::new(descriptor, kind, Arc::new(Leftover::new()), role)
     }
 
+    #[inline]
     pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -68,6 +71,7 @@ impl SharedFd {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_read_vectored(
         &self,
         cx: &mut Context<'_>,
@@ -82,6 +86,7 @@ impl SharedFd {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -93,6 +98,7 @@ impl SharedFd {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_write_vectored(
         &self,
         cx: &mut Context<'_>,
@@ -107,6 +113,7 @@ impl SharedFd {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Direct(source) => source.poll_flush(cx),
@@ -114,6 +121,7 @@ impl SharedFd {
         }
     }
 
+    #[inline]
     pub(crate) fn close(self) -> Close {
         match self {
             Self::Direct(source) => source.close(),

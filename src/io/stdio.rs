@@ -16,6 +16,7 @@ use crate::label::Role;
 use crate::sys::stdio::{StdioKind, borrow};
 
 /// Bytes of standard input that a job has read for a reader that was dropped.
+#[inline]
 fn leftover_of_stdin() -> Arc<Leftover> {
     static LEFTOVER: OnceLock<Arc<Leftover>> = OnceLock::new();
     let leftover = LEFTOVER.get_or_init(|| Arc::new(Leftover::new()));
@@ -52,6 +53,7 @@ fn leftover_of_stdin() -> Arc<Leftover> {
 /// # }
 /// ```
 #[track_caller]
+#[inline]
 pub fn stdin() -> io::Result<Stdin> {
     let stdin = io::stdin();
     let kind = StdioKind::of(&stdin);
@@ -84,6 +86,7 @@ pub fn stdin() -> io::Result<Stdin> {
 /// # }
 /// ```
 #[track_caller]
+#[inline]
 pub fn stdout() -> io::Result<Stdout> {
     let stdout = io::stdout();
     let kind = StdioKind::of(&stdout);
@@ -104,6 +107,7 @@ pub fn stdout() -> io::Result<Stdout> {
 ///
 /// When no loop runs on this thread.
 #[track_caller]
+#[inline]
 pub fn stderr() -> io::Result<Stderr> {
     let stderr = io::stderr();
     let kind = StdioKind::of(&stderr);
@@ -165,6 +169,7 @@ pub struct Stdin {
 impl Stdin {
     /// Closes the handle, but not descriptor 0. The close completes in the closing phase; see
     /// [`Close`].
+    #[inline]
     pub fn close(self) -> Close {
         self.source.close()
     }
@@ -230,6 +235,7 @@ macro_rules! impl_output {
         impl $output {
             /// Closes the handle, but not the standard descriptor. The close completes in the
             /// closing phase; see [`Close`].
+            #[inline]
             pub fn close_now(self) -> Close {
                 self.source.close()
             }

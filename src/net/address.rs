@@ -129,6 +129,7 @@ impl Resolve for (String, u16) {
 }
 
 impl Resolve for str {
+    #[inline]
     fn to_target(&self) -> Target {
         if let Ok(address) = self.parse::<SocketAddr>() {
             return Target::Known(vec![address]);
@@ -144,6 +145,7 @@ impl Resolve for str {
 }
 
 impl Resolve for String {
+    #[inline]
     fn to_target(&self) -> Target {
         self.as_str().to_target()
     }
@@ -220,6 +222,7 @@ async fn lookup(host: String, port: u16, site: Option<Site>) -> io::Result<Vec<S
 }
 
 /// Converts a name for the resolver. An invalid name is refused before a job is queued.
+#[inline]
 fn check_host(host: &str) -> io::Result<String> {
     match idna::to_ascii(host) {
         Some(name) if !name.is_empty() && !name.contains('\0') => Ok(name.into_owned()),

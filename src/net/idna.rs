@@ -8,6 +8,7 @@ use std::borrow::Cow;
 pub(super) const LONGEST_HOST: usize = 255;
 
 /// Returns the name in ASCII; `None` if it is too long.
+#[inline]
 pub(super) fn to_ascii(host: &str) -> Option<Cow<'_, str>> {
     if host.is_ascii() {
         return (host.len() <= LONGEST_HOST).then_some(Cow::Borrowed(host));
@@ -32,6 +33,7 @@ fn is_dot(character: char) -> bool {
     matches!(character, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
 }
 
+#[inline]
 fn push_label(ascii: &mut String, label: &str) {
     if label.is_ascii() {
         return ascii.push_str(label);
@@ -43,6 +45,7 @@ fn push_label(ascii: &mut String, label: &str) {
 /// Writes the ASCII characters, then one number for each other character in the order of code
 /// points. The number counts the positions, over all code points in between, up to the next
 /// insertion.
+#[inline]
 fn push_punycode(ascii: &mut String, label: &str) {
     let points = || label.chars().map(u32::from);
     ascii.extend(label.chars().filter(char::is_ascii));

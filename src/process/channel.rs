@@ -130,6 +130,7 @@ impl Channel {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn from_env() -> io::Result<Option<Self>> {
         let handle = LoopHandle::current();
         let Some(value) = std::env::var_os(VARIABLE) else {
@@ -152,6 +153,7 @@ impl Channel {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = UnixStream::pair()?;
         let site = Location::caller();
@@ -172,6 +174,7 @@ impl Channel {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn from_std(stream: UnixStream) -> io::Result<Self> {
         let site = Location::caller();
         LoopHandle::current()
@@ -182,11 +185,13 @@ impl Channel {
 
     /// Creates a channel on behalf of the caller at `site`.
     #[track_caller]
+    #[inline]
     pub(super) fn from_std_at(stream: UnixStream, site: Site) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Self::new(&LoopHandle::current(), Socket::Owned(stream), site)
     }
 
+    #[inline]
     fn new(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
         let source = Source::new_stream(handle, socket, true, site)?;
         Ok(Self {
@@ -313,6 +318,7 @@ impl Channel {
         }
     }
 
+    #[inline]
     fn next(&self) -> io::Result<Option<Message>> {
         self.incoming.borrow_mut().next(self.max_message_len())
     }

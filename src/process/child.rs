@@ -201,6 +201,7 @@ impl Child {
 impl_handle!(Child, |this| &this.core);
 
 impl Drop for Child {
+    #[inline]
     fn drop(&mut self) {
         if self.kill_on_drop {
             // The error is ignored: the child has exited, or was reaped by other code.
@@ -313,6 +314,7 @@ impl Collect {
     }
 
     /// Reads available bytes. Ready at EOF.
+    #[inline]
     fn poll(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         while let Some(reader) = &mut self.reader {
             if self.filled == self.buffer.len() {

@@ -164,6 +164,7 @@ impl Command {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn spawn(&mut self) -> io::Result<Child> {
         let site = Location::caller();
         let handle = LoopHandle::current();
@@ -206,6 +207,7 @@ impl Command {
     /// When no loop runs on this thread.
     #[track_caller]
     #[must_use = "the program runs already; its end is known only to who awaits it"]
+    #[inline]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
         let child = self.spawn();
         async { child?.wait().await }
@@ -229,12 +231,14 @@ impl Command {
     /// When no loop runs on this thread.
     #[track_caller]
     #[must_use = "the program runs already; its end is known only to who awaits it"]
+    #[inline]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
         let child = self.spawn_for_output();
         async { child?.wait_with_output().await }
     }
 
     #[track_caller]
+    #[inline]
     fn spawn_for_output(&mut self) -> io::Result<Child> {
         if !self.has_stdin {
             self.std.stdin(Stdio::null());
@@ -301,6 +305,7 @@ impl Streams {
     }
 
     /// Registers them with the loop.
+    #[inline]
     fn register(self, child: &mut Child, site: Site) -> io::Result<()> {
         let stdin = self
             .stdin
@@ -332,6 +337,7 @@ fn unwatched(stream: &str, error: &io::Error) -> io::Error {
 
 /// Converts a command of the standard library with all its settings.
 impl From<process::Command> for Command {
+    #[inline]
     fn from(std: process::Command) -> Self {
         Self {
             std,

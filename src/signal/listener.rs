@@ -46,6 +46,7 @@ impl Signal {
     /// Creates a stopped handle.
     #[must_use]
     #[track_caller]
+    #[inline]
     pub fn new(handle: &LoopHandle) -> Self {
         let core = handle.open(Keeper::Signal, Location::caller());
         let state = Listener::new(core.header.clone());
@@ -114,6 +115,7 @@ impl Signal {
 
     /// Stops the handle: its callback does not run any more, even if its signal was caught already.
     /// Stopping a stopped handle does nothing.
+    #[inline]
     pub fn stop(&self) {
         let core = self.core.handle.core();
         core.stop_signal(&self.state);

@@ -59,6 +59,7 @@ struct Queue {
 }
 
 impl Queue {
+    #[inline]
     fn push(&self, kind: SignalKind) {
         {
             let mut caught = self.caught.borrow_mut();
@@ -74,6 +75,7 @@ impl Queue {
 }
 
 impl Owner for Queue {
+    #[inline]
     fn label(&self, _: &Core) -> Option<Label> {
         let listeners = self.listeners.borrow();
         Some(label(listeners.iter().filter_map(|one| one.number())))
@@ -83,6 +85,7 @@ impl Owner for Queue {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
 
+    #[inline]
     fn stop_for_good(&self, core: &Core) {
         self.is_closed.set(true);
         for listener in self.listeners.take() {
@@ -146,6 +149,7 @@ impl Signals {
         Ok(signals)
     }
 
+    #[inline]
     fn listen(&self, kind: SignalKind) -> io::Result<()> {
         let core = self.core.handle.core();
         let listener = Listener::new(self.core.header.clone());
@@ -205,6 +209,7 @@ impl Stream for Signals {
 impl_handle!(Signals, |this| &this.core);
 
 impl fmt::Debug for Signals {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listeners = self.queue.listeners.borrow();
         let kinds = listeners.iter().filter_map(|state| state.number());

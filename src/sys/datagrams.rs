@@ -63,6 +63,7 @@ impl Rooms {
     /// # Panics
     ///
     /// When `count * size` overflows.
+    #[inline]
     pub(crate) fn new(count: usize, size: usize) -> Self {
         let bytes = count.saturating_mul(stride(size));
         assert!(bytes <= isize::MAX as usize, "no batch is that large");

@@ -22,6 +22,7 @@ pub(crate) struct InterfaceEntry {
 }
 
 /// Lists the addresses of the interfaces that are up and running.
+#[inline]
 pub(crate) fn list() -> io::Result<Vec<InterfaceEntry>> {
     let list = List::new()?;
     let mut found = Vec::new();
@@ -59,6 +60,7 @@ pub(crate) fn list() -> io::Result<Vec<InterfaceEntry>> {
 
 /// The scope of the first interface that has a link-local address, if any has.
 #[cfg(feature = "net")]
+#[inline]
 pub(crate) fn link_local_scope() -> Option<u32> {
     let interfaces = list().ok()?;
     let found = interfaces.iter().find(|interface| match interface.address {

@@ -90,6 +90,7 @@ pub(crate) fn connect_at_once(socket: &Socket, address: &SockAddr) -> io::Result
 
 /// Adds a scope to a link-local IPv6 address without one: that of the first interface with a
 /// link-local address. Such an address alone does not name an interface.
+#[inline]
 pub(crate) fn fill_scope(address: SocketAddr) -> SocketAddr {
     #[cfg(unix)]
     if let SocketAddr::V6(mut address) = address {

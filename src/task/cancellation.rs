@@ -56,6 +56,7 @@ struct Parent {
 }
 
 impl Node {
+    #[inline]
     fn new(parent: Option<Parent>, is_cancelled: bool) -> Self {
         Self {
             is_cancelled: Cell::new(is_cancelled),
@@ -74,6 +75,7 @@ impl Node {
 }
 
 impl Drop for Node {
+    #[inline]
     fn drop(&mut self) {
         if let Some(parent) = self.parent.take() {
             parent.node.children.borrow_mut().remove(parent.number);
@@ -86,6 +88,7 @@ impl Drop for Node {
 impl CancellationToken {
     /// Creates a token without a parent.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self {
             node: Rc::new(Node::new(None, false)),
@@ -95,6 +98,7 @@ impl CancellationToken {
     /// Creates a token that is cancelled with this one. The child of a cancelled token is
     /// cancelled.
     #[must_use]
+    #[inline]
     pub fn child_token(&self) -> Self {
         let number = self.node.next_number();
         let parent = Parent {
@@ -112,6 +116,7 @@ impl CancellationToken {
 
     /// Cancels the token and all its descendants. Tasks that wait for them are woken, and run in
     /// the microtask lane.
+    #[inline]
     pub fn cancel(&self) {
         let mut left = vec![self.node.clone()];
         while let Some(node) = left.pop() {
@@ -181,6 +186,7 @@ impl CancellationToken {
 }
 
 impl Default for CancellationToken {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }
@@ -205,6 +211,7 @@ pub struct Cancelled {
 impl Future for Cancelled {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.node.is_cancelled.get() {
             self.number = None;
@@ -224,6 +231,7 @@ impl Future for Cancelled {
 }
 
 impl Drop for Cancelled {
+    #[inline]
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let waker = self.node.waiters.borrow_mut().remove(number);
@@ -250,12 +258,14 @@ pub struct DropGuard {
 impl DropGuard {
     /// Returns the token and does not cancel it.
     #[must_use]
+    #[inline]
     pub fn disarm(mut self) -> CancellationToken {
         self.token.take().expect("it is taken here only")
     }
 }
 
 impl Drop for DropGuard {
+    #[inline]
     fn drop(&mut self) {
         if let Some(token) = &self.token {
             token.cancel();

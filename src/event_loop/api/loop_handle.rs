@@ -252,6 +252,7 @@ impl LoopHandle {
     ///
     /// The figures are always counted. A call copies two histograms of 7 KiB; the rest is cheap.
     #[must_use]
+    #[inline]
     pub fn metrics(&self) -> Metrics {
         self.core.metrics()
     }
@@ -298,6 +299,7 @@ impl LoopHandle {
     /// Returns what keeps the loop alive, as counts of each kind that has any.
     /// [`report`](Self::report) adds names and source lines.
     #[must_use]
+    #[inline]
     pub fn keepers(&self) -> Vec<(Keeper, usize)> {
         Keeper::ALL
             .into_iter()
@@ -308,6 +310,7 @@ impl LoopHandle {
 
     /// Returns the loop's open handles, started or not, in the order of their creation.
     #[must_use]
+    #[inline]
     pub fn handles(&self) -> Vec<HandleInfo> {
         let headers = self.core.ledger.headers();
         let infos = headers.iter().map(|header| header.info(&self.core));
@@ -316,6 +319,7 @@ impl LoopHandle {
 
     /// Returns the tasks that have not ended, oldest first.
     #[must_use]
+    #[inline]
     pub fn tasks(&self) -> Vec<Info> {
         self.core.task_list()
     }
@@ -336,6 +340,7 @@ const NO_LOOP: &str = "no event loop runs on this thread: call this inside `phas
                        `LoopHandle`; from another thread, use a `Remote`";
 
 impl std::fmt::Debug for LoopHandle {
+    #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LoopHandle")
             .field("alive", &self.is_alive())

@@ -102,6 +102,7 @@ impl Metrics {
 
     /// Returns the figures that a report has, in one line.
     #[allow(dead_code, reason = "reports on a signal need it")]
+    #[inline]
     pub(in crate::event_loop) fn summary(&self) -> String {
         let delay = self.delay();
         format!(
@@ -164,6 +165,7 @@ impl Metrics {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
+    #[inline]
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut page = Page::new(labels);
         page.counter("turns", "Turns of the loop.", self.turns);
@@ -231,6 +233,7 @@ pub struct Delay<'a> {
 impl Delay<'_> {
     /// Returns the delay that the share `q` of all moments does not exceed. `q` is clamped to 0–1.
     #[must_use]
+    #[inline]
     pub fn quantile(&self, q: f64) -> Duration {
         let whole = self.metrics.active + self.metrics.idle;
         self.metrics.busy_periods.delay_quantile(q, whole)
@@ -263,6 +266,7 @@ impl Delay<'_> {
 }
 
 impl fmt::Debug for Delay<'_> {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delay")
             .field("p50", &self.quantile(0.5))
@@ -315,6 +319,7 @@ struct Page {
 }
 
 impl Page {
+    #[inline]
     fn new(labels: &[(&str, &str)]) -> Self {
         Self {
             text: String::new(),
@@ -341,18 +346,21 @@ impl Page {
         };
     }
 
+    #[inline]
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         let name = format!("{name}_total");
         self.head(&name, "counter", help);
         self.line(&name, &[], value);
     }
 
+    #[inline]
     fn seconds_counter(&mut self, name: &str, help: &str, value: Duration) {
         let name = format!("{name}_seconds_total");
         self.head(&name, "counter", help);
         self.line(&name, &[], value.as_secs_f64());
     }
 
+    #[inline]
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
         self.head(name, "histogram", help);
         let bucket = format!("{name}_bucket");
@@ -368,6 +376,7 @@ impl Page {
 }
 
 /// Writes labels as `a="1",b="2"`, with the escapes of the format.
+#[inline]
 fn label_list(labels: &[(&str, &str)]) -> String {
     let one = |(name, value): &(&str, &str)| {
         let value = value

@@ -73,12 +73,14 @@ impl LoopHandle {
     /// });
     /// ```
     #[must_use]
+    #[inline]
     pub fn report(&self) -> Report {
         self.core().report()
     }
 }
 
 impl Core {
+    #[inline]
     pub(in crate::event_loop) fn report(&self) -> Report {
         let waits = self.waits();
         let mut lines = Lines::default();
@@ -112,6 +114,7 @@ impl Core {
     }
 
     /// Adds the main future of `block_on`, which keeps the loop alive.
+    #[inline]
     fn add_main_future(&self, lines: &mut Lines) {
         if let (1.., Some(main)) = (
             self.ledger.count(Keeper::MainFuture),
@@ -122,6 +125,7 @@ impl Core {
     }
 
     /// Adds the keepers that are counted and not listed.
+    #[inline]
     fn add_counted(&self, lines: &mut Lines) {
         for phase in PHASES {
             for _ in 0..self.phases.queue(phase).referenced() {
@@ -155,6 +159,7 @@ impl Waits {
 
     /// Returns the state of a task as text that follows its name, and the text without what tells
     /// its waits apart from those of others.
+    #[inline]
     fn state_texts(&self, who: Who) -> (String, String) {
         let alike = |text: &str| (text.to_owned(), text.to_owned());
         match self.state(who) {
@@ -197,10 +202,12 @@ struct Group {
 }
 
 impl Lines {
+    #[inline]
     fn add(&mut self, line: String) {
         self.add_to(line.clone(), line, None);
     }
 
+    #[inline]
     fn add_waiting(&mut self, waiting: &Waiting, waits: &Waits) {
         let (mut key, mut line) = (waiting.common_name(), waiting.name());
         if !waiting.state.is_empty() {
@@ -220,11 +227,13 @@ impl Lines {
         self.add_to(key, line, waiting.due);
     }
 
+    #[inline]
     fn add_task(&mut self, info: &Info, state: &str, common: &str) {
         let key = format!("task spawned at {}: {common}", info.spawned_at());
         self.add_to(key, format!("{info}: {state}"), None);
     }
 
+    #[inline]
     fn add_to(&mut self, key: String, line: String, due: Option<Due>) {
         let next = self.groups.len();
         let place = *self.by_key.entry(key.clone()).or_insert(next);
@@ -248,6 +257,7 @@ impl Lines {
     }
 
     /// Takes the lines to print, and the number of items.
+    #[inline]
     fn take(&mut self) -> Part {
         let groups = std::mem::take(self).groups;
         let count = groups.iter().map(|group| group.count).sum();

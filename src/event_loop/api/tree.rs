@@ -68,6 +68,7 @@ impl LoopHandle {
     /// });
     /// ```
     #[must_use]
+    #[inline]
     pub fn task_tree(&self) -> TaskTree {
         TaskTree {
             lines: lines_of(&self.core().waits(), &Stacks::default()),
@@ -77,6 +78,7 @@ impl LoopHandle {
 }
 
 /// Returns the lines of the tree.
+#[inline]
 fn lines_of(waits: &Waits, stacks: &Stacks) -> Vec<String> {
     let mut branches = Branches {
         waits,
@@ -144,6 +146,7 @@ impl Branch {
     }
 
     /// Returns the branch without what tells it apart from similar ones.
+    #[inline]
     fn in_common(&self) -> Self {
         Self {
             line: self.common.clone(),
@@ -153,6 +156,7 @@ impl Branch {
     }
 
     /// Returns a text that branches share if they differ in numbers and addresses only.
+    #[inline]
     fn key(&self) -> String {
         let below: Vec<_> = self.below.iter().map(Self::key).collect();
         format!("{}[{}]", self.common, below.join(","))
@@ -172,6 +176,7 @@ struct Branches<'a> {
 impl Branches<'_> {
     /// Returns the main future, the tasks that no other awaits, and the first of each circle of
     /// tasks.
+    #[inline]
     fn roots(&mut self) -> Vec<Branch> {
         let mut roots = Vec::new();
         if self.waits.main.is_some() {
@@ -191,6 +196,7 @@ impl Branches<'_> {
         roots
     }
 
+    #[inline]
     fn of(&mut self, who: Who, depth: usize) -> Branch {
         let (line, common) = match who {
             Who::Main => {
@@ -231,6 +237,7 @@ impl Branches<'_> {
     }
 
     /// Puts what a task waits for under the functions that wait, as far as they are known.
+    #[inline]
     fn under_functions(&self, who: Who, below: Vec<Branch>) -> Vec<Branch> {
         let polled = match who {
             Who::Main => Polled::MainFuture,
@@ -264,6 +271,7 @@ impl Branches<'_> {
         tree
     }
 
+    #[inline]
     fn waited_for(&mut self, wait: Wait, depth: usize) -> Branch {
         match wait {
             Wait::Task(place) if depth > DEEPEST && !self.done[place] => {
@@ -279,6 +287,7 @@ impl Branches<'_> {
 
 impl Branch {
     /// Adds this branch to a tree of functions.
+    #[inline]
     fn put_under(self, functions: &[String], tree: &mut Vec<Self>) {
         let Some((function, inner)) = functions.split_first() else {
             return tree.push(self);
@@ -291,6 +300,7 @@ impl Branch {
         self.put_under(inner, &mut tree[place].below);
     }
 
+    #[inline]
     fn of_waiting(waiting: &Waiting) -> Self {
         let due = waiting.due.map(|due| due.to_string());
         let states = [Some(waiting.state.clone()), due];
@@ -309,6 +319,7 @@ impl Branch {
 }
 
 /// Adds the lines of branches side by side. Roots have no sign before them.
+#[inline]
 fn print(branches: &[Branch], indent: &str, are_roots: bool, lines: &mut Vec<String>) {
     let mut groups: Vec<Vec<&Branch>> = Vec::new();
     let mut by_key = HashMap::new();

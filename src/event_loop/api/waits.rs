@@ -113,6 +113,7 @@ pub(super) struct Waits {
 
 impl Core {
     /// Returns what waits on the loop. It runs no user code.
+    #[inline]
     pub(super) fn waits(&self) -> Waits {
         self.waits_by(&[])
     }
@@ -152,6 +153,7 @@ impl Core {
     }
 
     /// Lists handles, sleeps and jobs.
+    #[inline]
     fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
         let mut found = Vec::new();
         let now = self.clock().read();
@@ -218,6 +220,7 @@ impl Core {
     }
 
     /// Returns the slots of the tasks that were woken and are not polled yet.
+    #[inline]
     fn woken_slots(&self) -> SortedMap<usize, ()> {
         let mut slots = Vec::new();
         let mut add = |runnable: &Runnable| slots.push((runnable.slot() as usize, ()));
@@ -227,6 +230,7 @@ impl Core {
     }
 
     /// Returns whose waker each known data pointer belongs to.
+    #[inline]
     fn owners(
         &self,
         tasks: &[TaskState],
@@ -314,6 +318,7 @@ impl Waits {
     }
 
     /// Returns for each task whether others, or the main future, wait for it.
+    #[inline]
     pub(super) fn awaited_tasks(&self) -> Vec<bool> {
         let mut awaited = vec![false; self.tasks.len()];
         for wait in self.activities.iter().flat_map(|activity| &activity.waits) {
@@ -413,6 +418,7 @@ impl Waiting {
         }
     }
 
+    #[inline]
     fn of_handle(
         header: &Header,
         label: Label,

@@ -88,6 +88,7 @@ impl ChildState {
 
     /// Releases a dropped handle. The loop reaps the child; if the loop was dropped too, a thread
     /// does.
+    #[inline]
     pub(crate) fn abandon(&self, core: &Core) {
         if self.is_orphan.replace(true) {
             return;
@@ -163,6 +164,7 @@ impl Owner for ChildState {
     }
 
     /// Closes the handle. The child process continues, and the loop reaps it in the background.
+    #[inline]
     fn stop_for_good(&self, core: &Core) {
         self.abandon(core);
     }
@@ -189,11 +191,13 @@ struct Children {
 }
 
 impl Children {
+    #[inline]
     fn get(&self, place: u64) -> Option<Rc<ChildState>> {
         self.list.get(((), place))
     }
 
     /// Returns the next waker of a waiter for an exit.
+    #[inline]
     fn next(&self) -> Option<Waker> {
         loop {
             let child = self.list.first_due()?;
@@ -211,11 +215,13 @@ impl Subscriber for Children {
 }
 
 impl AfterIo for Children {
+    #[inline]
     fn as_any(&self) -> &dyn Any {
         self
     }
 
     /// Notes that the descriptor of a child has become readable: the child has exited.
+    #[inline]
     fn note_event(&self, key: usize) {
         if let Some(&place) = self.by_source.borrow().get(key) {
             self.reported.borrow_mut().insert(place, ());
@@ -247,6 +253,7 @@ impl AfterIo for Children {
 
     /// Reaps all children that have exited, in the order of start, before a waiter is woken.
     // Rule R255.
+    #[inline]
     fn collect(&self, core: &Core) -> usize {
         if core.signals().passes_child() {
             self.ask.set(!self.by_signal.borrow().is_empty());
@@ -278,6 +285,7 @@ impl AfterIo for Children {
     }
 
     /// Wakes the waiters for exits.
+    #[inline]
     fn deliver(&self, core: &Core) -> usize {
         let mut dispatched = 0;
         while let Some(waker) = self.next() {
@@ -290,6 +298,7 @@ impl AfterIo for Children {
 
     /// Requests a check of all children: they are not children of this process, and the check finds
     /// that out.
+    #[inline]
     fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
         for child in self.list.list() {
             self.reported.borrow_mut().insert(child.place, ());
@@ -301,6 +310,7 @@ impl AfterIo for Children {
     }
 
     /// Hands running children without a handle to a thread.
+    #[inline]
     fn shut_down(&self) {
         self.by_source.take();
         self.by_signal.take();
@@ -318,11 +328,13 @@ impl AfterIo for Children {
 }
 
 impl Core {
+    #[inline]
     fn children(&self) -> &Children {
         self.io.after_io.subscriber()
     }
 
     /// Adds a child that was just started.
+    #[inline]
     pub(crate) fn add_child(
         &self,
         header: Rc<Header>,
@@ -353,6 +365,7 @@ impl Core {
         child
     }
 
+    #[inline]
     fn watch_by_descriptor(&self, child: &ChildState) -> bool {
         let Some(descriptor) = child.process.open() else {
             return false;
@@ -382,6 +395,7 @@ impl Core {
         true
     }
 
+    #[inline]
     fn watch_by_signal(&self, child: &ChildState) {
         let children = self.children();
         if let (true, Some(signal)) = (children.by_signal.borrow().is_empty(), CHILD_SIGNAL) {
@@ -395,6 +409,7 @@ impl Core {
         self.io.poller.notifier().notify();
     }
 
+    #[inline]
     fn end_child(&self, child: Rc<ChildState>) {
         let children = self.children();
         self.log(Area::Process, || {
@@ -414,6 +429,7 @@ impl Core {
     }
 
     /// Drops the process descriptor of a child. Returns `false` if it had none.
+    #[inline]
     fn unwatch(&self, child: &ChildState) -> bool {
         let Some(watched) = child.watched.take() else {
             return false;

@@ -69,6 +69,7 @@ impl Listener {
 }
 
 impl Owner for Listener {
+    #[inline]
     fn label(&self, _: &Core) -> Option<Label> {
         Some(label([self.number()?]))
     }
@@ -81,6 +82,7 @@ impl Owner for Listener {
         self.entries.get() > 0
     }
 
+    #[inline]
     fn stop_for_good(&self, core: &Core) {
         core.signals().stop(self);
         self.callback.clear();
@@ -119,6 +121,7 @@ impl Signals {
     /// Starts a listener behind all others. A listener that is already started for this signal
     /// keeps its place.
     // Rule R246.
+    #[inline]
     fn start(
         &self,
         poller: &Poller,
@@ -138,6 +141,7 @@ impl Signals {
         Ok(())
     }
 
+    #[inline]
     fn stop(&self, listener: &Listener) {
         self.assign_caught();
         if let Some(key) = listener.started.take() {
@@ -148,6 +152,7 @@ impl Signals {
     }
 
     /// Installs the handler of a signal for this loop.
+    #[inline]
     pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
         if let Some((watch, count)) = self.watches.borrow_mut().get_mut(number) {
             // Another handler may have replaced ours since the first listener started.
@@ -163,6 +168,7 @@ impl Signals {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn release(&self, number: i32) {
         let mut watches = self.watches.borrow_mut();
         if let Some((_, count)) = watches.get_mut(number) {
@@ -176,6 +182,7 @@ impl Signals {
     /// Assigns the caught signals to their listeners, before a listener starts or stops. The mark
     /// of the first catch stays until the pass, so that a later catch leaves no wake-up behind for
     /// what the pass delivers.
+    #[inline]
     fn assign_caught(&self) {
         if let Some(caught) = self.marked() {
             self.assign(caught);
@@ -189,6 +196,7 @@ impl Signals {
 
     /// Creates an entry for each listener of each caught signal: signals in the order of the catch,
     /// listeners in the order of start.
+    #[inline]
     fn assign(&self, caught: &Caught) {
         let mut waiting = self.waiting.borrow_mut();
         for number in caught.take() {
@@ -208,6 +216,7 @@ impl Signals {
 
     /// Begins a pass over the rest of an interrupted pass and all signals that were caught until
     /// now.
+    #[inline]
     fn begin_pass(&self) {
         if let Some(caught) = self.marked() {
             caught.unmark();
@@ -229,6 +238,7 @@ impl Signals {
 
     /// Returns the next listener to call, and whether it was a one-shot listener, which is now
     /// stopped.
+    #[inline]
     fn next(&self) -> Option<(Rc<Listener>, bool)> {
         loop {
             let (listener, place) = self.listeners.pop_due()?;
@@ -249,6 +259,7 @@ impl Subscriber for Signals {
 }
 
 impl AfterIo for Signals {
+    #[inline]
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -275,6 +286,7 @@ impl AfterIo for Signals {
 
     /// Begins a pass if a signal had been caught when the wait ended. All signals caught by now
     /// belong to the pass. It counts as one event even if every listener is skipped.
+    #[inline]
     fn collect(&self, _core: &Core) -> usize {
         let caught = self.was_caught.replace(false);
         if caught {
@@ -285,6 +297,7 @@ impl AfterIo for Signals {
     }
 
     /// Calls the listeners of the pass. They count as one event, in `collect`.
+    #[inline]
     fn deliver(&self, core: &Core) -> usize {
         while let Some((listener, once)) = self.next() {
             if once {
@@ -300,6 +313,7 @@ impl AfterIo for Signals {
 
     /// Drops the signals caught before a fork, which belong to the parent.
     // Rule R328.
+    #[inline]
     fn reinit_after_fork(&self, _core: &Core) -> io::Result<()> {
         self.begin_pass();
         self.saw_child.set(false);
@@ -309,6 +323,7 @@ impl AfterIo for Signals {
         Ok(())
     }
 
+    #[inline]
     fn shut_down(&self) {
         for listener in self.listeners.take() {
             listener.started.set(None);
@@ -319,11 +334,13 @@ impl AfterIo for Signals {
 }
 
 impl Core {
+    #[inline]
     pub(super) fn signals(&self) -> &Signals {
         self.io.after_io.subscriber()
     }
 
     /// Starts a listener for a signal. `once`: the first signal stops it.
+    #[inline]
     pub(crate) fn start_signal(
         &self,
         listener: &Rc<Listener>,
@@ -336,10 +353,12 @@ impl Core {
     }
 
     /// Returns where the signals are recorded that are caught for this loop, if it has listeners.
+    #[inline]
     pub(in crate::event_loop) fn caught_signals(&self) -> Option<Arc<Caught>> {
         self.signals().caught.get().cloned()
     }
 
+    #[inline]
     pub(crate) fn stop_signal(&self, listener: &Listener) {
         self.signals().stop(listener);
     }

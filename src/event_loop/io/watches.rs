@@ -58,6 +58,7 @@ impl Owner for Watch {
         Vec::from_iter(self.waker.borrow().as_ref().map(Waker::data))
     }
 
+    #[inline]
     fn stop_for_good(&self, core: &Core) {
         core.watches().stop(self);
     }
@@ -68,6 +69,7 @@ impl Owner for Watch {
 }
 
 impl Watch {
+    #[inline]
     pub(crate) fn new(header: Rc<Header>) -> Rc<Self> {
         let watch = Rc::new(Self {
             header,
@@ -139,6 +141,7 @@ pub(super) struct Watches {
 
 impl Watches {
     /// Starts a watch behind all others.
+    #[inline]
     fn start(&self, poller: &Rc<Poller>, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         let known = self.notices.borrow().clone();
         let notices = match known {
@@ -153,11 +156,13 @@ impl Watches {
     }
 
     /// Stops a watch and drops its notices.
+    #[inline]
     fn stop(&self, watch: &Watch) {
         drop(watch.received.take());
         self.forget(watch);
     }
 
+    #[inline]
     fn forget(&self, watch: &Watch) {
         let Some(key) = watch.key.take() else {
             return;
@@ -175,6 +180,7 @@ impl Watches {
 
     /// Creates an entry for each watch of each notice: notices in the kernel's order, watches in
     /// the order of start. Returns `true` if the kernel has more notices.
+    #[inline]
     fn read_notices(&self) -> bool {
         let notices = self.notices.borrow().clone();
         let Some(notices) = notices.filter(|_| self.readable.get()) else {
@@ -191,6 +197,7 @@ impl Watches {
         !drained
     }
 
+    #[inline]
     fn assign(&self, notice: &Notice) {
         let push = |watch: &Rc<Watch>| self.watches.push_due(watch.clone(), notice.clone());
         match notice.id {
@@ -200,6 +207,7 @@ impl Watches {
     }
 
     /// Returns the next watch and its notice.
+    #[inline]
     fn next(&self) -> Option<(Rc<Watch>, Notice)> {
         loop {
             let (watch, notice) = self.watches.pop_due()?;
@@ -215,6 +223,7 @@ impl Subscriber for Watches {
 }
 
 impl AfterIo for Watches {
+    #[inline]
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -237,6 +246,7 @@ impl AfterIo for Watches {
 
     /// Collects the notices and delivers them at once: signals and exits are collected after the
     /// callbacks of the watches.
+    #[inline]
     fn collect(&self, core: &Core) -> usize {
         if self.read_notices() {
             // The rest is left to the next turn, which does not sleep.
@@ -263,6 +273,7 @@ impl AfterIo for Watches {
     }
 
     /// Starts the watches again. A watch of a file that cannot be watched any more ends.
+    #[inline]
     fn reinit_after_fork(&self, core: &Core) -> io::Result<()> {
         let watches = self.watches.take();
         drop(self.notices.take());
@@ -282,6 +293,7 @@ impl AfterIo for Watches {
         Ok(())
     }
 
+    #[inline]
     fn shut_down(&self) {
         for watch in self.watches.take() {
             watch.key.set(None);
@@ -291,11 +303,13 @@ impl AfterIo for Watches {
 }
 
 impl Core {
+    #[inline]
     fn watches(&self) -> &Watches {
         self.io.after_io.subscriber()
     }
 
     /// Starts to watch a path.
+    #[inline]
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         self.note_outside("a watch of a file", watch.header.site());
         self.watches().start(&self.io.poller, watch, path)

@@ -81,6 +81,7 @@ impl PipeReader {
 
     /// Registers a descriptor on behalf of the caller at `site`.
     #[track_caller]
+    #[inline]
     pub(crate) fn from_owned_at(end: OwnedFd, site: Site) -> io::Result<Self> {
         let (source, blocks) = adopt(end, site, |access| access.can_read)?;
         Ok(Self { source, blocks })
@@ -116,6 +117,7 @@ impl PipeWriter {
 
     /// Registers a descriptor on behalf of the caller at `site`.
     #[track_caller]
+    #[inline]
     pub(crate) fn from_owned_at(end: OwnedFd, site: Site) -> io::Result<Self> {
         let (source, blocks) = adopt(end, site, |access| access.can_write)?;
         Ok(Self { source, blocks })

@@ -283,6 +283,7 @@ pub struct Incoming<'a> {
 impl Stream for Incoming<'_> {
     type Item = io::Result<TcpStream>;
 
+    #[inline]
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let (listener, site) = (self.listener, self.site);
         let accept = self

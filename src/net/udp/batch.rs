@@ -71,6 +71,7 @@ impl Batch {
     ///
     /// When `count * size` overflows.
     #[must_use]
+    #[inline]
     pub fn new(count: usize, size: usize) -> Self {
         Self {
             rooms: Rooms::new(count.max(1), size),
@@ -261,6 +262,7 @@ impl Batch {
     }
 
     /// Replaces the datagrams by those in the receive buffer, if any.
+    #[inline]
     fn receive(&mut self, socket: &Packets) -> io::Result<usize> {
         self.clear();
         self.end = either!(
@@ -272,6 +274,7 @@ impl Batch {
     }
 
     /// Sends as many datagrams as the kernel accepts in one call. An error concerns the first.
+    #[inline]
     fn send(&mut self, socket: &Packets) -> io::Result<usize> {
         self.has_failed = false;
         if self.is_empty() {

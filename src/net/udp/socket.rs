@@ -302,6 +302,7 @@ impl UdpSocket {
     /// # Errors
     ///
     /// The errors of [`recv_from`](Self::recv_from).
+    #[inline]
     pub fn poll_recv_from(
         &self,
         cx: &mut Context<'_>,
@@ -316,6 +317,7 @@ impl UdpSocket {
     /// # Errors
     ///
     /// The errors of [`send_to`](Self::send_to).
+    #[inline]
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,

@@ -63,6 +63,7 @@ impl UnixDatagram {
             .map_err(|error| name.explain(error, "bind"))
     }
 
+    #[inline]
     fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
         socket.bind(&name.address()?)?;
@@ -84,6 +85,7 @@ impl UnixDatagram {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn unbound() -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::DGRAM, None)?;
         Self::register(&LoopHandle::current(), socket, Location::caller())
@@ -99,6 +101,7 @@ impl UnixDatagram {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixDatagram::pair()?;
         let (handle, site) = (LoopHandle::current(), Location::caller());
@@ -121,6 +124,7 @@ impl UnixDatagram {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         handle
@@ -129,11 +133,13 @@ impl UnixDatagram {
         Self::adopt(&handle, socket, site)
     }
 
+    #[inline]
     fn adopt(handle: &LoopHandle, socket: net::UnixDatagram, site: Site) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Self::register(handle, OwnedFd::from(socket).into(), site)
     }
 
+    #[inline]
     fn register(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
         let socket = net::UnixDatagram::from(OwnedFd::from(socket));
         Ok(Self {

@@ -77,6 +77,7 @@ impl UnixListener {
         Self::bind_to(&handle, name.clone(), site).map_err(|error| name.explain(error, "bind"))
     }
 
+    #[inline]
     fn bind_to(handle: &LoopHandle, name: SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&name.address()?)?;
@@ -108,6 +109,7 @@ impl UnixListener {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (handle, site) = (LoopHandle::current(), Location::caller());

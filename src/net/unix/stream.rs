@@ -112,6 +112,7 @@ impl UnixStream {
         }
     }
 
+    #[inline]
     fn connect_to(handle: &LoopHandle, name: &SocketName, site: Site) -> io::Result<Self> {
         let socket = sys::socket::socket(Domain::UNIX, Type::STREAM, None)?;
         // A local connect completes or fails at once.
@@ -130,6 +131,7 @@ impl UnixStream {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = net::UnixStream::pair()?;
         let (handle, site) = (LoopHandle::current(), Location::caller());
@@ -141,6 +143,7 @@ impl UnixStream {
         Ok((one, other))
     }
 
+    #[inline]
     pub(super) fn register(
         handle: &LoopHandle,
         stream: net::UnixStream,
@@ -163,6 +166,7 @@ impl UnixStream {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
+    #[inline]
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         handle
@@ -171,6 +175,7 @@ impl UnixStream {
         Self::adopt(&handle, stream, site)
     }
 
+    #[inline]
     fn adopt(handle: &LoopHandle, stream: net::UnixStream, site: Site) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Self::register(handle, stream, Role::Unknown, site)

@@ -134,6 +134,7 @@ impl Incoming {
     ///
     /// For a message longer than `limit`, which can be received with a higher limit. If the peer
     /// violates the protocol, from now on.
+    #[inline]
     pub(super) fn next(&mut self, limit: usize) -> io::Result<Option<Message>> {
         if let Some((kind, text)) = &self.broken {
             return Err(io::Error::new(*kind, text.clone()));
@@ -201,6 +202,7 @@ impl Incoming {
     }
 
     /// Takes the bytes of the next message, which has arrived whole.
+    #[inline]
     fn take_bytes(&mut self, length: usize) -> Vec<u8> {
         let message = self.start + HEADER..self.start + HEADER + length;
         if length < CHUNK {

@@ -33,6 +33,7 @@ pub(super) struct Extra {
 
 impl Extra {
     /// Registers it with the loop.
+    #[inline]
     pub(super) fn register(self, child: &mut Child, site: Site) -> io::Result<()> {
         let channel = self
             .channel
@@ -46,6 +47,7 @@ impl Extra {
 
 impl Options {
     /// Starts a child.
+    #[inline]
     pub(super) fn start(
         &mut self,
         command: &mut process::Command,
@@ -56,6 +58,7 @@ impl Options {
         Ok((started?, Extra { channel }))
     }
 
+    #[inline]
     fn start_prepared(&mut self, command: &mut process::Command) -> io::Result<process::Child> {
         let reset_signals = has_inheritable_signals();
         let is_plain = !self.new_session
@@ -91,6 +94,7 @@ impl Options {
 
     /// Opens a channel for the next child and describes it in the child's environment. Without one,
     /// the description of this process's own channel is removed.
+    #[inline]
     fn prepare_channel(
         &mut self,
         command: &mut process::Command,

@@ -124,6 +124,7 @@ unsafe impl Sync for Headers {}
 
 impl Calls {
     /// Builds headers for buffers of `size` bytes, which must outlive them and must not move.
+    #[inline]
     pub(super) fn new(heads: &mut Vec<Head>, bytes: &mut Vec<u8>, size: usize) -> Self {
         assert_eq!(heads.len() * stride(size), bytes.len());
         Self {
@@ -134,6 +135,7 @@ impl Calls {
 }
 
 impl Headers {
+    #[inline]
     fn new(heads: &mut Vec<Head>, bytes: &mut Vec<u8>, size: usize) -> Self {
         let (count, heads, bytes) = (heads.len(), heads.as_mut_ptr(), bytes.as_mut_ptr());
         let mut vectors: Vec<libc::iovec> = (0..count)
@@ -186,6 +188,7 @@ impl Rooms {
     }
 
     /// Sends as many of these datagrams as the kernel accepts. An error concerns the first.
+    #[inline]
     pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
         let Headers { vectors, messages } = &mut self.calls.outgoing;
         let messages = &mut messages[range.clone()];

@@ -70,6 +70,7 @@ impl BitOrAssign for PollEvents {
 }
 
 impl fmt::Debug for PollEvents {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Self::NAMES.into_iter();
         let names: Vec<_> = names

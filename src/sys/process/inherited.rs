@@ -41,6 +41,7 @@ pub(crate) fn describe(number: RawFd, socket: impl AsFd) -> io::Result<String> {
 /// # Errors
 ///
 /// `InvalidData` if the described socket does not exist; any OS error of `fcntl`.
+#[inline]
 pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
     if IS_TAKEN.swap(true, Ordering::Relaxed) {
@@ -53,6 +54,7 @@ pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     socket.map(Some)
 }
 
+#[inline]
 fn duplicate(description: &OsStr) -> io::Result<Inherited> {
     let socket = find(description).ok_or_else(|| {
         let text = format!(
@@ -69,6 +71,7 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
 }
 
 /// Returns the socket if it is the described one: a connected Unix stream.
+#[inline]
 fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
     let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;

@@ -106,6 +106,7 @@ pub(crate) fn no_such_process() -> io::Error {
 }
 
 /// Reaps children whose loop was dropped, on a thread of its own, so that no zombie is left.
+#[inline]
 pub(crate) fn reap_in_background(mut left: Vec<Process>) {
     left.retain(|child| matches!(child.try_wait(), Ok(None)));
     if !left.is_empty() {
@@ -117,6 +118,7 @@ pub(crate) fn reap_in_background(mut left: Vec<Process>) {
     }
 }
 
+#[inline]
 fn reap(left: Vec<Process>) {
     let open = |child: Process| {
         let descriptor = child.open();

@@ -67,6 +67,7 @@ pub(crate) struct Placeholders {
 
 impl PreExec {
     /// Makes the command run these steps in each child from now on.
+    #[inline]
     pub(crate) fn attach(&self, command: &mut Command) {
         let steps = self.steps.clone();
         let run = move || steps.lock().unwrap_or_else(PoisonError::into_inner).run();
@@ -81,6 +82,7 @@ impl PreExec {
     ///
     /// Any OS error of `fcntl(F_DUPFD_CLOEXEC)`, if no descriptor is left to occupy the chosen
     /// numbers.
+    #[inline]
     pub(crate) fn set(
         &self,
         new_session: bool,
@@ -166,6 +168,7 @@ fn identity(number: RawFd) -> Option<(u64, u64)> {
 
 impl Steps {
     /// Runs the steps. It runs in the child: system calls only, no allocation.
+    #[inline]
     fn run(&mut self) -> io::Result<()> {
         if self.new_session {
             rustix::process::setsid()?;
@@ -179,6 +182,7 @@ impl Steps {
     }
 
     /// Moves the descriptors to their numbers, even if other descriptors of the list occupy them.
+    #[inline]
     fn place_descriptors(&mut self) -> io::Result<()> {
         for placed in &self.descriptors {
             let now = identity(placed.target);

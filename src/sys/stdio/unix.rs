@@ -103,6 +103,7 @@ impl Unblocked {
     ///
     /// `Unsupported` for a kind that can neither be opened again nor used with `MSG_DONTWAIT`; any
     /// OS error of `open`.
+    #[inline]
     pub(crate) fn new(descriptor: BorrowedFd<'_>, kind: StdioKind) -> io::Result<Self> {
         match kind {
             StdioKind::Terminal => Ok(Self::Reopened(reopen_terminal(descriptor)?.into())),
@@ -187,6 +188,7 @@ impl Write for &Unblocked {
 ///
 /// `Unsupported` for the controlling side of a pseudo-terminal, where `open` would create a new
 /// pair; any OS error of `open`.
+#[inline]
 pub(crate) fn reopen_terminal(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if is_controlling_side(terminal) {
         return Err(io::ErrorKind::Unsupported.into());

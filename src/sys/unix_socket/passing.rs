@@ -113,6 +113,7 @@ fn message(pieces: *mut iovec, count: usize, control: &mut Control) -> msghdr {
     clippy::unnecessary_cast,
     reason = "the type of a length differs between platforms"
 )]
+#[inline]
 fn take_descriptors(message: &msghdr, descriptors: &mut Vec<OwnedFd>) {
     // SAFETY: the kernel has filled in the control data, to which the message still refers: whole
     // headers, each with its length, and descriptors that it has created for this process.

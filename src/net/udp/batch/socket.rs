@@ -76,6 +76,7 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`recv_batch`](Self::recv_batch).
+    #[inline]
     pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         self.source.try_read_with(|socket| batch.receive(socket))
     }
@@ -88,6 +89,7 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_batch`](Self::send_batch).
+    #[inline]
     pub fn try_send_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         batch.send(self.packets())
     }
@@ -97,6 +99,7 @@ impl UdpSocket {
     /// # Errors
     ///
     /// The errors of [`recv_batch`](Self::recv_batch).
+    #[inline]
     pub fn poll_recv_batch(
         &self,
         cx: &mut Context<'_>,
@@ -111,6 +114,7 @@ impl UdpSocket {
     /// # Errors
     ///
     /// The errors of [`send_batch`](Self::send_batch).
+    #[inline]
     pub fn poll_send_batch(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
         batch.has_failed = false;
         while !batch.is_empty() {
