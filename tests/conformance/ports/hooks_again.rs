@@ -1,4 +1,5 @@
-//! 567–569: the promises of combinators, uncaught errors, and resources of the program.
+//! 567–569 and 581–583: the promises of combinators, uncaught errors, resources of the program,
+//! awaited timers, async functions, and closures of the lanes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,9 +8,11 @@ use std::rc::Rc;
 use phaseloop::node::async_hooks::{
     AsyncResource, Callbacks, create_hook, execution_async_id, trigger_async_id,
 };
+use phaseloop::node::timers::promises;
 use phaseloop::node::{
-    Deferred, Promise, Reason, all_settled, any, call, catch, next_tick, process, race,
-    set_immediate, set_interval, set_timeout, thenable, throw,
+    Deferred, Promise, Reason, all, all_settled, any, call, call_returning, catch, clear_immediate,
+    clear_timeout, next_tick, process, queue_microtask, race, set_immediate, set_interval,
+    set_timeout, thenable, throw, try_call,
 };
 
 use super::hooks::Names;
@@ -19,6 +22,9 @@ super::ports! {
     Virtual "567-hooks-combinators" => combinators,
     Virtual "568-hooks-errors" => errors,
     Virtual "569-hooks-resources" => resources,
+    Virtual "581-hooks-timers-promises" => timers_promises,
+    Virtual "582-hooks-async-functions" => async_functions,
+    Virtual "583-hooks-microtasks" => microtasks,
 }
 
 /// The hook of these programs: the end of ticks, closures and promises is not told.
@@ -267,4 +273,132 @@ async fn resources() {
     ));
     // JavaScript's garbage collector does not run in so short a program.
     std::mem::forget((a, b, g, named));
+}
+
+/// Enables the hook of 581 to 583, which is told of no end.
+fn watch() -> Names {
+    let names = Names::new();
+    let init = names.clone();
+    let callbacks = Callbacks::new()
+        .init(move |id, kind, trigger| init.init(id, kind, trigger))
+        .before(names.tells("before"))
+        .after(names.tells("after"))
+        .promise_resolve(names.tells("resolve"));
+    create_hook(callbacks).enable();
+    names
+}
+
+async fn timers_promises() {
+    let names = watch();
+    let n = names.clone();
+    let work = call(async move {
+        n.at("begin");
+        promises::sleep(10).await.unwrap();
+        n.at("slept");
+        promises::set_immediate(()).await.unwrap();
+        n.at("turned");
+        let rejected = Promise::<()>::rejected(Reason::new("no")).await;
+        rejected.unwrap_err();
+        n.at("caught");
+        n.at("finally");
+    });
+    let end = names.sees("end");
+    work.then(move |()| end());
+}
+
+async fn async_functions() {
+    fn leaf(names: &Names, n: u32) -> Promise<u32> {
+        let names = names.clone();
+        try_call(async move {
+            names.at(&format!("leaf{n}"));
+            if n == 2 {
+                return Err(Reason::new("two"));
+            }
+            Ok(n)
+        })
+    }
+
+    fn both(names: &Names) {
+        let n = names.clone();
+        call(async move {
+            n.at("both");
+            let r = all([leaf(&n, 4), leaf(&n, 5)]).await.unwrap();
+            n.at(&format!("all{}{}", r[0], r[1]));
+            let ticked = Promise::new(|deferred| next_tick(move || deferred.resolve(())));
+            ticked.await.unwrap();
+            n.at("ticked");
+            Promise::resolved(()).await.unwrap();
+            n.at("null");
+        });
+    }
+
+    let names = watch();
+    let n = names.clone();
+    let p = call_returning(async move {
+        n.at("middle");
+        let a = leaf(&n, 1).await.unwrap();
+        n.at(&format!("a{a}"));
+        leaf(&n, 2).await.unwrap_err();
+        n.at("caught");
+        leaf(&n, 3)
+    });
+    names.at("called");
+    p.then(move |v| {
+        names.at(&format!("then{v}"));
+        set_immediate(move || {
+            names.at("immediate");
+            both(&names);
+        });
+    });
+}
+
+async fn microtasks() {
+    let names = watch();
+    let n = names.clone();
+    set_timeout(10, move || {
+        n.at("timer");
+        let m = n.clone();
+        queue_microtask(move || {
+            m.at("m1");
+            let (t, p) = (m.clone(), m.sees("p1"));
+            next_tick(move || {
+                t.at("t1");
+                queue_microtask(t.sees("m2"));
+            });
+            Promise::resolved(()).then(move |()| p());
+        });
+        let t = n.clone();
+        next_tick(move || {
+            t.at("t2");
+            Promise::resolved(()).then(move |()| {
+                t.at("p2");
+                queue_microtask(t.sees("m3"));
+            });
+        });
+        let never = Rc::new(RefCell::new(None));
+        let (i, cleared) = (n.clone(), never.clone());
+        set_immediate(move || {
+            i.at("i1");
+            clear_immediate(cleared.borrow().as_ref().unwrap());
+            next_tick(i.sees("t3"));
+        });
+        never.replace(Some(set_immediate(n.sees("never"))));
+    });
+    let n = names.clone();
+    set_immediate(move || {
+        n.at("i0");
+        let t = set_timeout(1000, || ());
+        set_immediate(move || {
+            clear_timeout(&t);
+            n.at("cleared");
+        });
+    });
+    let n = names.clone();
+    let p = Promise::new(move |deferred| {
+        n.at("executor");
+        deferred.resolve(1);
+        deferred.resolve(2);
+    });
+    let (n, f) = (names.clone(), names.sees("f"));
+    p.then(move |v| n.at(&format!("v{v}"))).finally(f);
 }
