@@ -303,7 +303,7 @@ fn a_sleep_that_fired_unseen_does_not_disturb_another() {
 fn a_burst_of_sleeps_ends_by_deadline_then_by_start() {
     const SLEEPS: u64 = 3_000;
     let (mut event_loop, handle, _) = paused();
-    let ended = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let ended = Rc::new(RefCell::new(Vec::new()));
     let deadline = |number: u64| number * 7_919 % 1_009 % 60;
     for number in 0..SLEEPS {
         let ended = ended.clone();
