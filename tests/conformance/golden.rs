@@ -27,6 +27,7 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// How many were recorded.
+    #[allow(dead_code, reason = "called by the tests and not by the example")]
     pub(crate) fn recorded(&self) -> usize {
         self.passed + self.faults.len() + self.left_out
     }
