@@ -194,7 +194,8 @@ mod tests {
         assert!(!found.is_held_back);
         for waker in kept {
             waker.wake_by_ref();
-            waker.clone().wake();
+            drop(waker.clone());
+            waker.wake();
         }
         assert_eq!(count.0.load(Ordering::Relaxed), 5);
         assert!(!holds_back(true), "only inside of such a poll");
