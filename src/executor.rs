@@ -513,10 +513,10 @@ impl Executor {
         &self.shared
     }
 
-    /// Schedules the task at this place among the live ones.
+    /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
-    pub(crate) fn wake_nth(&self, nth: usize) {
-        self.tasks.wake_nth(nth);
+    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<std::task::Waker> {
+        self.tasks.waker_of_nth(nth)
     }
 
     pub(crate) fn task_count(&self) -> usize {

@@ -127,13 +127,10 @@ impl Registry {
         }
     }
 
-    /// Schedules the task at this place among the live ones, if it is not scheduled. It runs no
-    /// user code.
+    /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
-    pub(crate) fn wake_nth(&self, nth: usize) {
-        if let Some(task) = self.tasks.list().get(nth) {
-            task.wake();
-        }
+    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<std::task::Waker> {
+        self.tasks.list().get(nth).map(|task| task.counted_waker())
     }
 
     /// Schedules a task, if it is still alive and not scheduled. It runs no user code.

@@ -420,7 +420,9 @@ impl Core {
         true
     }
 
-    /// Polls a task that nothing has happened to, if the chooser says so.
+    /// Wakes a task that nothing has happened to, if the chooser says so. The wake arrives as that of
+    /// another thread does, with a drain of the lanes after it: a task that was in the lane when an
+    /// event is dispatched would be polled before the oldest waiter of the event.
     fn wake_for_nothing(&self, shuffled: &Shuffled) {
         let tasks = self.executor.task_count();
         let answer = shuffled.ask(&Question {
@@ -430,8 +432,11 @@ impl Core {
             among: &[],
             about: &"a poll for nothing",
         });
-        if let Some(nth) = answer.checked_sub(1) {
-            self.executor.wake_nth(nth);
+        let waker = answer
+            .checked_sub(1)
+            .and_then(|nth| self.executor.waker_of_nth(nth));
+        if let Some(waker) = waker {
+            self.send_again(vec![Message::Call(Box::new(|| waker.wake()))]);
         }
     }
 

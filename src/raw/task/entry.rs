@@ -42,7 +42,7 @@ impl<L: Local> Entry<L> {
     }
 
     /// Returns a waker of the task that is counted.
-    pub(super) fn counted_waker(&self) -> Waker {
+    pub(crate) fn counted_waker(&self) -> Waker {
         Waker::clone(&self.waker())
     }
 

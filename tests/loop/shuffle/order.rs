@@ -205,9 +205,8 @@ fn the_bytes_of_a_stream_keep_their_order() {
 }
 
 #[test]
-fn the_waiters_of_one_source_are_woken_oldest_first() {
-    // A poll for nothing may put the younger one in front of the lane.
-    is_fixed_in(Explore::new().without(Kind::Wake), |trace| async move {
+fn the_waiters_of_one_source_are_woken_oldest_first_with_a_drain_after_each() {
+    is_fixed(|trace| async move {
         noise();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let ours = Rc::new(ours);
@@ -216,6 +215,7 @@ fn the_waiters_of_one_source_are_woken_oldest_first() {
             spawn(async move {
                 ours.readable().await.unwrap();
                 note(&trace, name);
+                next_tick(move || note(&trace, format!("tick-{name}")));
             })
         });
         phase::check().await;

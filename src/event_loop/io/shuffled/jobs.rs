@@ -92,7 +92,7 @@ impl Core {
         }
     }
 
-    fn send_again(&self, messages: Vec<Message>) {
+    pub(super) fn send_again(&self, messages: Vec<Message>) {
         for message in messages {
             // The loop is running, so its inbox is open.
             let sent = self.io.shared.inbox.push(message);
