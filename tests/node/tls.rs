@@ -7,13 +7,14 @@ use std::error::Error as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use phaseloop::LoopHandle;
 use phaseloop::node::events::{ERROR, once};
 use phaseloop::node::http::{RESPONSE, RequestOptions};
 use phaseloop::node::net::{self, CONNECT, LISTENING, Server, Socket};
 use phaseloop::node::stream::{CLOSE, END};
 use phaseloop::node::tls::{self, ClientContext, ServerContext};
 use phaseloop::node::{Deferred, Emitter, Error, Promise, fetch, https, run_on, sleep};
+use phaseloop::shuffle::{Kind, Question};
+use phaseloop::{Builder, LoopHandle};
 
 use crate::util::child::in_child;
 use crate::util::peers::{output, serve, start};
@@ -53,29 +54,47 @@ fn all_of(socket: &Socket) -> Promise<Vec<u8>> {
     promise
 }
 
+/// Sends bytes, ends, and receives them in reverse, until the end.
+async fn bytes_go_both_ways(length: u32) {
+    let server = server(|socket| {
+        socket.set_allow_half_open(true);
+        let answer = socket.clone();
+        all_of(socket).then(move |mut bytes| {
+            bytes.reverse();
+            answer.end_chunk(bytes);
+        });
+    });
+    let address = listen(&server).await;
+    let sent: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+    let socket = tls::connect_with(address, Some("localhost"), &trusting());
+    socket.set_allow_half_open(true);
+    let received = all_of(&socket);
+    socket.write(sent[..10].to_vec());
+    socket.end_chunk(sent[10..].to_vec());
+    let mut received = received.await.unwrap();
+    received.reverse();
+    assert!(received == sent);
+    server.close();
+}
+
 #[test]
 fn bytes_go_both_ways_and_ends_are_seen() {
-    run(async {
-        let server = server(|socket| {
-            socket.set_allow_half_open(true);
-            let answer = socket.clone();
-            all_of(socket).then(move |mut bytes| {
-                bytes.reverse();
-                answer.end_chunk(bytes);
-            });
-        });
-        let address = listen(&server).await;
-        let sent: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
-        let socket = tls::connect_with(address, Some("localhost"), &trusting());
-        socket.set_allow_half_open(true);
-        let received = all_of(&socket);
-        socket.write(sent[..10].to_vec());
-        socket.end_chunk(sent[10..].to_vec());
-        let mut received = received.await.unwrap();
-        received.reverse();
-        assert!(received == sent);
-        server.close();
-    });
+    run(bytes_go_both_ways(3_000_000));
+}
+
+// The kernel may be full when the session says that nothing follows. The end waits for it then.
+#[test]
+fn the_end_of_a_session_waits_until_the_connection_takes_it() {
+    for blocked in 0..12 {
+        let mut writes = 0..;
+        let blocks_once = move |question: &Question<'_>| {
+            let is_meant = question.kind == Kind::Write && writes.next() == Some(blocked);
+            usize::from(is_meant)
+        };
+        let mut event_loop = Builder::new().shuffle(blocks_once).build().unwrap();
+        let exit = run_on(&mut event_loop, bytes_go_both_ways(20_000));
+        assert_eq!(exit.code(), 0, "write {blocked} would block");
+    }
 }
 
 #[test]

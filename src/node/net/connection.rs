@@ -27,6 +27,11 @@ pub(in crate::node) trait Connection {
     /// Returns whether the loop knows that the peer has closed both directions.
     fn is_hung_up(&self) -> bool;
     fn shutdown_write(&self) -> io::Result<()>;
+    /// Shuts down the writing direction once everything is sent that has to precede its end.
+    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = cx;
+        Poll::Ready(self.shutdown_write())
+    }
     /// Sets whether the connection keeps the loop alive.
     fn set_referenced(&self, is_referenced: bool);
     /// Sets whether small writes leave at once. A failure is ignored, as in Node.
@@ -211,6 +216,15 @@ pub(super) async fn write_all_chunks(slot: &Slot, chunks: &[Vec<u8>]) -> io::Res
     write_chunks(chunks, |cx, buffers| match &*slot.borrow() {
         Some(connection) => connection.poll_write_vectored(cx, buffers),
         None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+    })
+    .await
+}
+
+/// Shuts down the writing direction. Without a connection there is nothing to do.
+pub(super) async fn shut_down(slot: &Slot) -> io::Result<()> {
+    poll_fn(|cx| match &*slot.borrow() {
+        Some(connection) => connection.poll_shutdown(cx),
+        None => Poll::Ready(Ok(())),
     })
     .await
 }

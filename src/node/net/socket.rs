@@ -493,10 +493,11 @@ impl Device<Vec<u8>> for Inner {
         let shut_down = move || {
             in_callbacks(async move {
                 phase::pending().await;
-                let result = match &*inner.slot.borrow() {
+                let result = if inner.resets.get() {
                     // The peer would read an EOF before the reset.
-                    Some(connection) if !inner.resets.get() => connection.shutdown_write(),
-                    _ => Ok(()),
+                    Ok(())
+                } else {
+                    connection::shut_down(&inner.slot).await
                 };
                 done.call(match result {
                     Err(error) if error.kind() != io::ErrorKind::NotConnected => {

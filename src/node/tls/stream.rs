@@ -30,6 +30,8 @@ pub(super) struct TlsStream {
     unsent: Cell<usize>,
     /// Whether the session has decrypted bytes that were not read.
     has_plaintext: Cell<bool>,
+    /// Whether the session has said that nothing follows.
+    is_ending: Cell<bool>,
 }
 
 impl TlsStream {
@@ -56,6 +58,7 @@ impl TlsStream {
             session: RefCell::new(session),
             unsent: Cell::new(0),
             has_plaintext: Cell::new(false),
+            is_ending: Cell::new(false),
         }
     }
 
@@ -136,11 +139,12 @@ impl TlsStream {
         read
     }
 
-    /// Tells the peer that nothing follows, if the connection below takes it at once.
-    fn say_goodbye(&self) {
-        self.session.borrow_mut().send_close_notify();
-        let sent = self.poll_send(&mut Context::from_waker(Waker::noop()));
-        drop(sent);
+    /// Tells the peer that nothing follows. A peer that is gone is told nothing.
+    fn poll_goodbye(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_ending.replace(true) {
+            self.session.borrow_mut().send_close_notify();
+        }
+        self.poll_send(cx).map(drop)
     }
 }
 
@@ -151,8 +155,8 @@ impl Connection for TlsStream {
                 return Poll::Ready(read);
             }
             // Answers of the protocol itself, such as those to a change of keys. A write that waits
-            // sends them too; it must stay the one that is woken.
-            if self.unsent.get() == 0 {
+            // sends them too, and so does the end; it must stay the one that is woken.
+            if self.unsent.get() == 0 && !self.is_ending.get() {
                 if let Poll::Ready(Err(error)) = self.poll_send(cx) {
                     return Poll::Ready(Err(error));
                 }
@@ -195,8 +199,11 @@ impl Connection for TlsStream {
     }
 
     fn shutdown_write(&self) -> io::Result<()> {
-        self.say_goodbye();
         self.below.shutdown_write()
+    }
+
+    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_goodbye(cx).map(|()| self.shutdown_write())
     }
 
     fn set_referenced(&self, is_referenced: bool) {
@@ -208,7 +215,8 @@ impl Connection for TlsStream {
     }
 
     fn close(self: Box<Self>) -> Close {
-        self.say_goodbye();
+        // What the connection below does not take at once is lost.
+        let _ = self.poll_goodbye(&mut Context::from_waker(Waker::noop()));
         self.below.close()
     }
 
