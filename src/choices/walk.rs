@@ -91,6 +91,8 @@ pub(crate) fn of_suite() -> Option<(Box<dyn Chooser>, Limits)> {
         Some(parse_suite(&seed, &without).unwrap_or_else(|error| panic!("{error}")))
     });
     let suite = suite.as_ref()?;
+    // A test harness keeps this line, and prints it if the test fails.
+    eprintln!("PHASELOOP_SHUFFLE={} shuffles this loop", suite.seed);
     let mut walk = Walk::new(suite.seed);
     for kind in &suite.without {
         walk.rates[*kind as usize] = 0;

@@ -6,21 +6,27 @@
 //! ```
 //!
 //! Each seed runs the test binaries of [`BINARIES`] once more, with every loop on a paused clock
-//! shuffled. `tests/ORDERS.md` lists the tests that leave kinds of questions out or are not run, each
-//! with its reason. Without one of the variables there is nothing to do: a run of the whole takes
-//! minutes.
+//! shuffled. Tests without such a loop run under the first seed only. `tests/ORDERS.md` lists the
+//! tests that leave kinds of questions out or are not run, each with its reason. Without one of the
+//! variables there is nothing to do: a run of the whole takes minutes.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+mod table;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::process::{Command, ExitCode, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
-/// The binaries whose tests run on the paused clock.
-const BINARIES: [&str; 2] = ["loop", "time"];
+use table::{Groups, Table};
 
-/// What the table writes for tests that are not run.
-const NOT_RUN: &str = "not run";
+/// The binaries with tests on the paused clock.
+const BINARIES: [&str; 4] = ["loop", "net", "node", "time"];
+
+/// How many processes run at once, for each core: some tests wait in real time.
+const PROCESSES_PER_CORE: usize = 3;
 
 fn main() -> ExitCode {
     let Some(seeds) = seeds() else {
@@ -29,35 +35,37 @@ fn main() -> ExitCode {
     };
     let table = Table::read();
     let start = Instant::now();
-    let (mut tests, mut faults) = (0, Vec::new());
-    for binary in BINARIES {
-        let path = executable(binary);
-        let groups = table.groups(binary, &names(&path));
-        tests += groups.values().map(Vec::len).sum::<usize>();
-        for seed in seeds.clone() {
-            for (without, names) in &groups {
-                faults.extend(run(&path, seed, without, names));
-            }
-        }
-    }
-    faults.extend(table.unused());
+    let binaries = BINARIES.map(|name| Binary::build(name, &table));
+    let faults = Mutex::new(Vec::new());
+    let note = |fault: Option<String>| faults.lock().unwrap().extend(fault);
+
+    // The first seed tells which tests have a shuffled loop.
+    let first = all_runs(&binaries, seeds.start..seeds.start + 1);
+    let shuffled = Mutex::new(BTreeSet::new());
+    in_parallel(&first, |run| {
+        let output = run.start();
+        let names = shuffled_tests(&output).map(|test| (run.binary.name, test));
+        shuffled.lock().unwrap().extend(names);
+        note(run.fault(&output));
+    });
+    let shuffled = shuffled.into_inner().unwrap();
+    let binaries = binaries.map(|binary| binary.only(&shuffled));
+    let rest = all_runs(&binaries, seeds.start + 1..seeds.end);
+    in_parallel(&rest, |run| note(run.fault(&run.start())));
+
+    table.unused().map(Some).for_each(note);
+    let faults = faults.into_inner().unwrap();
     for fault in &faults {
         eprintln!("{fault}");
     }
-    let (count, time) = (seeds.end - seeds.start, start.elapsed().as_secs());
-    println!(
-        "{tests} tests under {count} seeds, in {time} s: {} faults",
-        faults.len()
-    );
-    if faults.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    let (tests, count) = (shuffled.len(), seeds.end - seeds.start);
+    let (time, faults) = (start.elapsed().as_secs(), faults.len());
+    println!("{tests} tests under {count} seeds, in {time} s: {faults} faults");
+    ExitCode::from(u8::from(faults > 0))
 }
 
 /// The seeds that the environment asks for.
-fn seeds() -> Option<std::ops::Range<u64>> {
+fn seeds() -> Option<Range<u64>> {
     let number = |name| {
         let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
         Some(
@@ -67,8 +75,115 @@ fn seeds() -> Option<std::ops::Range<u64>> {
     };
     match number("PHASELOOP_SEED") {
         Some(seed) => Some(seed..seed + 1),
-        None => Some(0..number("PHASELOOP_SEEDS")?),
+        None => number("PHASELOOP_SEEDS").map(|count| 0..count),
     }
+}
+
+/// Calls `work` for each of `list`, on several threads.
+fn in_parallel<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..cores * PROCESSES_PER_CORE {
+            scope.spawn(|| {
+                while let Some(one) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(one);
+                }
+            });
+        }
+    });
+}
+
+/// A test binary, and those of its tests that run.
+struct Binary {
+    name: &'static str,
+    path: String,
+    groups: Groups,
+}
+
+impl Binary {
+    fn build(name: &'static str, table: &Table) -> Self {
+        let path = executable(name);
+        let groups = table.groups(name, &names(&path));
+        Self { name, path, groups }
+    }
+
+    /// Keeps these tests.
+    fn only(mut self, kept: &BTreeSet<(&'static str, String)>) -> Self {
+        for group in self.groups.values_mut() {
+            group.retain(|test| kept.contains(&(self.name, test.clone())));
+        }
+        self.groups.retain(|_, group| !group.is_empty());
+        self
+    }
+}
+
+/// One process: a group of tests under a seed.
+struct Run<'a> {
+    binary: &'a Binary,
+    without: &'a str,
+    tests: &'a [String],
+    seed: u64,
+}
+
+fn all_runs(binaries: &[Binary], seeds: Range<u64>) -> Vec<Run<'_>> {
+    let runs = seeds.flat_map(|seed| {
+        binaries.iter().flat_map(move |binary| {
+            binary.groups.iter().map(move |(without, tests)| Run {
+                binary,
+                without,
+                tests,
+                seed,
+            })
+        })
+    });
+    runs.collect()
+}
+
+impl Run<'_> {
+    fn start(&self) -> Output {
+        Command::new(&self.binary.path)
+            .args(["--show-output", "--exact"])
+            .args(self.tests)
+            .env("PHASELOOP_SHUFFLE", self.seed.to_string())
+            .env("PHASELOOP_WITHOUT", self.without)
+            .env_remove("PHASELOOP_SEED")
+            .env_remove("PHASELOOP_SEEDS")
+            .output()
+            .expect("the binary starts")
+    }
+
+    /// Says what has failed.
+    fn fault(&self, output: &Output) -> Option<String> {
+        if output.status.success() {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let failed = text.lines().filter(|line| line.ends_with("FAILED"));
+        let failed: Vec<_> = failed.collect();
+        let (seed, without, path) = (self.seed, self.without, &self.binary.path);
+        let reasons = text
+            .split_once("\nfailures:\n")
+            .map_or("", |(_, rest)| rest);
+        let again =
+            format!("PHASELOOP_SHUFFLE={seed} PHASELOOP_WITHOUT={without} {path} --exact …");
+        Some(format!(
+            "seed {seed}: {failed:#?}\nagain: {again}\n{reasons}"
+        ))
+    }
+}
+
+/// Returns the tests whose output says that a loop was shuffled.
+fn shuffled_tests(output: &Output) -> impl Iterator<Item = String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let parts = text.split("\n---- ").skip(1);
+    let tests: Vec<_> = parts
+        .filter_map(|part| {
+            let (name, text) = part.split_once(" stdout ----\n")?;
+            text.contains("PHASELOOP_SHUFFLE=").then(|| name.to_owned())
+        })
+        .collect();
+    tests.into_iter()
 }
 
 /// Builds a test binary and returns its path.
@@ -107,89 +222,4 @@ fn names(path: &str) -> Vec<String> {
     let list = String::from_utf8(list.stdout).expect("names are UTF-8");
     let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
     names.map(str::to_owned).collect()
-}
-
-/// Runs tests under a seed. Returns what has failed.
-fn run(path: &str, seed: u64, without: &str, names: &[String]) -> Option<String> {
-    let output = Command::new(path)
-        .arg("--exact")
-        .args(names)
-        .env("PHASELOOP_SHUFFLE", seed.to_string())
-        .env("PHASELOOP_WITHOUT", without)
-        .env_remove("PHASELOOP_SEED")
-        .env_remove("PHASELOOP_SEEDS")
-        .output()
-        .expect("the binary starts");
-    if output.status.success() {
-        return None;
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let failed: Vec<_> = text
-        .lines()
-        .filter(|line| line.ends_with("FAILED"))
-        .collect();
-    let again = format!("PHASELOOP_SHUFFLE={seed} PHASELOOP_WITHOUT={without} {path} --exact");
-    Some(format!(
-        "seed {seed}: {failed:#?}\nagain: {again} …\n{text}"
-    ))
-}
-
-/// The rows of `tests/ORDERS.md`.
-struct Table(Vec<Row>);
-
-struct Row {
-    binary: String,
-    /// The beginning of the names of the tests.
-    tests: String,
-    without: String,
-    is_used: std::cell::Cell<bool>,
-}
-
-impl Table {
-    fn read() -> Self {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ORDERS.md");
-        let text = fs::read_to_string(file).expect("tests/ORDERS.md");
-        let rows = text.lines().filter(|line| line.starts_with("| `"));
-        let row = |line: &str| {
-            let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let [binary, tests, without, why] = cells[..] else {
-                panic!("a row has four cells: {line}");
-            };
-            assert!(!why.is_empty(), "a row has a reason: {line}");
-            Row {
-                binary: binary.trim_matches('`').to_owned(),
-                tests: tests.trim_matches('`').to_owned(),
-                without: without.replace(' ', ""),
-                is_used: std::cell::Cell::new(false),
-            }
-        };
-        Self(rows.map(row).collect())
-    }
-
-    /// Returns the tests that run, by the kinds of questions that they leave out.
-    fn groups(&self, binary: &str, names: &[String]) -> BTreeMap<String, Vec<String>> {
-        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for name in names {
-            let rows = self.0.iter().filter(|row| row.binary == binary);
-            let rows = rows.filter(|row| name.starts_with(&row.tests));
-            let row = rows.max_by_key(|row| row.tests.len());
-            if let Some(row) = row {
-                row.is_used.set(true);
-            }
-            let without = row.map_or("", |row| row.without.as_str());
-            if without != NOT_RUN.replace(' ', "") {
-                groups
-                    .entry(without.to_owned())
-                    .or_default()
-                    .push(name.clone());
-            }
-        }
-        groups
-    }
-
-    /// Names the rows of tests that do not exist.
-    fn unused(&self) -> impl Iterator<Item = String> {
-        let unused = self.0.iter().filter(|row| !row.is_used.get());
-        unused.map(|row| format!("tests/ORDERS.md: no test is called {}", row.tests))
-    }
 }
