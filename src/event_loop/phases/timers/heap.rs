@@ -117,11 +117,7 @@ impl<P: Default> TimerHeap<P> {
     /// Adds an entry with a mark, behind the entries of equal deadline.
     #[inline(always)]
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
-        let key = self.occupy(Slot {
-            position: READY,
-            mark,
-            payload,
-        });
+        let key = self.occupy(payload, mark);
         if self.next_sequence == u32::MAX {
             self.renumber();
         }
@@ -140,14 +136,17 @@ impl<P: Default> TimerHeap<P> {
             return None;
         }
         let payload = mem::take(&mut slot.payload);
-        // The ready list keeps its item. `pop_ready` skips it, since its slot is not ready.
-        let was_in_heap = position != READY;
-        if was_in_heap {
-            self.remove_at(position as usize);
+        if position == READY {
+            // The ready list keeps its item. `pop_ready` skips it, since its slot is not ready.
+            return Some(Removed {
+                payload,
+                was_in_heap: false,
+            });
         }
+        self.remove_at(position as usize);
         Some(Removed {
             payload,
-            was_in_heap,
+            was_in_heap: true,
         })
     }
 
@@ -293,33 +292,34 @@ impl<P: Default> TimerHeap<P> {
         payloads
     }
 
-    /// Puts a new entry into a free slot.
-    #[inline]
-    fn occupy(&mut self, slot: Slot<P>) -> TimerKey {
-        let Some(free) = NonZeroU32::new(self.free) else {
-            return self.add(slot);
-        };
-        let place = &mut self.slots[free.get() as usize];
-        self.free = place.position;
+    /// Puts a new entry into a free slot. Its position is set when it is pushed.
+    #[inline(always)]
+    fn occupy(&mut self, payload: P, mark: bool) -> TimerKey {
+        let free = NonZeroU32::new(self.free).unwrap_or_else(|| self.add());
+        let slot = &mut self.slots[free.get() as usize];
+        self.free = slot.position;
+        slot.mark = mark;
         // The default value that stood here owns nothing.
-        mem::forget(mem::replace(place, slot));
+        mem::forget(mem::replace(&mut slot.payload, payload));
         TimerKey(free)
     }
 
+    /// Adds a slot, which is the only free one, and returns its number.
     #[inline(never)]
-    fn add(&mut self, slot: Slot<P>) -> TimerKey {
+    fn add(&mut self) -> NonZeroU32 {
+        let free = || Slot {
+            position: 0,
+            mark: false,
+            payload: P::default(),
+        };
         if self.slots.is_empty() {
-            self.slots.push(Slot {
-                position: FIRED,
-                mark: false,
-                payload: P::default(),
-            });
+            self.slots.push(free());
         }
         let number = u32::try_from(self.slots.len()).ok();
         let number = number.filter(|&number| number < FIRED);
         let number = number.and_then(NonZeroU32::new);
-        self.slots.push(slot);
-        TimerKey(number.expect("fewer than 2^32 timers are armed at once"))
+        self.slots.push(free());
+        number.expect("fewer than 2^32 timers are armed at once")
     }
 
     /// Numbers all entries anew, in their order, when the numbers are used up.
@@ -351,8 +351,13 @@ impl<P: Default> TimerHeap<P> {
 
     #[inline(always)]
     fn push(&mut self, entry: Entry) {
+        let position = self.heap.len();
         self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
+        if position > 0 && entry < self.heap[(position - 1) / ARITY] {
+            self.rise(position, entry);
+        } else {
+            self.slots[entry.slot()].position = position as u32;
+        }
     }
 
     #[inline(always)]
