@@ -523,10 +523,10 @@ impl Executor {
         self.tasks.len()
     }
 
-    /// Returns the number of the next task.
+    /// Returns a number for a job, which counts as a task.
     #[inline]
-    pub(crate) fn new_id(&self) -> Id {
-        self.tasks.new_id()
+    pub(crate) fn new_job_id(&self) -> Id {
+        self.tasks.new_job_id()
     }
 
     /// Returns all tasks with their wakers.

@@ -79,8 +79,10 @@ const _: () = {
         let here: Site = std::panic::Location::caller();
         let start: Option<u64> = probe.begin_poll(1);
         probe.end_poll(1, here, start.unwrap_or(0), clock);
-        let recording: Recording<'_> = probe.recording(clock, Activity::Main, origin);
-        recording.finish();
+        let recording: Option<Recording<'_>> = probe.recording(clock, Activity::Main, origin);
+        if let Some(recording) = recording {
+            recording.finish();
+        }
         probe.record_wake(1);
         probe.spawned(&|| None);
         probe.ended(1);

@@ -141,6 +141,7 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
 }
 
 /// Notes for reports which task of the current loop registers a waker.
+#[inline]
 pub(crate) fn note_waker(waker: &Waker) {
     with(|core| {
         if let Some(core) = core {

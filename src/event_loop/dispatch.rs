@@ -17,7 +17,6 @@ use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::pool::Job;
 use crate::probe::Origin;
-use crate::raw::call::Call;
 use crate::site::Site;
 
 impl Core {
@@ -133,29 +132,23 @@ impl Core {
     #[inline(always)]
     pub(super) fn dispatch_entry(&self, phase: Phase, entry: Entry, site: Option<Site>) {
         if !self.modes().is_plain() {
-            let origin = || Origin::new(Keeper::Queued, site);
-            return self.dispatch_cold(phase, origin, || entry.run());
+            return self.dispatch_entry_watched(phase, entry, site);
         }
         self.counters.count_callback(phase);
-        // An arm for each: one for two kinds would track which of them to drop.
-        match entry {
-            Entry::Wake(waker) => self.wake_and_drain(waker),
-            Entry::Call(call) => self.call_and_drain(call),
-            Entry::Unref(call) => self.call_and_drain(call),
+        match entry.into_call() {
+            Ok(call) => {
+                call.call();
+                self.drain();
+            }
+            Err(waker) => self.wake_and_drain(waker),
         }
-    }
-
-    #[inline(always)]
-    fn call_and_drain(&self, call: Call) {
-        call.call();
-        self.drain();
     }
 
     /// Goes to the twin. It is a function of its own, to keep the closures of the plain path in
     /// registers.
     #[cold]
     #[inline(never)]
-    fn dispatch_cold(
+    pub(super) fn dispatch_cold(
         &self,
         phase: Phase,
         origin: impl FnOnce() -> Origin,

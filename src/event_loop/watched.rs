@@ -4,8 +4,10 @@
 use std::io;
 
 use super::core::Core;
+use super::phases::queue::Entry;
 use super::{RunMode, current};
 use crate::frame;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Activity, Area, Mode, Origin, Probe};
 use crate::raw::call::Call;
@@ -34,6 +36,23 @@ impl Core {
         let _span = self.probe().callback(phase);
         self.dispatch_nested_watched(phase, origin, callback);
         self.clear_frame();
+    }
+
+    /// Runs an entry that was taken out of a queue, then drains the lanes.
+    // It gets the entry, not a closure by reference, which would cost half as much as a record.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn dispatch_entry_watched(&self, phase: Phase, entry: Entry, site: Option<Site>) {
+        let (activity, origin) = (Activity::Callback(phase), Origin::new(Keeper::Queued, site));
+        if let Some(recording) = self.executor.recording(activity, origin) {
+            self.counters.count_callback(phase);
+            entry.run();
+            recording.finish();
+            self.drain();
+        } else {
+            let origin = || Origin::new(Keeper::Queued, site);
+            self.dispatch_cold(phase, origin, || entry.run());
+        }
     }
 
     /// Empties the frame: a callback begins without one, and leaves none behind.
@@ -121,9 +140,16 @@ impl Core {
     /// Writes a line of the debug log, if its area is chosen.
     #[inline]
     pub(crate) fn log(&self, area: Area, text: impl Fn() -> String) {
-        if cfg!(feature = "probe") && self.modes().has(Mode::LOGGED) {
+        if self.is_logged() {
             self.probe().note(area, &text);
         }
+    }
+
+    /// Returns whether the loop has a debug log. A hot path asks before it makes a text, since what
+    /// a text refers to has to be in memory.
+    #[inline(always)]
+    pub(crate) fn is_logged(&self) -> bool {
+        cfg!(feature = "probe") && self.modes().has(Mode::LOGGED)
     }
 
     /// Returns the report, and the blame if there is a recorder.
@@ -178,21 +204,23 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn push_watched(&self, activity: Activity, call: Call, site: Option<Site>) {
-        // Functions without captures, which need no allocation.
+        // Functions without captures, which need no allocation. Each knows its activity.
         let stand_in = match activity {
-            Activity::Tick => Call::new(|| run_watched(Activity::Tick)),
-            _ => Call::new(|| run_watched(Activity::Microtask)),
+            Activity::Tick => Call::new(|| current::with(run_tick)),
+            _ => Call::new(|| current::with(run_microtask)),
         };
         self.executor.push_watched(activity, call, site, stand_in);
     }
 }
 
-// Inlined, so that each of the stand-ins knows its activity.
-#[inline(always)]
-fn run_watched(activity: Activity) {
-    current::with(|core| {
-        if let Some(core) = core {
-            core.executor.run_watched(activity);
-        }
-    });
+fn run_tick(core: Option<&Core>) {
+    if let Some(core) = core {
+        core.executor.run_watched(Activity::Tick);
+    }
+}
+
+fn run_microtask(core: Option<&Core>) {
+    if let Some(core) = core {
+        core.executor.run_watched(Activity::Microtask);
+    }
 }

@@ -21,9 +21,11 @@ pub(crate) struct Registry {
     contexts: RefCell<NumberedMap<u32, Capture>>,
     /// Whether a task ever had a name or a context.
     has_extras: Cell<bool>,
+    /// The number of the next task or job.
     next_id: Cell<u64>,
-    /// The number of tasks that were added, and of those that were removed.
-    spawned: Cell<u64>,
+    /// How many numbers were given to jobs.
+    jobs: Cell<u64>,
+    /// The number of tasks that were removed.
     ended: Cell<u64>,
 }
 
@@ -46,7 +48,7 @@ impl Registry {
             contexts: RefCell::default(),
             has_extras: Cell::new(false),
             next_id: Cell::new(1),
-            spawned: Cell::new(0),
+            jobs: Cell::new(0),
             ended: Cell::new(0),
         }
     }
@@ -60,9 +62,8 @@ impl Registry {
         make: impl FnOnce(Id, u32) -> (Entry, T),
     ) -> T {
         let id = self.new_id();
-        self.spawned.set(self.spawned.get() + 1);
-        let slot = u32::try_from(self.tasks.next());
-        let slot = slot.expect("fewer than 2^32 tasks are alive at once");
+        // The table is never longer.
+        let slot = self.tasks.next() as u32;
         let (task, made) = make(id, slot);
         self.tasks.insert(task);
         if let Some(name) = name {
@@ -72,9 +73,15 @@ impl Registry {
         made
     }
 
-    /// Returns the number of the next task.
+    /// Returns a number for a job, which counts as a task.
     #[inline]
-    pub(crate) fn new_id(&self) -> Id {
+    pub(crate) fn new_job_id(&self) -> Id {
+        self.jobs.set(self.jobs.get() + 1);
+        self.new_id()
+    }
+
+    #[inline]
+    fn new_id(&self) -> Id {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         Id(id)
@@ -153,12 +160,12 @@ impl Registry {
 
     /// Returns the number of tasks that were added.
     pub(crate) fn spawned(&self) -> u64 {
-        self.spawned.get()
+        self.next_id.get() - 1 - self.jobs.get()
     }
 
     /// Returns the number of live tasks.
     pub(crate) fn len(&self) -> usize {
-        (self.spawned.get() - self.ended.get()) as usize
+        (self.spawned() - self.ended.get()) as usize
     }
 
     /// Returns whether the slot of a task meets a condition.

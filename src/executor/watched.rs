@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 
 use super::Executor;
 use super::shared::Runnable;
-use crate::probe::{Activity, Mode, Origin, Running};
+use crate::probe::{Activity, Mode, Origin, Recording, Running};
 use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 use crate::site::Site;
@@ -44,14 +44,23 @@ impl Executor {
     /// Runs `body` as an activity that is no poll of a task.
     #[inline(always)]
     pub(crate) fn watching(&self, activity: Activity, origin: Origin, body: impl FnOnce()) {
-        if self.modes.is_only(Mode::RECORDED) {
-            let recording = self.probe.recording(&self.clock, activity, origin);
+        if let Some(recording) = self.recording(activity, origin) {
             body();
             recording.finish();
         } else {
             let _running = self.begin(activity, origin);
             body();
         }
+    }
+
+    /// Begins an activity that is no poll of a task, by the short way. Returns `None` if a recorder
+    /// is not all that watches, or if the activity has to [begin](Self::begin) by the longer way.
+    #[inline(always)]
+    pub(crate) fn recording(&self, activity: Activity, origin: Origin) -> Option<Recording<'_>> {
+        if !self.modes.is_only(Mode::RECORDED) {
+            return None;
+        }
+        self.probe.recording(&self.clock, activity, origin)
     }
 
     /// Begins an activity that is no poll of a task.

@@ -68,8 +68,13 @@ impl Probe {
 
     pub(crate) fn end_poll(&self, _: u64, _: Site, _: u64, _: &Clock) {}
 
-    pub(crate) fn recording<'a>(&'a self, _: &'a Clock, _: Activity, _: Origin) -> Recording<'a> {
-        Recording(PhantomData)
+    pub(crate) fn recording<'a>(
+        &'a self,
+        _: &'a Clock,
+        _: Activity,
+        _: Origin,
+    ) -> Option<Recording<'a>> {
+        None
     }
 
     pub(crate) fn record_wake(&self, _: u64) {}

@@ -10,8 +10,7 @@ use crate::site::Site;
 pub(crate) struct Recording<'a> {
     probe: &'a Probe,
     clock: &'a Clock,
-    /// `None` if there was no recorder at the beginning.
-    begun: Option<Begun>,
+    begun: Begun,
 }
 
 /// What the cold twins call while a recorder is all that watches. These are short: a recorder is
@@ -39,34 +38,25 @@ impl Probe {
         self.with_recorder(|recorder| recorder.end(begun_poll(id, site, start), now));
     }
 
-    /// Begins an activity that is no poll of a task.
+    /// Begins an activity that is no poll of a task. Returns `None` if it has to
+    /// [begin](Self::begin) by the longer way: it is inside of another one, or it is the callback
+    /// of a timer, which may be late.
     #[inline(always)]
     pub(crate) fn recording<'a>(
         &'a self,
         clock: &'a Clock,
         activity: Activity,
         origin: Origin,
-    ) -> Recording<'a> {
-        let start = if origin.due.is_none() {
-            self.with_recorder(Recorder::try_begin).flatten()
-        } else {
-            None
-        };
-        Recording {
+    ) -> Option<Recording<'a>> {
+        if origin.due.is_some() {
+            return None;
+        }
+        let start = self.with_recorder(Recorder::try_begin)??;
+        Some(Recording {
             probe: self,
             clock,
-            begun: match start {
-                Some(start) => Some(Begun::new(activity, origin, start)),
-                None => self.begin_rarely(activity, &origin, clock),
-            },
-        }
-    }
-
-    /// Begins an activity inside of another one, or the callback of a timer, which may be late.
-    #[cold]
-    #[inline(never)]
-    fn begin_rarely(&self, activity: Activity, origin: &Origin, clock: &Clock) -> Option<Begun> {
-        self.with_recorder(|recorder| recorder.begin(activity, *origin, clock, &|| None))
+            begun: Begun::new(activity, origin, start),
+        })
     }
 
     /// Notes that the task with this number was woken on the owner thread.
@@ -107,18 +97,16 @@ impl Recording<'_> {
     /// Ends the activity, which has returned.
     #[inline(always)]
     pub(crate) fn finish(self) {
-        if let Some(begun) = self.begun {
-            self.probe.end(begun, self.clock);
-        }
+        self.probe.end(self.begun, self.clock);
         std::mem::forget(self);
     }
 }
 
 impl Drop for Recording<'_> {
-    #[cold]
+    // Inlined, and with a copy of the record, so that the fields need no place in memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
-            self.probe.end(begun, self.clock);
-        }
+        let begun = self.begun;
+        self.probe.end_rarely(&begun, self.clock.read());
     }
 }

@@ -7,6 +7,7 @@
 //! | plain path | cold twin |
 //! |---|---|
 //! | `dispatch`, `dispatch_wake` and their kin | `Core::dispatch_watched` |
+//! | `dispatch_entry` | `Core::dispatch_entry_watched` |
 //! | `Executor::run_task` | `Executor::run_task_watched` |
 //! | `Executor::start` (a spawn) | `Executor::note_spawn` |
 //! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |

@@ -61,6 +61,9 @@ struct Place(NonNull<()>);
 /// Stands for the place after the last free one. No table is as long.
 const NONE: usize = usize::MAX >> 1;
 
+/// No table is longer. Every number fits into 32 bits, and the two largest stand for no value.
+const MOST: usize = u32::MAX as usize - 1;
+
 impl Place {
     fn free(next: usize) -> Self {
         let tagged = ptr::without_provenance_mut(next << 1 | 1);
@@ -116,7 +119,10 @@ impl<T: Pointer> Slots<T> {
                 self.free.set(place.next_free());
                 *place = pointer;
             }
-            None => places.push(pointer),
+            None => {
+                assert!(places.len() < MOST, "a table has fewer than 2^32 values");
+                places.push(pointer);
+            }
         });
     }
 

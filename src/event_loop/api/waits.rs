@@ -258,7 +258,16 @@ impl Core {
     /// Notes which task a waker belongs to, if the waker itself does not show it.
     #[inline(always)]
     pub(crate) fn note_waker(&self, waker: &Waker) {
-        if !self.executor.is_of_polled_task(waker) && self.executor.note_foreign(waker) {
+        if !self.executor.is_of_polled_task(waker) {
+            self.note_foreign_waker(waker);
+        }
+    }
+
+    // Not inlined, so that the callers save no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn note_foreign_waker(&self, waker: &Waker) {
+        if self.executor.note_foreign(waker) {
             self.executor.forget_foreign(&self.registered_wakers());
         }
     }

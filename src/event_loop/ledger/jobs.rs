@@ -138,8 +138,8 @@ impl Jobs {
 impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
-        if purpose.class != Class::Fs {
-            // A file operation has told its path.
+        // A file operation has told its path.
+        if self.is_logged() && purpose.class != Class::Fs {
             self.log_job(purpose, "is queued");
         }
         let asked_by = if self.executor.polls_main_future() {
@@ -161,11 +161,13 @@ impl Core {
         purpose: Purpose,
         make: impl FnOnce(JobKey, Id) -> Arc<J>,
     ) -> Arc<J> {
-        self.log_job(purpose, "is queued");
+        if self.is_logged() {
+            self.log_job(purpose, "is queued");
+        }
         self.ledger.add(Keeper::Work);
         let mut list = self.ledger.jobs.list.borrow_mut();
         let vacant = list.vacant_entry();
-        let id = self.executor.new_id();
+        let id = self.executor.new_job_id();
         let job = make(JobKey(vacant.key()), id);
         let asked_by = Asker::Handle {
             id,
@@ -192,14 +194,17 @@ impl Core {
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
-        self.log_job(job.info.purpose, "has ended");
+        if self.is_logged() {
+            self.log_job(job.info.purpose, "has ended");
+        }
         if !job.is_lost {
             self.ledger.remove(Keeper::Work);
         }
         job.after
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn log_job(&self, purpose: Purpose, what: &str) {
         let area = match purpose.class {
             Class::Fs => Area::Fs,

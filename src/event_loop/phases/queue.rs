@@ -28,16 +28,24 @@ pub(crate) enum Entry {
 impl Entry {
     /// Returns the waker of a `Wake` entry; a closure is dropped.
     pub(in crate::event_loop) fn into_waker(self) -> Option<Waker> {
+        self.into_call().err()
+    }
+
+    /// Returns the closure, or the waker of a `Wake` entry.
+    // A caller that takes the entry apart itself would track, while the closure runs, which of the
+    // variants is to be dropped.
+    #[inline(always)]
+    pub(in crate::event_loop) fn into_call(self) -> Result<Call, Waker> {
         match self {
-            Self::Wake(waker) => Some(waker),
-            _ => None,
+            Self::Wake(waker) => Err(waker),
+            Self::Call(call) | Self::Unref(call) => Ok(call),
         }
     }
 
     pub(crate) fn run(self) {
-        match self {
-            Self::Wake(waker) => waker.wake(),
-            Self::Call(call) | Self::Unref(call) => call.call(),
+        match self.into_call() {
+            Ok(call) => call.call(),
+            Err(waker) => waker.wake(),
         }
     }
 
@@ -221,7 +229,11 @@ impl PhaseQueue {
     /// Returns the next entry of the pass, and the line that queued it, if known.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<Queued> {
-        let entries = self.entries.get()?;
+        self.next_of(self.entries.get()?)
+    }
+
+    #[inline(always)]
+    fn next_of(&self, entries: &Ring<Option<Queued>>) -> Option<Queued> {
         while entries.first() != self.pass_end.get() {
             if let Some(entry) = entries.pop()? {
                 self.len.set(self.len.get() - 1);
@@ -263,7 +275,10 @@ impl Core {
             return self.run_queue_contained(phase, queue);
         }
         queue.begin_pass();
-        while let Some((entry, site)) = queue.next() {
+        let Some(entries) = queue.entries.get() else {
+            return;
+        };
+        while let Some((entry, site)) = queue.next_of(entries) {
             self.uncount_entry(&entry);
             self.dispatch_entry(phase, entry, site);
         }

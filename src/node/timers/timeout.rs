@@ -16,6 +16,7 @@ use std::str::FromStr;
 use super::lists::ItemKey;
 use super::pass::live_now;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::extension::Core;
 use crate::frame::{Capture, is_plain};
 use crate::node::context::Node;
 use crate::node::delay::Delay;
@@ -242,9 +243,9 @@ impl Timeout {
             state.begin(callback, kind, duration, site);
             return Self(state);
         };
-        core.log(Area::Node, || {
-            format!("{} ({site}) is set, {duration} ms", kind.name())
-        });
+        if core.is_logged() {
+            log_start(&core, kind, duration, site);
+        }
         let timers = &node.timers;
         timers.loop_timer(&node, site);
         Self(timers.start(&core, &node, callback, kind, duration, site))
@@ -402,6 +403,14 @@ fn warn_of_spent_timer() {
         let text = "a timer of set_timeout was refreshed after it had fired; set_timeout_mut makes one that fires again";
         process::emit_warning("TimeoutRefreshWarning", text);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn log_start(core: &Core, kind: Kind, duration: u32, site: Site) {
+    core.log(Area::Node, || {
+        format!("{} ({site}) is set, {duration} ms", kind.name())
+    });
 }
 
 impl Drop for Timeout {
