@@ -12,6 +12,8 @@
 //!                `tests/conformance/http/bytes.jsonl`
 //! clients FILE   answers of a peer to a client, with what it emits on Node, in the form of
 //!                `tests/conformance/http/clients.jsonl`
+//! servers FILE   handlers of a server, with what its messages emit on Node, in the form of
+//!                `tests/conformance/http/servers.jsonl`
 //! fuzz COUNT     new random programs, on Node and here (needs Node 20)
 //! throughput     operations per second, on Node and here
 //! ```
@@ -33,6 +35,9 @@ mod http_clients;
 #[cfg(unix)]
 #[path = "../tests/conformance/http_peers.rs"]
 mod http_peers;
+#[cfg(unix)]
+#[path = "../tests/conformance/http_servers.rs"]
+mod http_servers;
 #[cfg(unix)]
 #[path = "../tests/conformance/interpreter.rs"]
 mod interpreter;
@@ -68,7 +73,7 @@ mod commands {
     use serde_json::Value;
 
     use crate::support::{self, Clock};
-    use crate::{fuzz, golden, http, http_clients, ports, throughput};
+    use crate::{fuzz, golden, http, http_clients, http_servers, ports, throughput};
 
     /// The recorded programs that come with the repository.
     const RECORDED: &str = concat!(
@@ -99,10 +104,11 @@ mod commands {
             }
             ["http", file] => read(file).map(|text| report(&http::compare(&text))),
             ["clients", file] => read(file).map(|text| report(&http_clients::compare(&text))),
+            ["servers", file] => read(file).map(|text| report(&http_servers::compare(&text))),
             ["fuzz", count] => fuzz(count),
             ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
             _ => Err(
-                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | clients FILE | fuzz COUNT | throughput]"
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | clients FILE | servers FILE | fuzz COUNT | throughput]"
                     .into(),
             ),
         };

@@ -324,7 +324,7 @@ pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
 }
 
 /// Removes the lines with a date.
-fn undated(bytes: &[u8]) -> String {
+pub(crate) fn undated(bytes: &[u8]) -> String {
     let text = latin1(bytes);
     let mut rest = text.as_str();
     let mut out = String::new();

@@ -56,27 +56,33 @@ async fn check(case: &Value) -> Option<String> {
             return None;
         }
     }
-    let both = node.iter().zip(&here);
+    let what = format!(
+        "ask: {}\n  answer: {}, then {}",
+        case["ask"], case["answers"][0], case["then"]
+    );
+    Some(difference(case, &what, &node, &here))
+}
+
+/// Tells how two traces of a case differ.
+pub(crate) fn difference(case: &Value, what: &str, node: &[&str], here: &[String]) -> String {
+    let both = node.iter().zip(here);
     let same = both.take_while(|(node, here)| *node == here).count();
-    Some(format!(
-        "seed {}\n  ask: {}\n  answer: {}, then {}\n  same: {}\n  node: {}\n  here: {}",
+    format!(
+        "seed {}\n  {what}\n  same: {}\n  node: {}\n  here: {}",
         case["seed"],
-        case["ask"],
-        case["answers"][0],
-        case["then"],
         node[..same].join(" | "),
         node[same..].join(" | "),
         here[same..].join(" | ")
-    ))
+    )
 }
 
-fn strings(value: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn strings(value: &Value) -> impl Iterator<Item = &str> {
     let list = value.as_array().into_iter().flatten();
     list.filter_map(Value::as_str)
 }
 
 /// The text as JSON, in ASCII.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut shown = String::new();
     for char in Value::from(text).to_string().chars() {
         match char {
@@ -87,7 +93,7 @@ fn quoted(text: &str) -> String {
     shown
 }
 
-fn code(error: &Error) -> String {
+pub(crate) fn code(error: &Error) -> String {
     error.code().unwrap_or(error.message()).to_owned()
 }
 

@@ -11,6 +11,7 @@ mod golden;
 mod http;
 mod http_clients;
 mod http_peers;
+mod http_servers;
 mod interpreter;
 mod ports;
 mod program;
@@ -128,6 +129,16 @@ fn raw_requests_are_answered_as_by_node() {
         assert_eq!(result.recorded(), count);
         assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
     }
+}
+
+// H1 to H57: handlers of a server, and what its messages emit.
+#[test]
+fn random_handlers_emit_what_they_emit_on_node() {
+    let file = corpus("http/servers.jsonl");
+    let recorded = fs::read_to_string(file).expect("the recordings are there");
+    let result = http_servers::compare(&recorded);
+    assert_eq!(result.passed + result.faults.len(), 250);
+    assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
 }
 
 // H60 to H79: answers of a peer, and what the client emits.

@@ -1,15 +1,17 @@
-//! 560–561: where the faults of requests are, and how many header lines are kept.
+//! 580–582: where the faults of requests are, how many header lines are kept, and answers that
+//! end when they cannot leave.
 
-use phaseloop::node::http::{self, Agent, CLIENT_ERROR, RequestOptions, Server};
-use phaseloop::node::stream::{CLOSE, END};
-use phaseloop::node::{Emitter, events::ERROR};
+use phaseloop::node::http::{self, Agent, CLIENT_ERROR, RequestOptions, Server, ServerResponse};
+use phaseloop::node::stream::{CLOSE, END, FINISH, PREFINISH};
+use phaseloop::node::{Emitter, Error, events::ERROR, set_immediate};
 
 use crate::http_peers::{FREE, raw, show};
 use crate::support::{log, say};
 
 super::ports! {
-    Virtual "560-http-fault-positions" => fault_positions,
-    Virtual "561-http-many-headers" => many_headers,
+    Virtual "580-http-fault-positions" => fault_positions,
+    Virtual "581-http-many-headers" => many_headers,
+    Virtual "582-http-ends-without-a-way" => ends_without_a_way,
 }
 
 fn head(text: &str) -> String {
@@ -175,4 +177,69 @@ fn client(server: Server) {
         res.resume();
     });
     req.on(CLOSE, move |()| server.close_with(say("closed")));
+}
+
+fn state(res: &ServerResponse, what: &str) {
+    let (sent, ended, destroyed) = (res.headers_sent(), res.ended(), res.destroyed());
+    log(format!(
+        "{what} sent-{sent} ended-{ended} destroyed-{destroyed}"
+    ));
+}
+
+fn called(result: Result<(), Error>) {
+    let error = result.err();
+    let code = error.as_ref().and_then(Error::code);
+    log(format!("callback {}", code.unwrap_or("ok")));
+}
+
+async fn ends_without_a_way() {
+    let server = http::create_server(|req, res| {
+        res.send_date(false);
+        for event in [PREFINISH, FINISH, CLOSE] {
+            res.on(event, move |()| log(event.name()));
+        }
+        res.on(ERROR, |e| log(format!("error {}", e.code().unwrap())));
+        let (kind, last) = req.url()[1..].split_once('-').unwrap();
+        if kind != "destroyed" {
+            res.flush_headers();
+        }
+        match kind {
+            "gone" => req.socket().destroy(None),
+            "destroyed" => res.destroy(None),
+            _ => {}
+        }
+        state(res, "before");
+        match last {
+            "piece" => res.end_bytes_with("ok", called),
+            _ => res.end_with(called),
+        }
+        state(res, "after");
+        let res = res.clone();
+        set_immediate(move || state(&res, "immediate"));
+    });
+    let mut cases = vec![
+        ("HEAD", "/gone-piece"),
+        ("HEAD", "/gone-none"),
+        ("GET", "/gone-piece"),
+        ("GET", "/gone-none"),
+        ("HEAD", "/live-piece"),
+        ("HEAD", "/live-none"),
+        ("GET", "/destroyed-piece"),
+        ("GET", "/destroyed-none"),
+        ("HEAD", "/destroyed-none"),
+    ];
+    cases.reverse();
+    server.listen_this(FREE, |server| next_end(server.clone(), cases));
+}
+
+fn next_end(server: Server, mut cases: Vec<(&'static str, &'static str)>) {
+    let Some((method, path)) = cases.pop() else {
+        return server.close_with(say("closed"));
+    };
+    log(format!("{method} {path}"));
+    let text = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    raw(server.address().unwrap().port(), &text, move |answer| {
+        log(show(answer));
+        next_end(server, cases);
+    });
 }

@@ -455,12 +455,11 @@ impl Sending {
             return self.end_again(chunk.is_some(), callback);
         }
         let size = chunk.as_ref().map_or(0, Vec::len);
-        if self.base.destroyed.get() {
+        let has_chunk = chunk.is_some();
+        if self.base.destroyed.get() && has_chunk {
             // As a write to a destroyed message: only a piece of the body is refused.
             let message = "Cannot call write after a stream was destroyed";
-            if chunk.is_some() {
-                self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), None);
-            }
+            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), None);
         } else {
             if !self.is_head_fixed() {
                 self.framing.content_length.set(Some(size as u64));
@@ -472,7 +471,7 @@ impl Sending {
             self.emitter().once(FINISH, move |()| callback(Ok(())));
         }
         self.check_length();
-        self.send_end(chunk.filter(|_| !self.base.destroyed.get()));
+        self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
         if let Some(socket) = self.socket() {
             socket.writable().uncork_all();
         }
@@ -504,8 +503,8 @@ impl Sending {
     }
 
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
-    /// them.
-    fn send_end(&self, chunk: Option<Vec<u8>>) {
+    /// them, also if the last piece is not sent.
+    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) {
         let has_body = self.framing.has_body.get();
         let is_chunked = has_body && self.framing.is_chunked.get();
         let chunk = chunk.filter(|_| has_body);
@@ -528,7 +527,7 @@ impl Sending {
             after.extend_from_slice(CRLF);
         }
         let me = self.me();
-        let nothing_left = is_head_sent && chunk.is_none() && !is_chunked && self.length() == 0;
+        let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
         if nothing_left {
             return next_tick(move || me.finish());
         }
