@@ -37,8 +37,8 @@
 //! clock](crate::Builder::start_paused), by seed 117, and needs no change of the tests.
 //! `PHASELOOP_WITHOUT=late,event` gives the usual answer to these kinds of questions: tests of
 //! exact times need timers that are not late. Nothing is shrunk, and other threads may send. Each
-//! loop that is shuffled prints a line on standard error, which a test harness shows for a test that
-//! fails.
+//! loop that is shuffled prints a line on standard error, which a test harness shows for a test
+//! that fails.
 //!
 //! # What is asked
 //!

@@ -420,9 +420,9 @@ impl Core {
         true
     }
 
-    /// Wakes a task that nothing has happened to, if the chooser says so. The wake arrives as that of
-    /// another thread does, with a drain of the lanes after it: a task that was in the lane when an
-    /// event is dispatched would be polled before the oldest waiter of the event.
+    /// Wakes a task that nothing has happened to, if the chooser says so. The wake arrives as that
+    /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
+    /// an event is dispatched would be polled before the oldest waiter of the event.
     fn wake_for_nothing(&self, shuffled: &Shuffled) {
         let tasks = self.executor.task_count();
         let answer = shuffled.ask(&Question {
