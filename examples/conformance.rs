@@ -123,7 +123,7 @@ mod commands {
     }
 
     fn golden(file: &str) -> Result<ExitCode, String> {
-        Ok(report(&golden::compare(&read(file)?)))
+        Ok(report(&golden::compare(&read(file)?, Clock::Virtual)))
     }
 
     /// Prints every difference and the totals.
@@ -159,6 +159,9 @@ mod commands {
 
     fn fuzz(count: &str) -> Result<ExitCode, String> {
         let count = count.parse().map_err(|error| format!("{count}: {error}"))?;
-        Ok(report(&golden::compare(&fuzz::record(count)?)))
+        Ok(report(&golden::compare(
+            &fuzz::record(count)?,
+            Clock::Virtual,
+        )))
     }
 }

@@ -33,14 +33,14 @@ impl Comparison {
     }
 }
 
-/// Runs each line `{"seed", "program", "trace"}` on the virtual clock.
-pub(crate) fn compare(recorded: &str) -> Comparison {
+/// Runs each line `{"seed", "program", "trace"}` by `clock`, which is a virtual one.
+pub(crate) fn compare(recorded: &str, clock: Clock) -> Comparison {
     let mut comparison = Comparison::default();
     for (number, line) in recorded.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
         }
-        match compare_line(line) {
+        match compare_line(line, clock) {
             Ok(()) => comparison.passed += 1,
             Err(fault) => {
                 let fault = format!("line {}: {fault}", number + 1);
@@ -51,7 +51,7 @@ pub(crate) fn compare(recorded: &str) -> Comparison {
     comparison
 }
 
-fn compare_line(line: &str) -> Result<(), String> {
+fn compare_line(line: &str, clock: Clock) -> Result<(), String> {
     let record: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let seed = record.get("seed").map_or("?".to_owned(), Value::to_string);
     let expected: Vec<String> = match record.get("trace") {
@@ -63,8 +63,8 @@ fn compare_line(line: &str) -> Result<(), String> {
         _ => return Err(format!("seed {seed}: no trace")),
     };
     let program = record.get("program").cloned().unwrap_or_default();
-    let trace = run(program, Clock::Virtual, Some(LONGEST_RUN))
-        .map_err(|fault| format!("seed {seed}: {fault}"))?;
+    let trace =
+        run(program, clock, Some(LONGEST_RUN)).map_err(|fault| format!("seed {seed}: {fault}"))?;
     match difference(&expected, &trace) {
         Some(text) => Err(format!("seed {seed}: {text}")),
         None => Ok(()),

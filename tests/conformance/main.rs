@@ -44,8 +44,13 @@ const AT_ONCE: usize = if cfg!(windows) { 12 } else { usize::MAX };
 /// Runs the ports that go by `clock`, each on its own thread, and compares their traces with
 /// Node's. Those that differ run again, alone.
 fn compare_ports(clock: Clock) {
+    compare_ports_by(clock, |port| port.clock == clock);
+}
+
+fn compare_ports_by(clock: Clock, is_meant: impl Fn(&Port) -> bool) {
+    let start = |port| start(port, clock);
     let ports = ports::ALL.iter().copied().flatten().copied();
-    let ports: Vec<_> = ports.filter(|port| port.clock == clock).collect();
+    let ports: Vec<_> = ports.filter(is_meant).collect();
     assert!(!ports.is_empty(), "the ports are there");
     let differing: Vec<_> = ports
         .chunks(AT_ONCE)
@@ -69,10 +74,10 @@ const LONGEST_RUN: Duration = Duration::from_secs(120);
 /// Receives the trace of a port.
 type Run = mpsc::Receiver<Vec<String>>;
 
-fn start(port: Port) -> Run {
+fn start(port: Port, clock: Clock) -> Run {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        let (trace, _) = support::run((port.main)(), port.clock);
+        let (trace, _) = support::run((port.main)(), clock);
         // The receiver was dropped if the port took too long.
         let _ = sender.send(trace);
     });
@@ -112,12 +117,26 @@ fn ports_on_the_real_clock_print_what_node_prints() {
 }
 
 #[test]
-fn recorded_random_programs_run_as_on_node() {
+fn ports_on_a_shuffled_loop_with_the_usual_answers_print_what_node_prints() {
+    compare_ports_by(Clock::Usual, |port| port.clock == Clock::Virtual);
+}
+
+fn compare_random_programs(clock: Clock) {
     let file = corpus("fuzz/golden.jsonl");
     let recorded = fs::read_to_string(file).expect("the recordings are there");
-    let result = golden::compare(&recorded);
+    let result = golden::compare(&recorded, clock);
     assert_eq!(result.recorded(), 300);
     assert!(result.faults.is_empty(), "\n{}", result.faults.join("\n"));
+}
+
+#[test]
+fn recorded_random_programs_run_as_on_node() {
+    compare_random_programs(Clock::Virtual);
+}
+
+#[test]
+fn recorded_random_programs_on_a_shuffled_loop_with_the_usual_answers_run_as_on_node() {
+    compare_random_programs(Clock::Usual);
 }
 
 // H10 to H56: bytes in, answer out.

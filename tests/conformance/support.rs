@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use phaseloop::pool::PoolBuilder;
+use phaseloop::shuffle::Question;
 use phaseloop::{Builder, LoopHandle, node, time};
 
 /// Which clock a program runs by.
@@ -19,6 +20,9 @@ use phaseloop::{Builder, LoopHandle, node, time};
 pub(crate) enum Clock {
     /// Moves when the loop would wait, or when the program [`block`]s.
     Virtual,
+    /// As [`Virtual`](Self::Virtual), on a shuffled loop whose questions all get the usual answer:
+    /// jobs run on the thread of the loop, and sockets are in memory.
+    Usual,
     Real,
 }
 
@@ -85,11 +89,13 @@ pub(crate) fn run(main: Main, clock: Clock) -> (Vec<String>, i32) {
     // With more, a thread that is preempted between the two would report after the thread of the
     // next.
     let pool = PoolBuilder::new().threads(1).build();
-    let mut event_loop = Builder::new()
-        .start_paused(clock == Clock::Virtual)
-        .pool(pool)
-        .build()
-        .expect("there is a descriptor left");
+    let builder = Builder::new().pool(pool);
+    let builder = match clock {
+        Clock::Virtual => builder.start_paused(true),
+        Clock::Usual => builder.shuffle(|_: &Question<'_>| 0),
+        Clock::Real => builder,
+    };
+    let mut event_loop = builder.build().expect("there is a descriptor left");
     let exit = node::run_on(&mut event_loop, main);
     drop(event_loop);
     SCRATCH.take();
