@@ -220,7 +220,7 @@ impl Core {
     fn waiting(
         &self,
         mut timeout: Option<u64>,
-        mut is_paused: bool,
+        is_paused: bool,
         wait: impl FnOnce(Option<u64>, u64) -> io::Result<()>,
     ) -> io::Result<usize> {
         let clock = self.clock();
@@ -236,12 +236,31 @@ impl Core {
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
             if is_paused != clock.is_paused() {
-                // An observer has paused the clock, or resumed it. The next wait is by that clock.
-                is_paused = !is_paused;
-                timeout = Some(0);
+                return self.look_by_another_clock(start);
             }
         }
         let waited = wait(timeout, start);
+        self.end_wait(waited, start, is_paused, is_plain)
+    }
+
+    /// Makes no wait, since an observer has paused the clock, or resumed it. The next wait is by
+    /// that clock.
+    #[cold]
+    #[inline(never)]
+    fn look_by_another_clock(&self, start: u64) -> io::Result<usize> {
+        let asked = self.ask_kernel(Some(0));
+        self.end_wait(asked, start, self.clock().is_paused(), false)
+    }
+
+    #[inline(always)]
+    fn end_wait(
+        &self,
+        waited: io::Result<()>,
+        start: u64,
+        is_paused: bool,
+        is_plain: bool,
+    ) -> io::Result<usize> {
+        let clock = self.clock();
         let (end, events) = (clock.read_as(is_paused), self.io.events.borrow().len());
         clock.set_now(end);
         self.count_end_of_wait(start, end, is_paused);

@@ -97,7 +97,7 @@ pub(crate) struct Next {
 /// Sleeps.
 impl Core {
     /// Arms a sleep. `referenced` is whether it keeps the loop alive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_sleep(&self, deadline: u64, sleep: Payload, referenced: bool) -> TimerKey {
         if referenced {
             self.ledger.add(Keeper::Sleep);
@@ -159,6 +159,7 @@ impl Core {
 
     /// Gives an armed sleep another deadline; its waker stays. Returns `None` if the sleep has
     /// fired: its waker is used up, and the key is free.
+    #[inline(never)]
     pub(crate) fn rearm_sleep(
         &self,
         key: TimerKey,
