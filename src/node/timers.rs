@@ -55,6 +55,7 @@ pub fn set_timeout(delay: impl Into<Delay>, callback: impl FnOnce() + 'static) -
 }
 
 /// Sets a timeout of this module for the line of the program that has caused it.
+#[track_caller]
 #[inline]
 pub(super) fn set_timeout_at(
     delay: Delay,
@@ -99,6 +100,7 @@ pub fn set_timeout_mut(
 }
 
 /// Sets a timer of this module for the line of the program that has caused it.
+#[track_caller]
 pub(super) fn set_timeout_mut_at(
     delay: Delay,
     site: Site,
@@ -140,6 +142,7 @@ pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 's
 }
 
 /// Sets an interval of this module for the line of the program that has caused it.
+#[track_caller]
 pub(super) fn set_interval_at(
     delay: Delay,
     site: Site,

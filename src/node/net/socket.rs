@@ -244,11 +244,13 @@ impl Socket {
     }
 
     /// Connects the socket for a line of the program.
+    #[track_caller]
     pub(in crate::node) fn connect_at(&self, address: Address, site: Site) {
         self.connect_by(site, open(address, site));
     }
 
     /// Connects the socket with the connection that `opening` opens, for a line of the program.
+    #[track_caller]
     pub(in crate::node) fn connect_by(
         &self,
         site: Site,

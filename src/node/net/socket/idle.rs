@@ -32,6 +32,7 @@ impl Socket {
         self.set_timeout_at(delay, site.unwrap_or(Location::caller()));
     }
 
+    #[track_caller]
     fn set_timeout_at(&self, delay: Delay, site: Site) {
         self.clear_timeout();
         if self.destroyed() {
