@@ -4,6 +4,7 @@
 pub(crate) mod walk;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
 /// What a shuffled loop asks about. Each kind is something that libuv leaves open.
@@ -224,6 +225,9 @@ pub(crate) struct Limits {
     pub(crate) max_delay: u64,
     /// The number of turns after which the program counts as stuck.
     pub(crate) max_turns: u64,
+    /// The number of ticks and microtasks of one drain after which the program counts as stuck. It
+    /// is the lane budget of the loop.
+    pub(crate) max_drain: Option<NonZeroU64>,
     /// Whether other threads may send to the loop.
     pub(crate) threads: Threads,
     /// Whether sockets are on a network in memory.
@@ -238,6 +242,7 @@ impl Default for Limits {
         Self {
             max_delay: 50_000_000,
             max_turns: 200_000,
+            max_drain: None,
             threads: Threads::Allow,
             has_network: true,
             stall: 1_000_000_000,

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ use crate::wire::Settings;
 /// # Panics
 ///
 /// If a run fails: the program or one of its tasks panics, nothing can happen any more, the loop
-/// makes too many turns, or the same seed gives two different runs. The text is the [`Found`].
+/// makes too many turns, its lanes do not become empty, or the same seed gives two different runs.
+/// The text is the [`Found`].
 ///
 /// # Examples
 ///
@@ -130,6 +132,7 @@ impl Explore {
             strategy: None,
             limits: Limits {
                 threads: Threads::Refuse,
+                max_drain: NonZeroU64::new(1_000_000),
                 ..Limits::default()
             },
             without: Vec::new(),
@@ -167,6 +170,28 @@ impl Explore {
     /// Sets the number of turns after which a run fails: 200,000 by default.
     pub fn max_turns(mut self, turns: u64) -> Self {
         self.limits.max_turns = turns;
+        self
+    }
+
+    /// Sets the number of ticks and microtasks after which a run fails whose lanes do not become
+    /// empty: 1,000,000 by default. Two tasks that always wake each other starve timers and I/O, as
+    /// in Node.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle::Explore, task::yield_now};
+    ///
+    /// let explore = Explore::new().max_drain(1_000.try_into().unwrap());
+    /// let found = explore.try_run(|| async {
+    ///     loop {
+    ///         yield_now().await;
+    ///     }
+    /// });
+    /// assert!(found.unwrap_err().message.contains("1000 ticks and microtasks"));
+    /// ```
+    pub fn max_drain(mut self, entries: NonZeroU64) -> Self {
+        self.limits.max_drain = Some(entries);
         self
     }
 

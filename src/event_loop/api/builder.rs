@@ -221,6 +221,9 @@ impl Builder {
         chooser: impl Chooser + 'static,
         limits: Limits,
     ) -> Self {
+        if let Some(entries) = limits.max_drain {
+            self = self.lane_budget(entries);
+        }
         self.options.shuffle = Some((Box::new(chooser), limits));
         self.paused = true;
         self

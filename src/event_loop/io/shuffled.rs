@@ -276,7 +276,8 @@ impl Core {
     ///
     /// # Panics
     ///
-    /// If the loop is stuck: nothing can happen any more, or it has made too many turns.
+    /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
+    /// the lanes was too long.
     #[cold]
     pub(super) fn wait_shuffled(
         &self,
@@ -288,6 +289,12 @@ impl Core {
             self.turns.get() <= limit,
             "the loop has made {limit} turns, and the program has not ended"
         );
+        if let Some(limit) = shuffled.limits.max_drain {
+            assert!(
+                self.executor.budget_hits() == 0,
+                "a drain of the lanes has run {limit} ticks and microtasks, and has not ended"
+            );
+        }
         // The clock may move several times in one wait, and the deadline stays.
         let deadline = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
         loop {

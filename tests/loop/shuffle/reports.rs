@@ -1,10 +1,12 @@
 //! What a failed exploration says.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use phaseloop::shuffle::{self, Explore, Strategy};
+use phaseloop::task::yield_now;
 use phaseloop::time::{sleep, timeout};
-use phaseloop::{spawn, spawn_blocking};
+use phaseloop::{next_tick, spawn, spawn_blocking};
 
 use crate::util::panics::panic_of;
 
@@ -85,6 +87,45 @@ fn a_program_that_turns_for_ever_is_stopped() {
     });
     let found = found.unwrap_err();
     assert!(found.message.contains("500 turns"), "{found}");
+}
+
+#[test]
+fn a_drain_that_never_ends_is_stopped() {
+    let explore = Explore::new()
+        .seeds(1)
+        .max_drain(NonZeroU64::new(500).unwrap());
+    let found = explore.clone().try_run(|| async {
+        loop {
+            yield_now().await;
+        }
+    });
+    let found = found.unwrap_err();
+    assert!(
+        found.message.contains("500 ticks and microtasks"),
+        "{found}"
+    );
+    let ticks = explore.clone().try_run(|| async {
+        fn again() {
+            next_tick(again);
+        }
+        again();
+        std::future::pending().await
+    });
+    let ticks = ticks.unwrap_err();
+    assert!(
+        ticks.message.contains("500 ticks and microtasks"),
+        "{ticks}"
+    );
+    // The entries of two drains are not added up.
+    let many = explore.try_run(|| async {
+        for _ in 0..3 {
+            for _ in 0..400 {
+                yield_now().await;
+            }
+            phaseloop::phase::check().await;
+        }
+    });
+    many.unwrap();
 }
 
 #[test]
