@@ -14,6 +14,7 @@ mod certificates;
 mod grpc;
 mod http_client;
 mod island;
+mod orders;
 mod postgres;
 mod redis_server;
 mod servers;
