@@ -46,8 +46,8 @@ pub(crate) fn log_of(test: &str) -> PathBuf {
 ///
 /// A fault is what `strace -e inject=` takes: `write:error=EINTR:when=1` is an interruption of the
 /// first write of each thread, `accept4:error=EPERM` an error of every accept. Several calls are
-/// named as in `wait4,waitid:error=EINTR`. The test fails if a fault was not injected, if the
-/// process fails, or if it hangs.
+/// named as in `wait4,waitid:error=EINTR`. A space separates alternatives, of which one has to be
+/// injected. The test fails if a fault was not injected, if the process fails, or if it hangs.
 ///
 /// `test` is the name of the calling test.
 #[track_caller]
@@ -63,15 +63,14 @@ pub(crate) fn with_faults_of(filter: &[&str], test: &str, faults: &[&str], body:
         return;
     }
     let log = log_of(test);
-    let calls: Vec<_> = faults
-        .iter()
-        .map(|fault| fault.split(':').next().unwrap())
-        .collect();
+    let names = |fault: &str| {
+        let names = fault.split(' ').map(|one| one.split(':').next().unwrap());
+        names.collect::<Vec<_>>().join(",")
+    };
+    let calls: Vec<_> = faults.iter().map(|fault| names(fault)).collect();
     let trace = format!("trace={}", calls.join(","));
-    let injections: Vec<_> = faults
-        .iter()
-        .map(|fault| format!("inject={fault}"))
-        .collect();
+    let alternatives = faults.iter().flat_map(|fault| fault.split(' '));
+    let injections: Vec<_> = alternatives.map(|one| format!("inject={one}")).collect();
     // In a group of its own, which is what `end_of` kills: `strace` alone would leave the process
     // behind.
     let mut wrapper = vec!["setsid", "strace", "-f", "-q", "--seccomp-bpf"];
