@@ -85,13 +85,14 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self, Handle, Runtime, RuntimeMetrics};
-use tokio::task::unconstrained;
 
 use crate::error::Error;
 use crate::event_loop::EventLoop;
@@ -205,8 +206,11 @@ struct Island {
     parts: RefCell<Option<Parts>>,
     handle: Handle,
     metrics: RuntimeMetrics,
-    /// Wakes the future that waits inside the runtime.
-    waker: RefCell<Waker>,
+    readiness: Arc<Readiness>,
+    /// `readiness` as a waker.
+    on_readable: Waker,
+    /// Whether tokio holds `on_readable`: it has not called it since.
+    is_registered: Cell<bool>,
     /// When the current wait has begun.
     start: Cell<u64>,
     /// The latest end of the current wait, if its caller has set one.
@@ -215,6 +219,34 @@ struct Island {
     end: Cell<u64>,
     /// Whether the runtime has slept until the guard fired: nothing is ready in it.
     is_calm: Cell<bool>,
+}
+
+/// Notes that the descriptor of the poller has become readable. It stays registered with tokio from
+/// one wait to the next, so that a wait in which only tokio has events does not ask for it.
+struct Readiness {
+    is_readable: AtomicBool,
+    /// Wakes the future that waits inside the runtime.
+    wait: Mutex<Waker>,
+}
+
+impl Readiness {
+    /// Ends the wait that is in progress.
+    fn end_wait(&self) {
+        let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        wait.wake_by_ref();
+    }
+
+    fn set_wait(&self, waker: &Waker) {
+        let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        wait.clone_from(waker);
+    }
+}
+
+impl Wake for Readiness {
+    fn wake(self: Arc<Self>) {
+        self.is_readable.store(true, Ordering::Release);
+        self.end_wait();
+    }
 }
 
 /// The descriptor is deregistered before the runtime ends.
@@ -240,24 +272,25 @@ impl Island {
         let descriptor = AsyncFd::with_interest(core.poller().backend(), Interest::READABLE)?;
         drop(context);
         let handle = runtime.handle().clone();
+        let readiness = Arc::new(Readiness {
+            is_readable: AtomicBool::new(false),
+            wait: Mutex::new(Waker::noop().clone()),
+        });
         Ok(Self {
             metrics: handle.metrics(),
             handle,
+            on_readable: readiness.clone().into(),
+            readiness,
+            is_registered: Cell::new(false),
             parts: RefCell::new(Some(Parts {
                 descriptor,
                 runtime,
             })),
-            waker: RefCell::new(Waker::noop().clone()),
             start: Cell::new(0),
             until: Cell::new(None),
             end: Cell::new(u64::MAX),
             is_calm: Cell::new(false),
         })
-    }
-
-    /// Ends the wait that is in progress.
-    fn end_wait(&self) {
-        self.waker.borrow().wake_by_ref();
     }
 
     /// Polls the wait: it ends with the first wake. Returns whether the poller may have events.
@@ -267,7 +300,24 @@ impl Island {
         is_woken: bool,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
-        let is_ready = match descriptor.poll_read_ready(cx) {
+        let is_readable = self.take_readable(descriptor);
+        if is_readable || is_woken {
+            return Poll::Ready(is_readable);
+        }
+        self.readiness.set_wait(cx.waker());
+        Poll::Pending
+    }
+
+    /// Returns whether the descriptor has become readable since the last call, and sees to it that
+    /// tokio reports the next time.
+    fn take_readable(&self, descriptor: &AsyncFd<Backend>) -> bool {
+        if self.is_registered.get() && !self.readiness.is_readable.load(Ordering::Acquire) {
+            return false;
+        }
+        self.readiness.is_readable.store(false, Ordering::Release);
+        let polled = descriptor.poll_read_ready(&mut Context::from_waker(&self.on_readable));
+        self.is_registered.set(polled.is_pending());
+        match polled {
             Poll::Ready(Ok(mut guard)) => {
                 // All events are taken from the poller after this, or noted as left.
                 guard.clear_ready();
@@ -276,12 +326,7 @@ impl Island {
             // The runtime is about to end.
             Poll::Ready(Err(_)) => true,
             Poll::Pending => false,
-        };
-        if is_ready || is_woken {
-            return Poll::Ready(is_ready);
         }
-        self.waker.borrow_mut().clone_from(cx.waker());
-        Poll::Pending
     }
 
     /// Sets the guard: the wait ends soon even if the tasks of tokio never sleep.
@@ -333,16 +378,15 @@ impl WaitHook for Island {
             is_woken = true;
             polled
         });
-        // Without `unconstrained`, the waits would share a budget of tokio's.
         if HAS_TIMER {
-            return runtime.block_on(unconstrained(wait));
+            return runtime.block_on(wait);
         }
         let end = self.end_without_timer(core, now);
         self.end.set(end);
         let limit = Duration::from_nanos(end.saturating_sub(now));
         let limited = async { tokio::time::timeout(limit, wait).await };
         // A wait that has timed out knows nothing of the descriptor.
-        runtime.block_on(unconstrained(limited)).unwrap_or(true)
+        runtime.block_on(limited).unwrap_or(true)
     }
 
     fn visit(&self) {
@@ -359,7 +403,7 @@ impl WaitHook for Island {
             cx.waker().wake_by_ref();
             Poll::Pending
         });
-        runtime.block_on(unconstrained(round));
+        runtime.block_on(round);
     }
 
     fn before_sleep(&self, core: &Core) {
@@ -372,7 +416,7 @@ impl WaitHook for Island {
         }
         let now = core.clock().read();
         if end <= now || (!HAS_TIMER && end < self.end.get()) {
-            self.end_wait();
+            self.readiness.end_wait();
         } else if HAS_TIMER {
             core.wake_by(end, now);
         }
@@ -380,11 +424,12 @@ impl WaitHook for Island {
 
     fn after_sleep(&self, core: &Core) {
         if !core.executor().are_lanes_empty() {
-            self.end_wait();
+            self.readiness.end_wait();
         }
         let has_guard_fired = || {
             if HAS_TIMER {
-                core.has_timer_fired()
+                // The timer is one of the events of the descriptor.
+                self.readiness.is_readable.load(Ordering::Acquire) && core.has_timer_fired()
             } else {
                 core.clock().read() >= self.end.get()
             }
@@ -395,7 +440,7 @@ impl WaitHook for Island {
             self.set_guard(core, core.clock().read());
         } else {
             // The next wait has a guard.
-            self.end_wait();
+            self.readiness.end_wait();
         }
     }
 
