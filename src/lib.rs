@@ -72,6 +72,8 @@
 //! - [`os`], [`tty`]: the machine and its terminals.
 //! - [`observe`]: how busy a loop is, how late its timers are, and who made them late.
 //! - [`probe`]: an observer of phases, callbacks and task polls.
+//! - [`shuffle`], [`sim`]: for tests, the orders that a loop may meet, by seed, and a network in
+//!   memory.
 //! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates), and
 //!   [testing what you cannot see](guide::orders).
 //!
@@ -97,10 +99,10 @@
 //!
 //! # Features
 //!
-//! `fs`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-brotli`, `fetch-gzip`,
-//! `fetch-json`, `hyper`, `hyper-client`, `node`, `os`, `probe`, `stacks`, `test-util`, `tls`,
-//! `tokio-io`, `tokio-rt`, `tracing` and `tty` add what their names say; each item shows the
-//! feature it needs.
+//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-brotli`,
+//! `fetch-gzip`, `fetch-json`, `hyper`, `hyper-client`, `node`, `os`, `probe`, `stacks`,
+//! `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what their names say; each
+//! item shows the feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
@@ -111,6 +113,7 @@
         feature = "node",
         feature = "os",
         feature = "probe",
+        feature = "test-util",
         feature = "tls",
         feature = "tokio-rt",
         feature = "tty",
