@@ -195,9 +195,8 @@ impl Core {
     /// Waits for events, by the real clock.
     #[inline(always)]
     fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
-        self.waiting(timeout, false, |timeout, now| match self.wait_hook() {
-            None => self.ask_poller(timeout),
-            Some(hook) => self.ask_behind_hook(hook, timeout, now),
+        self.waiting(timeout, false, |timeout, now| {
+            self.ask_kernel_at(timeout, || now)
         })
     }
 
@@ -276,9 +275,16 @@ impl Core {
     /// Waits in the kernel, or inside the hook.
     #[inline(always)]
     pub(super) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
+        self.ask_kernel_at(timeout, || self.clock().read())
+    }
+
+    /// Does what [`ask_kernel`](Self::ask_kernel) does, for callers that know the time. Only a hook
+    /// asks for it.
+    #[inline(always)]
+    fn ask_kernel_at(&self, timeout: Option<u64>, now: impl FnOnce() -> u64) -> io::Result<()> {
         match self.wait_hook() {
             None => self.ask_poller(timeout),
-            Some(hook) => self.ask_behind_hook(hook, timeout, self.clock().read()),
+            Some(hook) => self.ask_behind_hook(hook, timeout, now()),
         }
     }
 
