@@ -16,6 +16,9 @@
 //! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
 //! of what panicked.
 
+#[cfg(feature = "node")]
+mod kept;
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,13 +29,21 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+#[cfg(feature = "node")]
+pub(crate) use self::kept::Kept;
 use crate::raw::call::Call;
+
+/// The kind of a closure in the microtask lane, for a tracker.
+pub(crate) const MICROTASK: &str = "Microtask";
 
 thread_local! {
     static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
     /// Apart from the frame, since it has no destructor: a read is one instruction.
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
+    /// The resource in whose scope the program runs.
+    #[cfg(feature = "node")]
+    static SCOPE: RefCell<Option<Rc<Kept>>> = const { RefCell::new(None) };
     static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
 }
 
@@ -156,6 +167,24 @@ impl Frame {
         self.filtered(|entry| entry.key != key)
     }
 
+    /// Returns this frame with the value that a variable has in another.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn with_value_of(&self, key: Key, other: &Self) -> Self {
+        match other.entries().iter().find(|entry| entry.key == key) {
+            Some(entry) => self.with(key, entry.value.clone(), entry.switch.clone()),
+            None => self.without(key),
+        }
+    }
+
+    /// Returns whether both are one frame.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(two)) => Rc::ptr_eq(one, two),
+            (one, two) => one.is_none() && two.is_none(),
+        }
+    }
+
     fn filtered(&self, stays: impl Fn(&Entry) -> bool) -> Self {
         let entries = self.entries().iter().filter(|entry| stays(entry));
         let entries: Vec<_> = entries.cloned().collect();
@@ -268,6 +297,13 @@ impl Restored {
     /// Restores the frame that is current now.
     pub(crate) fn current() -> Self {
         Self(Some(Frame::current()))
+    }
+
+    /// Restores the frame that is current now, in place of the one before.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn keep_current(&mut self) {
+        let before = self.0.replace(Frame::current());
+        drop(before);
     }
 }
 
@@ -490,6 +526,16 @@ impl Capture {
         drop(before.enter());
         value
     }
+
+    /// Calls `f` as [`run`](Self::run) does. A panic leaves the surroundings before its handler is
+    /// called.
+    // Rule O10: in Node, V8 reports the error of a microtask outside of all callbacks.
+    fn run_apart<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.frame.clone().run(|| match &self.work {
+            Some(work) => work.run_inside(f),
+            None => f(),
+        })
+    }
 }
 
 /// Calls `f`, which registers something of the crate's own, in no context and untracked.
@@ -520,6 +566,9 @@ pub(crate) fn carry(kind: &'static str, call: Call) -> Call {
 #[inline(never)]
 fn carry_along(kind: &'static str, call: Call) -> Call {
     let capture = Capture::of(kind, None);
+    if kind == MICROTASK {
+        return Call::new(move || capture.run_apart(|| call.call()));
+    }
     Call::new(move || capture.run(|| call.call()))
 }
 
@@ -540,79 +589,4 @@ pub(crate) fn carry_all(kind: &'static str, mut callback: Box<dyn FnMut()>) -> B
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Capture, Frame, Key, Restored, carry, is_plain, use_on_this_thread};
-    use crate::raw::call::Call;
-    use std::cell::Cell;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::rc::Rc;
-
-    fn value(frame: &Frame, key: Key) -> Option<u32> {
-        frame
-            .get(key)
-            .map(|value| *value.downcast::<u32>().unwrap())
-    }
-
-    const ONE: Key = Key::Static(1);
-    const TWO: Key = Key::Numbered(1);
-
-    #[test]
-    fn a_frame_keeps_one_value_a_variable_and_never_changes() {
-        let one = Frame::default().with(ONE, Rc::new(1_u32), None);
-        let both = one.with(TWO, Rc::new(2_u32), None);
-        let other = both.with(ONE, Rc::new(3_u32), None);
-        assert_eq!((value(&one, ONE), value(&one, TWO)), (Some(1), None));
-        assert_eq!((value(&both, ONE), value(&both, TWO)), (Some(1), Some(2)));
-        assert_eq!((value(&other, ONE), value(&other, TWO)), (Some(3), Some(2)));
-        assert_eq!(other.entries().len(), 2);
-        assert!(one.without(ONE).is_empty());
-        assert_eq!(value(&other.without(ONE), TWO), Some(2));
-    }
-
-    #[test]
-    fn a_frame_is_current_for_a_call_also_if_it_panics() {
-        use_on_this_thread();
-        let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
-        assert!(is_plain());
-        let seen = frame.clone().run(|| value(&Frame::current(), ONE));
-        assert_eq!(seen, Some(1));
-        let panicked = catch_unwind(AssertUnwindSafe(|| frame.run(|| panic!("inside"))));
-        assert!(panicked.is_err());
-        assert!(is_plain() && Frame::current().is_empty());
-    }
-
-    #[test]
-    fn a_closure_is_wrapped_only_in_a_frame() {
-        use_on_this_thread();
-        let seen = Rc::new(Cell::new(None));
-        let look = |seen: &Rc<Cell<_>>| {
-            let seen = seen.clone();
-            Call::new(move || seen.set(Some(value(&Frame::current(), ONE))))
-        };
-        assert!(Capture::new("").is_none());
-        carry("", look(&seen)).call();
-        assert_eq!(seen.take(), Some(None));
-        let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
-        let carried = frame.run(|| carry("", look(&seen)));
-        carried.call();
-        assert_eq!(seen.take(), Some(Some(1)));
-        assert!(is_plain());
-    }
-
-    #[test]
-    fn the_drop_of_a_value_may_use_frames() {
-        struct Looks(Rc<Cell<bool>>);
-        impl Drop for Looks {
-            fn drop(&mut self) {
-                self.0.set(Frame::current().is_empty());
-            }
-        }
-        use_on_this_thread();
-        let saw_none = Rc::new(Cell::new(false));
-        let restored = Restored::current();
-        let frame = Frame::default().with(ONE, Rc::new(Looks(saw_none.clone())), None);
-        drop(frame.enter());
-        drop(restored);
-        assert!(saw_none.get());
-    }
-}
+mod tests;

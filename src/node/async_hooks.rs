@@ -44,14 +44,12 @@
 //! | a listener for uncaught errors | what threw |
 //! | a listener for unhandled rejections | the making of the promise |
 //!
+//! What a callback enters by [`enter_with`](AsyncLocalStorage::enter_with) stays with its timer,
+//! socket, server, parser, port or [`AsyncResource`], as in Node 20: the next firing of an interval,
+//! the next chunk of a connection, the body and the next request of a kept-alive connection find it.
+//! Later versions of Node end it with the callback, as [`context`](crate::context) does.
+//!
 //! In plain Rust: [`context::Variable`](crate::context::Variable), which is a `static`.
-//!
-//! # Differences from Node 20
-//!
-//! `enterWith` inside of an interval's callback, of a resource's scope or of a listener of a socket
-//! ends with the call. In Node 20 it stays for the next call, in later versions it does not. The
-//! listener for an error of a `queueMicrotask` sees the store of the microtask; in Node 20 it sees
-//! none.
 //!
 //! [`events::EventEmitterAsyncResource`]: crate::node::events::EventEmitterAsyncResource
 
@@ -66,7 +64,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) use self::hooks::Hooks;
 pub use self::hooks::{AsyncHook, Callbacks, create_hook, execution_async_id, trigger_async_id};
 pub use self::resource::AsyncResource;
-use crate::context::Snapshot;
 use crate::event_loop::extension::current::{log_value, use_contexts};
 use crate::frame::{Frame, Key, Switch};
 
@@ -121,9 +118,32 @@ impl<T: 'static> AsyncLocalStorage<T> {
     }
 
     /// Calls `f` with a store, and returns its result. The store before is back afterwards, also
-    /// after a panic. JavaScript: `storage.run(store, f)`.
+    /// after a panic; what `f` enters in other storages stays. JavaScript: `storage.run(store, f)`.
     pub fn run<R>(&self, store: T, f: impl FnOnce() -> R) -> R {
-        self.frame_with(store).run(f)
+        struct Back {
+            key: Key,
+            outside: Frame,
+            entered: Frame,
+        }
+        impl Drop for Back {
+            fn drop(&mut self) {
+                let now = Frame::current();
+                let frame = if now.is(&self.entered) {
+                    std::mem::take(&mut self.outside)
+                } else {
+                    now.with_value_of(self.key, &self.outside)
+                };
+                drop(frame.enter());
+            }
+        }
+
+        let entered = self.frame_with(store);
+        let _back = Back {
+            key: self.key(),
+            entered: entered.clone(),
+            outside: entered.enter(),
+        };
+        f()
     }
 
     /// Calls `f` without a store, and returns its result. JavaScript: `storage.exit(f)`.
@@ -146,8 +166,9 @@ impl<T: 'static> AsyncLocalStorage<T> {
         f()
     }
 
-    /// Sets the store for the rest of the callback, or of the async function over its awaits. What
-    /// was started before keeps what it has. JavaScript: `storage.enterWith(store)`.
+    /// Sets the store for the rest of the callback, or of the async function over its awaits, and
+    /// for the next callback of the same timer, socket or resource. What was started before keeps
+    /// what it has. JavaScript: `storage.enterWith(store)`.
     ///
     /// # Examples
     ///
@@ -207,7 +228,30 @@ impl AsyncLocalStorage<()> {
     /// `AsyncLocalStorage.snapshot()`.
     #[must_use]
     pub fn snapshot() -> Snapshot {
-        Snapshot::new()
+        Snapshot(AsyncResource::of_now())
+    }
+}
+
+/// The stores of one point of the program, of [`AsyncLocalStorage::snapshot`]. Clones refer to the
+/// same snapshot.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::async_hooks::AsyncLocalStorage;
+///
+/// let storage = AsyncLocalStorage::new();
+/// let snapshot = storage.run(7, AsyncLocalStorage::snapshot);
+/// assert_eq!(*snapshot.run(|| storage.get_store()).unwrap(), 7);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Snapshot(AsyncResource);
+
+impl Snapshot {
+    /// Calls `f` with the stores of the snapshot, and returns its result. Those before are back
+    /// afterwards, also after a panic. JavaScript: `snapshot(f)`.
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.0.run_in_async_scope(f)
     }
 }
 

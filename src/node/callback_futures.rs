@@ -1,6 +1,6 @@
 //! Futures that run in callbacks of the loop, not in the microtask lane.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::event_loop::extension::Message;
 use crate::event_loop::extension::Shared;
 use crate::event_loop::extension::Waiting;
 use crate::event_loop::extension::current;
-use crate::frame::{self, Capture, Frame};
+use crate::frame::{self, Capture, Frame, Kept};
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
 
@@ -58,10 +58,11 @@ pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
 pub(super) fn in_callbacks_as(kind: &'static str, future: impl Future<Output = ()> + 'static) {
     let node = Node::current();
     let Some(core) = node.core() else { return };
-    let context = Capture::new(kind).map(Box::new);
+    let context = Capture::new(kind).map(|capture| Box::new(Kept::from(capture)));
     let (future, shared) = (Box::pin(future), core.shared());
     let key = node.callbacks.insert(future, context, shared);
     node.callbacks.poll_now(key);
+    node.callbacks.keep_frame(key);
 }
 
 /// Runs `callback` as a callback of its own, with a drain after it, inside the running callback. It
@@ -114,8 +115,8 @@ struct CallbackFuture {
     /// The future; `None` while it is polled.
     future: RefCell<Option<BoxedFuture>>,
     waker: Waker,
-    /// What the future runs in; `None` for an empty frame.
-    context: Option<Box<Capture>>,
+    /// What the future runs in; without a value, in an empty frame.
+    context: OnceCell<Box<Kept>>,
 }
 
 /// Identifies a future. The id is unique, so that a key of a completed future does not match a
@@ -145,12 +146,7 @@ impl CallbackFutures {
         }
     }
 
-    fn insert(
-        &self,
-        future: BoxedFuture,
-        context: Option<Box<Capture>>,
-        shared: &Arc<Shared>,
-    ) -> Key {
+    fn insert(&self, future: BoxedFuture, context: Option<Box<Kept>>, shared: &Arc<Shared>) -> Key {
         let mut list = self.list.borrow_mut();
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -166,7 +162,7 @@ impl CallbackFutures {
                 shared: shared.clone(),
                 key,
             })),
-            context,
+            context: context.map_or_else(OnceCell::new, OnceCell::from),
         }));
         key
     }
@@ -178,13 +174,30 @@ impl CallbackFutures {
 
     /// Polls a future in its context. `false`: it is already being polled.
     fn poll(&self, key: Key) -> bool {
-        let context = |entry: Rc<CallbackFuture>| match &entry.context {
-            Some(context) => context.run(|| self.poll_now(key)),
-            None => Capture::default().run(|| self.poll_now(key)),
+        let Some(entry) = self.get(key) else {
+            return true;
         };
-        match self.get(key) {
-            Some(entry) if frame::is_used() => context(entry),
-            _ => self.poll_now(key),
+        if let Some(context) = entry.context.get() {
+            return context.call(|| self.poll_now(key));
+        }
+        if !frame::is_used() {
+            let polled = self.poll_now(key);
+            self.keep_frame(key);
+            return polled;
+        }
+        let context = Kept::default();
+        let polled = context.call(|| self.poll_now(key));
+        entry.keep(context.frame());
+        polled
+    }
+
+    /// Keeps the current frame for the next poll of a future that was just polled inside its
+    /// starter: up to the first await, both have one frame.
+    fn keep_frame(&self, key: Key) {
+        if frame::is_used() {
+            if let Some(entry) = self.get(key) {
+                entry.keep(Frame::captured());
+            }
         }
     }
 
@@ -218,6 +231,17 @@ impl CallbackFutures {
     pub(super) fn shut_down(&self) {
         let list = self.list.take();
         drop(list);
+    }
+}
+
+impl CallbackFuture {
+    /// Keeps a frame for the next poll.
+    fn keep(&self, frame: Frame) {
+        match self.context.get() {
+            Some(context) => context.set_frame(frame),
+            None if frame.is_empty() => {}
+            None => self.context.get_or_init(Box::default).set_frame(frame),
+        }
     }
 }
 

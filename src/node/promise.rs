@@ -210,7 +210,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// one later for a thenable.
     pub fn and_then<P: PromiseLike>(&self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Output> {
         self.chain(
-            move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
+            move |result, next| match next.calls(|| result.map(f)).and_then(|inner| inner) {
                 Ok(inner) => next.adopt(inner),
                 Err(reason) => next.reject(reason),
             },
@@ -235,7 +235,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// Calls `f` when the promise is settled. The returned promise has the same value or reason,
     /// three microtasks later.
     pub fn finally(&self, f: impl FnOnce() + 'static) -> Self {
-        self.chain(move |result, next| match catch(f) {
+        self.chain(move |result, next| match next.calls(f) {
             Ok(()) => {
                 let inner = Promise::resolved(()).chain(move |_, inner| inner.settle(result));
                 next.adopt(inner);
@@ -304,7 +304,7 @@ impl<T: Clone + 'static> Promise<T> {
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
             let rejection = {
                 let origin = self.0.origin.as_ref();
-                let frame = origin.map(|origin| origin.frame.clone());
+                let frame = origin.map(|origin| origin.frame());
                 let making = (
                     frame.unwrap_or_default(),
                     origin.and_then(|origin| origin.ids),

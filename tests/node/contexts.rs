@@ -1,5 +1,5 @@
 //! Stores that follow what a program starts, hooks, and the figures of the loop, by rule. What Node
-//! itself prints is compared by `tests/conformance`, programs 200–213 and 500–518.
+//! itself prints is compared by `tests/conformance`, programs 200–213, 500–531, 560–583 and 600–606.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -12,7 +12,7 @@ use phaseloop::node::async_hooks::{
 use phaseloop::node::events::{Event, EventEmitter, EventEmitterAsyncResource};
 use phaseloop::node::net::{self, CONNECTION, Server};
 use phaseloop::node::perf_hooks::{monitor_event_loop_delay, performance};
-use phaseloop::node::stream::CLOSE;
+use phaseloop::node::stream::{CLOSE, END};
 use phaseloop::node::worker_threads::Worker;
 use phaseloop::node::{
     Deferred, Emitter, Promise, Reason, call, catch, fs, http, in_callbacks, next_tick, process,
@@ -199,6 +199,84 @@ fn o06_what_the_caller_enters_later_is_not_the_functions() {
         });
     });
     assert_eq!(trace, ["function early"]);
+}
+
+#[test]
+fn o06_an_interval_keeps_what_its_callback_enters_also_the_first_store_of_the_program() {
+    let trace = traced(|als, trace| {
+        let mut firings = 0;
+        set_interval(10, move |interval| {
+            trace.at(&als, "interval");
+            als.enter_with(["first", "second", "third"][firings]);
+            firings += 1;
+            if firings == 3 {
+                interval.close();
+            }
+        });
+    });
+    assert_eq!(trace, ["interval -", "interval first", "interval second"]);
+}
+
+#[test]
+fn o06_a_future_in_callbacks_keeps_what_it_enters_over_its_awaits() {
+    let trace = traced(|als, trace| {
+        in_callbacks(async move {
+            als.enter_with("begun");
+            phaseloop::phase::check().await;
+            trace.at(&als, "first");
+            als.enter_with("changed");
+            phaseloop::phase::check().await;
+            trace.at(&als, "second");
+        });
+    });
+    assert_eq!(trace, ["first begun", "second changed"]);
+}
+
+#[test]
+fn o06_what_a_request_handler_enters_is_there_for_the_body() {
+    let trace = run_traced(false, |als, trace| {
+        let client = Rc::new(RefCell::new(None::<net::Socket>));
+        let sender = client.clone();
+        let server = http::create_server(move |request, response| {
+            // The first use of a context on this thread.
+            als.enter_with("request");
+            let (data, end) = (trace.sees(&als, "data"), trace.sees(&als, "end"));
+            let answer = response.clone();
+            request.on_data(move |_| data());
+            request.on(END, move |()| {
+                end();
+                answer.end();
+            });
+            let sender = sender.take().unwrap();
+            set_immediate(move || _ = sender.write("body"));
+        });
+        server.listen_this(("127.0.0.1", 0), move |server| {
+            let socket = net::connect(server.address().unwrap());
+            let head =
+                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
+            socket.write(head);
+            socket.resume();
+            client.replace(Some(socket));
+            server.unref();
+        });
+    });
+    assert_eq!(trace, ["data request", "end request"]);
+}
+
+#[test]
+fn o01_run_gives_back_its_own_store_and_leaves_that_of_others() {
+    let trace = traced(|als, trace| {
+        let other = Storage::new();
+        als.run("outer", || {
+            als.run("inner", || other.enter_with("entered"));
+            trace.at(&als, "own");
+            trace.at(&other, "other");
+            als.run("inner", || als.enter_with("changed"));
+            trace.at(&als, "own");
+        });
+        trace.at(&als, "own");
+    });
+    assert_eq!(trace, ["own outer", "other entered", "own outer", "own -"]);
 }
 
 #[test]

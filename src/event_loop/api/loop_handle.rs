@@ -11,7 +11,7 @@ use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::join::JoinHandle;
-use crate::frame::carry;
+use crate::frame::{MICROTASK, carry};
 use crate::keeper::Keeper;
 #[cfg(feature = "probe")]
 use crate::probe::Recorder;
@@ -19,9 +19,8 @@ use crate::raw::call::Call;
 use crate::site::Site;
 use crate::task_info::Info;
 
-/// The kinds of queued closures, for a tracker.
+/// The kind of a tick, for a tracker.
 const TICK: &str = "TickObject";
-const MICROTASK: &str = "Microtask";
 
 /// A handle to a loop for its owner thread; cheap to clone.
 ///

@@ -1,5 +1,6 @@
 //! What the extension reaches of a loop, beyond the public API.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::{Extension, ExtensionSlot, Kept};
@@ -155,13 +156,21 @@ impl Core {
     }
 
     /// Runs one more callback inside a callback that is running, and in its frame, then drains the
-    /// lanes.
+    /// lanes. What it enters stays for the callback around.
     pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
         if self.modes().is_plain() {
             callback();
+            if self.modes().is_plain() {
+                return self.drain();
+            }
+            let _frame = Restored::current();
             self.drain();
         } else {
-            let _frame = Restored::current();
+            let frame = RefCell::new(Restored::current());
+            let callback = || {
+                let _entered = Entered(&frame);
+                callback();
+            };
             let origin = Origin::default();
             self.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
         }
@@ -175,6 +184,15 @@ impl Core {
     /// Returns whether a task is being polled. The main future is not a task.
     pub(crate) fn polls_task(&self) -> bool {
         self.executor.is_polling() && !self.executor.polls_main_future()
+    }
+}
+
+/// Keeps what a callback has entered, when it has returned or panicked.
+struct Entered<'a>(&'a RefCell<Restored>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.borrow_mut().keep_current();
     }
 }
 

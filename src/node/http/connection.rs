@@ -31,7 +31,7 @@ use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
 use super::server::{CLIENT_ERROR, CONNECT, ClientError, Handover, State, TIMEOUT, UPGRADE};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::frame::Frame;
+use crate::frame::Kept;
 use crate::node::callback_futures::run_as_callback;
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, Observer};
@@ -53,7 +53,7 @@ pub(super) struct Connection {
     /// The limits of a head, as they were when the connection began.
     limits: Limits,
     /// What the parser's events run in: the frame of the event `connection`.
-    frame: Frame,
+    frame: Kept,
     /// The request that is being received.
     message: RefCell<Option<IncomingMessage>>,
     /// The response whose turn it is.
@@ -116,7 +116,7 @@ impl Connection {
             place: Cell::new(None),
             parser: RefCell::default(),
             limits,
-            frame: Frame::captured(),
+            frame: Kept::captured(),
             message: RefCell::default(),
             current: RefCell::default(),
             is_unseen: Cell::new(false),
@@ -531,8 +531,7 @@ impl Drop for Connection {
 
 impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
-        let frame = self.frame.clone();
-        frame.call(|| {
+        self.frame.call(|| {
             let outcome = self.parse(bytes);
             let parser = self
                 .parser

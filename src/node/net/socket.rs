@@ -26,7 +26,7 @@ use self::reading::Reading;
 pub(in crate::node) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
-use crate::frame::Frame;
+use crate::frame::{Frame, Kept};
 use crate::node::callback_futures::in_callbacks;
 use crate::node::context::Node;
 use crate::node::error::Error;
@@ -164,7 +164,7 @@ struct Inner {
     owner: Cell<Option<Rc<dyn Owner>>>,
     /// What the events of the connection run in: the frame of `connect`, and none for an accepted
     /// connection.
-    frame: RefCell<Frame>,
+    frame: Kept,
     /// The line of the program that has made the connection: that of `connect` or `listen`.
     site: Cell<Option<Site>>,
     /// The streams of this socket. Weak, because the streams hold this value.
@@ -207,8 +207,7 @@ impl Socket {
 
     /// Sets what the events of the connection run in from now on.
     pub(in crate::node) fn set_frame(&self, frame: Frame) {
-        let before = self.inner.frame.replace(frame);
-        drop(before);
+        self.inner.frame.set_frame(frame);
     }
 
     fn open(&self, connection: Box<dyn Connection>) {
@@ -259,7 +258,7 @@ impl Socket {
         let socket = self.clone();
         self.inner.site.set(Some(site));
         self.inner.connecting.set(true);
-        *self.inner.frame.borrow_mut() = Frame::captured();
+        self.inner.frame.set_frame(Frame::captured());
         self.duplex.closes_by_hand();
         let at_once = Rc::new(Cell::new(true));
         let still_inside = at_once.clone();
@@ -397,8 +396,7 @@ impl Inner {
     /// Calls `f` in the connection's frame.
     // Rule O9.
     fn in_frame<R>(&self, f: impl FnOnce() -> R) -> R {
-        let frame = self.frame.borrow().clone();
-        frame.call(f)
+        self.frame.call(f)
     }
 
     fn is_open(&self) -> bool {
@@ -537,9 +535,11 @@ impl Source<Vec<u8>> for Inner {
             idle.close();
         }
         match (duplex, connection) {
-            (Some(duplex), Some(connection)) => self.in_frame(|| {
-                connection.close().then(move || duplex.emit_close());
-            }),
+            (Some(duplex), Some(connection)) => {
+                let this = self.clone();
+                let closed = move || this.in_frame(|| duplex.emit_close());
+                self.in_frame(|| connection.close().then(closed));
+            }
             (Some(duplex), None) if was_connecting => self.in_frame(|| {
                 in_callbacks(async move {
                     phase::closing().await;

@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use super::{Listener, Listeners};
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::frame::Kept;
 use crate::node::context::Node;
 use crate::node::error::Error;
 use crate::signal::{Signal, SignalKind};
@@ -106,10 +107,10 @@ impl SignalListeners {
             return Ok(known.listeners.clone());
         }
         let listeners = Rc::new(Listeners::default());
-        let called = Rc::clone(&listeners);
+        let (called, frame) = (Rc::clone(&listeners), Kept::captured());
         let handle = Signal::new(&LoopHandle::current());
         let started = handle.start(kind, move |_, kind| {
-            called.emit(&kind);
+            frame.call(|| called.emit(&kind));
         });
         started.map_err(|error| Error::of_call(error, "uv_signal_start"))?;
         // As in Node, a signal listener does not keep the loop alive.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
+use super::origin::Origin;
 use super::{Promise, PromiseState, catch};
 use crate::node::context::Node;
 use crate::node::error::Error;
@@ -119,7 +120,14 @@ impl<T: Clone + 'static> Deferred<T> {
 
     /// Settles the promise with the result of `f`. A panic of `f` rejects it.
     pub(super) fn settle_with(&self, f: impl FnOnce() -> Result<T, Reason>) {
-        self.settle(catch(f).and_then(|result| result));
+        self.settle(self.calls(f).and_then(|result| result));
+    }
+
+    /// Calls `f`, the function that settles the promise, and keeps for the promise what `f` enters.
+    pub(super) fn calls<R>(&self, f: impl FnOnce() -> R) -> Result<R, Reason> {
+        let result = catch(f);
+        Origin::keep_entered(self.promise.0.origin.as_deref());
+        result
     }
 }
 

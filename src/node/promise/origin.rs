@@ -1,12 +1,14 @@
 //! What was around the making of a promise: its context, and its ids for hooks.
 
+use std::cell::RefCell;
+
 use crate::frame::{self, Capture, Frame, Work};
 
 /// The kind of a promise, for hooks.
 pub(super) const PROMISE: &str = "PROMISE";
 
 pub(super) struct Origin {
-    pub(super) frame: Frame,
+    frame: RefCell<Frame>,
     /// The ids of the promise and of its cause, if hooks are in use.
     pub(super) ids: Option<(u64, u64)>,
 }
@@ -19,7 +21,7 @@ impl Origin {
             // Made here, not by the work: the end of a promise is not told.
             let work = Work::begin(PROMISE, parent).map(Work::without_end);
             Box::new(Self {
-                frame: Frame::captured(),
+                frame: RefCell::new(Frame::captured()),
                 ids: work.map(|work| (work.id(), work.cause())),
             })
         })
@@ -27,6 +29,20 @@ impl Origin {
 
     pub(super) fn id(&self) -> Option<u64> {
         self.ids.map(|(id, _)| id)
+    }
+
+    /// Returns the frame of the making, or what the function that settles the promise has entered.
+    pub(super) fn frame(&self) -> Frame {
+        self.frame.borrow().clone()
+    }
+
+    /// Keeps what the function that settles the promise has entered.
+    #[inline]
+    pub(super) fn keep_entered(origin: Option<&Self>) {
+        if let Some(origin) = origin {
+            let before = origin.frame.replace(Frame::current());
+            drop(before);
+        }
     }
 
     /// Returns the work of settling the promise.
@@ -37,7 +53,7 @@ impl Origin {
 
     /// Returns what a reaction runs in that settles the promise.
     pub(super) fn context(origin: Option<&Self>) -> Option<Capture> {
-        let frame = origin?.frame.clone();
+        let frame = origin?.frame();
         let work = Self::work(origin);
         Some(Capture { frame, work })
     }

@@ -14,6 +14,7 @@ use super::base::{Done, destroyed};
 use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
+use crate::frame::Kept;
 use crate::node::callback_futures::in_callbacks;
 use crate::node::error::Error;
 use crate::node::promise::call;
@@ -154,18 +155,19 @@ impl Readable<Vec<u8>> {
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
         let reader = Given::new(reader);
         let destroyed = reader.clone();
-        let in_a_row = Rc::new(Cell::new(0));
+        let (pace, frame) = (Rc::new(Pace::default()), Rc::new(Kept::captured()));
         Self::bytes()
             .read(move |readable, _| {
                 let (reader, readable) = (reader.clone(), readable.clone());
-                let in_a_row = in_a_row.clone();
+                let (pace, frame) = (pace.clone(), frame.clone());
                 in_callbacks(async move {
-                    match read(&reader, &in_a_row).await {
+                    let chunk = read(&reader, &pace).await;
+                    frame.call(|| match chunk {
                         _ if readable.destroyed() => {}
                         Ok(chunk) if chunk.is_empty() => readable.push_end(),
                         Ok(chunk) => drop(readable.push(chunk)),
                         Err(error) => readable.destroy(Some(error.into())),
-                    }
+                    });
                 });
             })
             .destroy(move |error, done| {
@@ -270,24 +272,42 @@ impl<I> Drop for Lent<'_, I> {
     }
 }
 
-/// Reads one chunk; an empty chunk is EOF. `in_a_row` counts the reads since one had to wait.
-async fn read<R: AsyncRead>(reader: &Given<R>, in_a_row: &Cell<usize>) -> io::Result<Vec<u8>> {
+/// How a reader is read: as libuv reads a stream.
+#[derive(Default)]
+struct Pace {
+    /// How many reads had data at once.
+    in_a_row: Cell<usize>,
+    /// Whether the last read has filled its buffer, so that the next one follows at once.
+    is_filled: Cell<bool>,
+}
+
+/// Reads a chunk. Data that is already there is delivered in the next poll phase, unless it follows
+/// a full buffer.
+async fn read<R: AsyncRead>(reader: &Given<R>, pace: &Pace) -> io::Result<Vec<u8>> {
+    let in_a_row = &pace.in_a_row;
     if in_a_row.get() == READS_PER_PHASE {
         in_a_row.set(0);
         phase::poll().await;
     }
     in_a_row.set(in_a_row.get() + 1);
     let mut chunk = vec![0; READ_SIZE];
-    let size = poll_fn(|cx| {
+    let mut is_at_once = true;
+    let read = poll_fn(|cx| {
         let chunk = &mut chunk;
         let read = reader.poll(cx, || Ok(0), |reader, cx| reader.poll_read(cx, chunk));
         if read.is_pending() {
             in_a_row.set(0);
+            is_at_once = false;
         }
         read
     })
-    .await?;
-    chunk.truncate(size);
+    .await;
+    let follows = pace.is_filled.take();
+    pace.is_filled.set(matches!(read, Ok(READ_SIZE)));
+    if is_at_once && !follows {
+        phase::poll().await;
+    }
+    chunk.truncate(read?);
     chunk.shrink_to_fit();
     Ok(chunk)
 }

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use super::lists::{ItemKey, ListKey, Lists};
 use super::timeout::{Callback, Kind, Life, Repeated, Step, Timeout, TimeoutId, TimeoutState};
 use crate::event_loop::extension::{Core, Due, Header, TimerState, Waiting};
-use crate::frame::{Capture, without_context};
+use crate::frame::{Kept, without_context};
 use crate::keeper::Keeper;
 use crate::node::context::Node;
 use crate::phase_order::Phase;
@@ -32,7 +32,7 @@ pub(in crate::node) struct TimerLists {
     by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
     next_id: Cell<u64>,
     /// The surroundings of the callback that runs, if it has any.
-    running: RefCell<Option<Rc<Capture>>>,
+    running: RefCell<Option<Rc<Kept>>>,
 }
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
@@ -60,24 +60,24 @@ impl TimerLists {
     }
 
     /// Runs a callback in its surroundings.
-    pub(super) fn run_in(&self, capture: &Rc<Capture>, callback: impl FnOnce()) {
+    pub(super) fn run_in(&self, context: &Rc<Kept>, callback: impl FnOnce()) {
         struct Runs<'a>(&'a TimerLists);
         impl Drop for Runs<'_> {
             fn drop(&mut self) {
-                let capture = self.0.running.take();
-                drop(capture);
+                let context = self.0.running.take();
+                drop(context);
             }
         }
 
         let _runs = Runs(self);
-        self.running.replace(Some(capture.clone()));
-        capture.run(callback);
+        self.running.replace(Some(context.clone()));
+        context.call(callback);
     }
 
     /// Tells the hooks that the timer whose callback runs has ended.
     pub(super) fn destroy_running(&self) {
         let running = self.running.take();
-        if let Some(work) = running.as_ref().and_then(|capture| capture.work.as_ref()) {
+        if let Some(work) = running.as_ref().and_then(|context| context.work()) {
             work.destroy();
         }
     }

@@ -17,7 +17,7 @@ use super::lists::ItemKey;
 use super::pass::live_now;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::extension::Core;
-use crate::frame::{Capture, is_plain};
+use crate::frame::{Capture, Kept, is_plain};
 use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::process;
@@ -180,25 +180,29 @@ impl Callback {
     #[cold]
     #[inline(never)]
     fn once_in_context(callback: Call) -> Self {
-        let capture = Rc::new(Capture::of(TIMEOUT, None));
+        let context = Rc::new(Kept::from(Capture::of(TIMEOUT, None)));
         Self::Once(Call::new(move || {
             let node = Node::current();
-            node.timers.run_in(&capture, || callback.call());
+            node.timers.run_in(&context, || callback.call());
         }))
     }
 
-    /// Returns a callback that is called again and again, each time in the context of now.
+    /// Returns a callback that is called again and again, each time in the context of now, or in
+    /// what the call before has entered.
     pub(super) fn again(mut callback: impl FnMut(&Timeout) + 'static) -> Self {
-        let context = || Capture::new(TIMEOUT).map(Rc::new);
-        let mut capture = context();
-        Self::Again(Box::new(move |timeout, step| match (step, &capture) {
-            (Step::Call, None) => callback(timeout),
-            (Step::Call, Some(capture)) => {
-                let timers = &timeout.0.node.timers;
-                timers.run_in(capture, || callback(timeout));
+        let context_of_now = || Capture::new(TIMEOUT).map(|capture| Rc::new(Kept::from(capture)));
+        let mut context = context_of_now();
+        Self::Again(Box::new(move |timeout, step| match (step, &context) {
+            (Step::Call, None) => {
+                callback(timeout);
+                context = Kept::entered().map(Rc::new);
             }
-            (Step::End, _) => drop(capture.take()),
-            (Step::Begin, _) => capture = context(),
+            (Step::Call, Some(context)) => {
+                let timers = &timeout.0.node.timers;
+                timers.run_in(context, || callback(timeout));
+            }
+            (Step::End, _) => drop(context.take()),
+            (Step::Begin, _) => context = context_of_now(),
         }))
     }
 }

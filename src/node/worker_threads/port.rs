@@ -18,7 +18,7 @@ use self::line::{Ends, Item, Line};
 use crate::async_handle::AsyncHandle;
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::frame::Frame;
+use crate::frame::Kept;
 use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::site::Site;
 
@@ -132,7 +132,7 @@ struct Port<S: 'static, R: 'static> {
     /// Calls to make when all messages are delivered, one by one with a drain after each.
     when_empty: RefCell<VecDeque<Box<dyn FnOnce()>>>,
     /// What its events run in: the frame of its making.
-    frame: Frame,
+    frame: Kept,
 }
 
 /// The progress of the current visit.
@@ -164,7 +164,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         let handle = AsyncHandle::new_at(&loop_handle, site, move |handle| {
             let port = anchor.weak.borrow().upgrade();
             if let Some(port) = port {
-                port.visit(handle);
+                port.frame.call(|| port.visit(handle));
             }
         });
         let handle = handle.expect("the running loop is open");
@@ -181,7 +181,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
             detached: Cell::new(false),
             visit: Visit::default(),
             when_empty: RefCell::default(),
-            frame: Frame::captured(),
+            frame: Kept::captured(),
         });
         if let Some(anchor) = port.anchor.upgrade() {
             *anchor.weak.borrow_mut() = Rc::downgrade(&port);
@@ -358,13 +358,10 @@ impl<S: 'static, R: 'static> Port<S, R> {
         let port = self.anchor.upgrade();
         let port = port.and_then(|anchor| anchor.weak.borrow().upgrade());
         let Some(port) = port else { return };
-        let frame = self.frame.clone();
-        frame.run(|| {
-            handle.close().then(move || {
-                port.ends.close();
-                port.emitter.emit(CLOSE, ());
-                port.emitter.remove_all_events();
-            });
+        handle.close().then(move || {
+            port.ends.close();
+            port.emitter.emit(CLOSE, ());
+            port.emitter.remove_all_events();
         });
     }
 

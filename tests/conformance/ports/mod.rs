@@ -21,6 +21,7 @@ mod combined;
 mod context_again;
 mod context_flow;
 mod context_handles;
+mod context_kept;
 mod context_more;
 mod contexts;
 mod dialogues;
@@ -128,6 +129,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     hooks_more::PORTS,
     performance::PORTS,
     context_again::PORTS,
+    context_kept::PORTS,
     hooks_again::PORTS,
     performance_more::PORTS,
 ];

@@ -1,0 +1,21 @@
+'use strict';
+// O10: what listeners for errors and rejections see and enter; a reaction that enters and throws.
+const { log, block } = require('./_lib');
+const { AsyncLocalStorage } = require('async_hooks');
+const als = new AsyncLocalStorage();
+const at = (where) => log(where + '-' + als.getStore());
+process.on('unhandledRejection', (r, p) => { at('unhandled-' + r.message); als.enterWith('h-' + r.message); setImmediate(() => at('from-handler')); });
+process.on('uncaughtException', (e) => { at('uncaught-' + e.message); als.enterWith('u-' + e.message); queueMicrotask(() => at('micro-of-handler')); });
+als.run('a', () => Promise.reject(new Error('1')));
+als.run('b', () => Promise.reject(new Error('2')).finally(() => at('finally')));
+als.run('c', () => new Promise((_, j) => setTimeout(() => als.run('rejecter', () => j(new Error('3'))), 5)));
+als.run('d', () => setTimeout(() => { at('t'); als.enterWith('d2'); process.nextTick(() => at('tick')); throw new Error('4'); }, 10));
+als.run('e', () => setTimeout(() => { at('t-next'); }, 10));
+setTimeout(() => als.run('f', () => (async () => { await null; als.enterWith('f2'); await null; throw new Error('5'); })()), 40);
+setTimeout(() => als.run('g', () => queueMicrotask(() => als.run('g2', () => Promise.reject(new Error('6'))))), 60);
+setTimeout(() => als.run('h', () => { const p = Promise.reject(new Error('7')); als.run('late', () => setImmediate(() => p.catch(() => at('late-catch')))); }), 80);
+setTimeout(() => als.run('k', () => { Promise.all([Promise.reject(new Error('8')), Promise.reject(new Error('9'))]).then(() => {}); }), 100);
+setTimeout(() => als.run('l', () => Promise.resolve().then(() => { als.enterWith('l2'); throw new Error('10'); })), 120);
+setTimeout(() => at('last'), 160);
+process.on('rejectionHandled', (p) => at('handled'));
+block(20);
