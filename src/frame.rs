@@ -16,7 +16,7 @@
 //! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
 //! of what panicked.
 
-#[cfg(feature = "node")]
+#[allow(dead_code, reason = "used by the layer for Node only")]
 mod kept;
 
 use std::any::Any;
@@ -29,7 +29,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-#[cfg(feature = "node")]
+#[allow(unused_imports, reason = "used by the layer for Node only")]
 pub(crate) use self::kept::Kept;
 use crate::raw::call::Call;
 
@@ -42,7 +42,6 @@ thread_local! {
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
     /// The resource in whose scope the program runs.
-    #[cfg(feature = "node")]
     static SCOPE: RefCell<Option<Rc<Kept>>> = const { RefCell::new(None) };
     static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
 }

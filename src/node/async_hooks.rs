@@ -45,9 +45,10 @@
 //! | a listener for unhandled rejections | the making of the promise |
 //!
 //! What a callback enters by [`enter_with`](AsyncLocalStorage::enter_with) stays with its timer,
-//! socket, server, parser, port or [`AsyncResource`], as in Node 20: the next firing of an interval,
-//! the next chunk of a connection, the body and the next request of a kept-alive connection find it.
-//! Later versions of Node end it with the callback, as [`context`](crate::context) does.
+//! socket, server, parser, port or [`AsyncResource`], as in Node 20: the next firing of an
+//! interval, the next chunk of a connection, the body and the next request of a kept-alive
+//! connection find it. Later versions of Node end it with the callback, as
+//! [`context`](crate::context) does.
 //!
 //! In plain Rust: [`context::Variable`](crate::context::Variable), which is a `static`.
 //!
