@@ -12,7 +12,8 @@ use super::{Capture, Frame, SCOPE, Work, is_used};
 #[derive(Default)]
 pub(crate) struct Kept {
     frame: RefCell<Frame>,
-    work: Option<Work>,
+    /// Boxed, since it is rare, and every socket has one of these.
+    work: Option<Box<Work>>,
 }
 
 impl Kept {
@@ -42,7 +43,7 @@ impl Kept {
     }
 
     pub(crate) fn work(&self) -> Option<&Work> {
-        self.work.as_ref()
+        self.work.as_deref()
     }
 
     /// Calls `f`, a callback of the resource, and keeps what it enters. After a panic, the current
@@ -98,7 +99,7 @@ impl From<Capture> for Kept {
     fn from(capture: Capture) -> Self {
         Self {
             frame: RefCell::new(capture.frame),
-            work: capture.work,
+            work: capture.work.map(Box::new),
         }
     }
 }
