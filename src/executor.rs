@@ -43,11 +43,10 @@ use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
 use self::shared::{Local, Runnable, Shared};
 use self::wait_notes::WaitNotes;
-use self::watched::WatchedCalls;
 use crate::clock::Clock;
 use crate::frame;
 use crate::probe::{Modes, Probe, Sinks};
-use crate::raw::call::Call;
+use crate::raw::call::{Call, Note};
 use crate::raw::scoped::ScopedCall;
 use crate::raw::task;
 use crate::site::Site;
@@ -91,7 +90,8 @@ pub(crate) struct Executor {
     wait_notes: WaitNotes,
     contexts: Contexts,
     probe: Probe,
-    watched: WatchedCalls,
+    /// The kind of the notes before ticks; see [`push_noted_tick`](Self::push_noted_tick).
+    tick_note: &'static Note,
     /// The task that was woken while [`Mode::KEPT`](crate::probe::Mode::KEPT) was set.
     #[cfg(feature = "stacks")]
     kept: Cell<Option<Runnable>>,
@@ -131,13 +131,14 @@ impl Executor {
         lane_budget: u64,
         clock: Clock,
         sinks: Sinks,
+        tick_note: &'static Note,
     ) -> Self {
         let modes = Modes::default();
         Self {
             probe: Probe::new(sinks, &modes, &clock),
             modes,
             clock,
-            watched: WatchedCalls::default(),
+            tick_note,
             shared,
             lanes: Lanes::new(),
             tasks,
@@ -405,7 +406,13 @@ impl Executor {
     /// Runs ticks and returns the rest of the budget; zero only if it was used up.
     #[inline(always)]
     fn run_ticks(&self, mut budget: u64) -> u64 {
-        let before = budget;
+        // Most drains have no tick to run.
+        if !self.lanes.has_ticks() {
+            return budget;
+        }
+        if !self.modes.is_plain() {
+            return self.run_ticks_watched(budget);
+        }
         while budget > 0 {
             let Some(tick) = self.lanes.pop_tick() else {
                 break;
@@ -413,10 +420,7 @@ impl Executor {
             tick.call();
             budget -= 1;
         }
-        // Most drains have no tick to run; they skip the call.
-        if budget != before {
-            self.lanes.shrink_ticks();
-        }
+        self.lanes.shrink_ticks();
         budget
     }
 
@@ -610,8 +614,6 @@ impl Executor {
 
     /// Takes the ticks and closures out of the lanes.
     pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
-        let [mut ticks, mut microtasks] = self.lanes.take_calls();
-        self.watched.take(&mut ticks, &mut microtasks);
-        [ticks, microtasks]
+        self.lanes.take_calls()
     }
 }

@@ -26,6 +26,7 @@ use super::ledger::Ledger;
 use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
+use super::watched;
 #[cfg(feature = "test-util")]
 use crate::choices::{Limits, Question, Threads};
 use crate::clock::Clock;
@@ -100,6 +101,7 @@ impl Core {
                 options.lane_budget,
                 Clock::new(paused),
                 sinks,
+                &watched::TICK,
             ),
             phases: Phases::new(),
             io,

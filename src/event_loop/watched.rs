@@ -10,7 +10,7 @@ use crate::frame;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Activity, Area, Mode, Origin, Probe};
-use crate::raw::call::Call;
+use crate::raw::call::{Call, Note, Noted};
 use crate::site::Site;
 
 impl Core {
@@ -181,13 +181,34 @@ impl Core {
         frame::carry(kind, call)
     }
 
+    /// Queues a tick on the current loop, to run in the current surroundings, as
+    /// [`carried`](Self::carried) does: the switch is tested once.
+    #[inline(always)]
+    pub(crate) fn push_tick_here(&self, kind: &'static str, tick: Call, site: Option<Site>) {
+        if self.modes().is_plain() {
+            self.executor.push_tick(tick);
+        } else {
+            self.push_tick_watched(frame::carry(kind, tick), site);
+        }
+    }
+
+    /// Queues a closure as a microtask on the current loop, to run in the current surroundings.
+    #[inline(always)]
+    pub(crate) fn push_microtask_here(&self, kind: &'static str, call: Call, site: Option<Site>) {
+        if self.modes().is_plain() {
+            self.executor.push_microtask(call);
+        } else {
+            self.push_microtask_watched(frame::carry(kind, call), site);
+        }
+    }
+
     /// Queues a tick. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
         if self.modes().is_plain() {
             self.executor.push_tick(tick);
         } else {
-            self.push_watched(Activity::Tick, tick, site);
+            self.push_tick_watched(tick, site);
         }
     }
 
@@ -197,30 +218,51 @@ impl Core {
         if self.modes().is_plain() {
             self.executor.push_microtask(microtask);
         } else {
-            self.push_watched(Activity::Microtask, microtask, site);
+            self.push_microtask_watched(microtask, site);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_watched(&self, activity: Activity, call: Call, site: Option<Site>) {
-        // Functions without captures, which need no allocation. Each knows its activity.
-        let stand_in = match activity {
-            Activity::Tick => Call::new(|| current::with(run_tick)),
-            _ => Call::new(|| current::with(run_microtask)),
-        };
-        self.executor.push_watched(activity, call, site, stand_in);
+    fn push_tick_watched(&self, tick: Call, site: Option<Site>) {
+        let note = Call::note(&TICK, site);
+        self.executor.push_noted_tick(note, tick);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_microtask_watched(&self, microtask: Call, site: Option<Site>) {
+        let note = Call::note(&MICROTASK, site);
+        self.executor.push_noted_microtask(note, microtask);
     }
 }
 
-fn run_tick(core: Option<&Core>) {
-    if let Some(core) = core {
-        core.executor.run_watched(Activity::Tick);
+/// The note before a tick that was queued while something watched. Usually the drain reads its
+/// line. If nothing watched when the drain began, it calls the note.
+pub(super) static TICK: Note = Note::new::<Tick>();
+
+/// The note before a microtask closure, likewise. It is always called.
+static MICROTASK: Note = Note::new::<Microtask>();
+
+struct Tick;
+struct Microtask;
+
+impl Noted for Tick {
+    fn call(site: Option<Site>) {
+        current::with(|core| {
+            if let Some(core) = core {
+                core.executor.run_noted_tick(site);
+            }
+        });
     }
 }
 
-fn run_microtask(core: Option<&Core>) {
-    if let Some(core) = core {
-        core.executor.run_watched(Activity::Microtask);
+impl Noted for Microtask {
+    fn call(site: Option<Site>) {
+        current::with(|core| {
+            if let Some(core) = core {
+                core.executor.run_noted_microtask(site);
+            }
+        });
     }
 }

@@ -1,44 +1,11 @@
 //! The executor while something watches the loop: the cold twins of its hot functions; see
 //! `probe/switch.rs`.
 
-use std::cell::OnceCell;
-
 use super::Executor;
 use super::shared::Runnable;
 use crate::probe::{Activity, Mode, Origin, Recording, Running};
 use crate::raw::call::Call;
-use crate::raw::ring::Ring;
 use crate::site::Site;
-
-/// The closures that were queued while the loop was watched, with the lines that queued them. The
-/// lane holds a stand-in for each, which takes the oldest one from here and runs it. So an entry of
-/// a lane has no place for a line, and a loop that is not watched does not pay for one.
-#[derive(Default)]
-pub(super) struct WatchedCalls {
-    ticks: OnceCell<Ring<WatchedCall>>,
-    microtasks: OnceCell<Ring<WatchedCall>>,
-}
-
-type WatchedCall = (Call, Option<Site>);
-
-impl WatchedCalls {
-    #[inline(always)]
-    fn of(&self, activity: Activity) -> &Ring<WatchedCall> {
-        let calls = match activity {
-            Activity::Tick => &self.ticks,
-            _ => &self.microtasks,
-        };
-        calls.get_or_init(Ring::new)
-    }
-
-    /// Moves the closures to those that were taken out of the lanes.
-    pub(super) fn take(&self, ticks: &mut Vec<Call>, microtasks: &mut Vec<Call>) {
-        for (from, to) in [(&self.ticks, ticks), (&self.microtasks, microtasks)] {
-            let calls = from.get().map(Ring::take).unwrap_or_default();
-            to.extend(calls.into_iter().map(|(call, _)| call));
-        }
-    }
-}
 
 impl Executor {
     /// Runs `body` as an activity that is no poll of a task.
@@ -69,32 +36,79 @@ impl Executor {
             .begin(&self.modes, &self.clock, activity, origin, &|| None)
     }
 
-    /// Queues a tick or a microtask closure. `stand_in` calls [`run_watched`](Self::run_watched).
+    /// Queues a tick behind a `note` of its line.
+    // A lane has no place for lines, so that a loop that is not watched does not pay for one.
     #[inline(always)]
-    pub(crate) fn push_watched(
-        &self,
-        activity: Activity,
-        call: Call,
-        site: Option<Site>,
-        stand_in: Call,
-    ) {
-        self.watched.of(activity).push((call, site));
-        match activity {
-            Activity::Tick => self.lanes.push_tick(stand_in),
-            _ => self.lanes.push_call(stand_in),
+    pub(crate) fn push_noted_tick(&self, note: Call, tick: Call) {
+        self.lanes.push_noted_tick(note, tick);
+    }
+
+    /// Queues a closure as a microtask behind a `note` of its line.
+    #[inline(always)]
+    pub(crate) fn push_noted_microtask(&self, note: Call, microtask: Call) {
+        self.lanes.push_noted_call(note, microtask);
+    }
+
+    /// Runs ticks as [`run_ticks`](Self::run_ticks) does.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn run_ticks_watched(&self, mut budget: u64) -> u64 {
+        while budget > 0 {
+            let Some(tick) = self.lanes.pop_tick() else {
+                break;
+            };
+            match tick.into_line(self.tick_note) {
+                Ok(site) => self.run_noted_tick(site),
+                // It was queued before something watched.
+                Err(tick) => tick.call(),
+            }
+            budget -= 1;
+        }
+        self.lanes.shrink_ticks();
+        budget
+    }
+
+    /// Runs the tick whose note was taken out of the lane.
+    #[inline(always)]
+    pub(crate) fn run_noted_tick(&self, site: Option<Site>) {
+        if let Some(tick) = self.lanes.pop_noted_tick() {
+            self.run_noted(Activity::Tick, site, tick);
         }
     }
 
-    /// Runs the closure whose stand-in was taken out of its lane.
+    /// Runs the microtask closure whose note was taken out of the lane.
     #[inline(always)]
-    pub(crate) fn run_watched(&self, activity: Activity) {
-        let call = self.watched.of(activity).pop();
-        if let Some((call, site)) = call {
-            if self.uses_contexts() {
-                self.begin_activity();
-            }
-            self.watching(activity, Origin::at(site), || call.call());
+    pub(crate) fn run_noted_microtask(&self, site: Option<Site>) {
+        if let Some(microtask) = self.lanes.pop_noted_call() {
+            self.run_noted(Activity::Microtask, site, microtask);
         }
+    }
+
+    #[inline(always)]
+    fn run_noted(&self, activity: Activity, site: Option<Site>, call: Call) {
+        if let Some(recording) = self.recording(activity, Origin::at(site)) {
+            call.call();
+            recording.finish();
+        } else {
+            let is_tick = activity == Activity::Tick;
+            self.run_noted_rarely(is_tick, site, call);
+        }
+    }
+
+    // The arguments fit into registers: the common path keeps nothing in memory for them.
+    #[cold]
+    #[inline(never)]
+    fn run_noted_rarely(&self, is_tick: bool, site: Option<Site>, call: Call) {
+        if self.uses_contexts() {
+            self.begin_activity();
+        }
+        let activity = if is_tick {
+            Activity::Tick
+        } else {
+            Activity::Microtask
+        };
+        let _running = self.begin(activity, Origin::at(site));
+        call.call();
     }
 
     /// Notes that a task was spawned.

@@ -12,7 +12,9 @@
 //! | `Executor::start` (a spawn) | `Executor::note_spawn` |
 //! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |
 //! | `Executor::try_push_task` (a wake) | `Executor::push_task_watched` |
-//! | `Core::push_tick`, `Core::push_microtask` | `Core::push_watched` |
+//! | `Core::push_tick` | `Core::push_tick_watched` |
+//! | `Core::push_microtask` | `Core::push_microtask_watched` |
+//! | `Executor::run_ticks` | `Executor::run_ticks_watched` |
 //! | `Core::turn` | `Core::turn_watched` |
 //!
 //! Each twin asks the [`Probe`](super::Probe), which holds the *sinks*: the observer, the recorder.

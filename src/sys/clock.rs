@@ -5,6 +5,8 @@
 )]
 
 use std::cell::Cell;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 /// Reads the wall clock.
@@ -61,12 +63,13 @@ impl Counter {
         reason = "the signature is shared with the other systems, whose counters have a beginning"
     )]
     pub(crate) fn nanoseconds(&self) -> u64 {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
+        let mut time = MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: the pointer is valid during the call. The call cannot fail, since Linux has this
+        // clock, and it writes the time.
+        let time = unsafe {
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+            time.assume_init()
         };
-        // SAFETY: the pointer is valid during the call. The call cannot fail: Linux has this clock.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
         // The time since boot is not negative, and far from overflow.
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }

@@ -100,7 +100,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "pop_tick(",
-        &["executor.rs", "executor/lanes.rs"],
+        &["executor.rs", "executor/lanes.rs", "executor/watched.rs"],
         "only the executor takes entries out of the lanes",
     ),
     (

@@ -155,7 +155,7 @@ impl LoopHandle {
         let (tick, site) = (Call::new(tick), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_tick(core.carried(TICK, tick), site);
+            core.push_tick_here(TICK, tick, site);
             Some(())
         });
         if is_queued.is_none() {
@@ -186,7 +186,7 @@ impl LoopHandle {
         let (call, site) = (Call::new(microtask), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_microtask(core.carried(MICROTASK, call), site);
+            core.push_microtask_here(MICROTASK, call, site);
             Some(())
         });
         if is_queued.is_none() {
