@@ -21,6 +21,7 @@ pub(crate) mod join;
 mod lanes;
 mod main_future;
 pub(crate) mod message;
+pub(crate) mod named_waits;
 pub(crate) mod pace;
 pub(crate) mod registry;
 pub(crate) mod shared;

@@ -7,10 +7,11 @@ use std::fmt::Display;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
 use crate::executor::message::Message;
+use crate::executor::named_waits::WaitNote;
 use crate::executor::shared::{Local, Runnable, Shared};
 use crate::frame;
 use crate::probe::Area;
@@ -148,6 +149,22 @@ pub(crate) fn note_waker(waker: &Waker) {
             core.note_waker(waker);
         }
     });
+}
+
+/// Notes for reports whether a future of the current loop waits, and returns what its poll returns.
+#[inline]
+pub(crate) fn note_wait<T>(note: &mut WaitNote, cx: &Context<'_>, polled: Poll<T>) -> Poll<T> {
+    if polled.is_ready() {
+        note.end();
+    } else {
+        with(|core| {
+            if let Some(core) = core {
+                core.note_waker(cx.waker());
+                note.begin(core.executor.named_waits(), cx.waker());
+            }
+        });
+    }
+    polled
 }
 
 /// Returns the current loop of the thread.

@@ -26,6 +26,9 @@ pub(crate) trait Extension: 'static {
     /// Adds what waits in the extension to a report of the loop.
     fn report(&self, found: &mut Vec<Waiting>);
 
+    /// Returns the data pointers of the wakers that belong to no task, in their order.
+    fn own_wakers(&self) -> Vec<*const ()>;
+
     /// Drops all callbacks when the loop is dropped: they may own handles to the loop.
     fn shut_down(&self);
 }

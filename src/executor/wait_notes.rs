@@ -6,10 +6,11 @@
 //! not noted, so that a program without such wakers pays for one comparison.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Weak;
+use std::rc::{Rc, Weak};
 use std::task::Waker;
 
 use super::Executor;
+use super::named_waits::NamedWaits;
 use crate::numbered::NumberedMap;
 use crate::sorted::SortedMap;
 use crate::task_info::Id;
@@ -40,6 +41,7 @@ pub(super) struct WaitNotes {
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
+    named: Rc<NamedWaits>,
 }
 
 impl Executor {
@@ -84,6 +86,12 @@ impl Executor {
     /// Returns what was polled when the foreign wakers were registered.
     pub(crate) fn foreign_wakers(&self) -> NumberedMap<*const (), Polled> {
         self.wait_notes.foreign.borrow().clone()
+    }
+
+    /// Returns the waits for what no handle of the loop stands for.
+    #[inline(always)]
+    pub(crate) fn named_waits(&self) -> &Rc<NamedWaits> {
+        &self.wait_notes.named
     }
 
     /// Notes a set of tasks that is being waited for.

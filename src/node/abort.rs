@@ -10,6 +10,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -21,6 +22,7 @@ use super::error::Error;
 use super::promise;
 use super::timers::{Timeout, set_timeout};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::extension::{WaitNote, current};
 use crate::raw::nesting::drop_flat;
 
 /// Cancels all operations that received its [`signal`](Self::signal). Clones refer to the same
@@ -277,10 +279,12 @@ impl AbortSignal {
     /// # Cancel safety
     ///
     /// Dropping the future removes it from the signal. Nothing is lost.
+    #[track_caller]
     pub fn cancelled(&self) -> Cancelled {
         Cancelled {
             signal: self.clone(),
             listener: None,
+            note: WaitNote::new("abort signal", "", Some(Location::caller())),
         }
     }
 
@@ -298,6 +302,7 @@ impl AbortSignal {
     /// # Cancel safety
     ///
     /// The cancel safety of `future` applies.
+    #[track_caller]
     pub fn guard<F: Future>(&self, future: F) -> Guard<F> {
         Guard {
             future: Some(future),
@@ -422,6 +427,7 @@ impl fmt::Debug for AbortSignal {
 pub struct Cancelled {
     signal: AbortSignal,
     listener: Option<(AbortListener, Waker)>,
+    note: WaitNote,
 }
 
 impl Cancelled {
@@ -437,7 +443,7 @@ impl Future for Cancelled {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Error> {
         if let Some(reason) = self.signal.reason() {
-            return Poll::Ready(reason);
+            return current::note_wait(&mut self.note, cx, Poll::Ready(reason));
         }
         if !matches!(&self.listener, Some((_, waker)) if waker.will_wake(cx.waker())) {
             self.stop_listening();
@@ -445,7 +451,7 @@ impl Future for Cancelled {
             let listener = self.signal.listen(Call::Wake(waker.clone()));
             self.listener = Some((listener, waker));
         }
-        Poll::Pending
+        current::note_wait(&mut self.note, cx, Poll::Pending)
     }
 }
 

@@ -13,7 +13,6 @@ use slab::Slab;
 use super::context::Node;
 use crate::event_loop::extension::Message;
 use crate::event_loop::extension::Shared;
-use crate::event_loop::extension::Waiting;
 use crate::event_loop::extension::current;
 use crate::frame::{self, Capture, Frame, Kept};
 use crate::raw::call::Call;
@@ -133,17 +132,13 @@ struct CallbackWaker {
 }
 
 impl CallbackFutures {
-    /// Removes the wakers of these futures from what waits: no task waits for it, whichever was
-    /// polled when the wait began.
-    pub(super) fn leave_out_wakers(&self, found: &mut [Waiting]) {
+    /// Returns the data pointers of the wakers of these futures, in their order. No task waits for
+    /// what has one, whichever was polled when the wait began.
+    pub(super) fn wakers(&self) -> Vec<*const ()> {
         let list = self.list.borrow();
         let mut own: Vec<_> = list.iter().map(|(_, one)| one.waker.data()).collect();
         own.sort_unstable();
-        for waiting in found {
-            waiting
-                .wakers
-                .retain(|waker| own.binary_search(waker).is_err());
-        }
+        own
     }
 
     fn insert(&self, future: BoxedFuture, context: Option<Box<Kept>>, shared: &Arc<Shared>) -> Key {

@@ -10,6 +10,8 @@ use std::rc::Rc;
 
 use super::promise::{Deferred, Promise};
 use super::reason::Reason;
+use crate::event_loop::extension::{Combined, Source};
+use crate::task_info::Id;
 
 /// Returns a promise of all values, in the order of the promises; the first rejection rejects it.
 /// Without promises it is fulfilled at once.
@@ -88,11 +90,13 @@ pub fn all_settled<V, P: Promises<V>>(promises: P) -> Promise<P::Results> {
 /// ```
 pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
     let deferred = Deferred::new();
+    let mut members = Members::of("race");
     for promise in promises {
+        members.add(&promise);
         let deferred = deferred.clone();
         promise.react(move |result| deferred.settle(result));
     }
-    deferred.promise()
+    members.settle(deferred.promise())
 }
 
 /// Returns a promise of the first value. If all promises are rejected, the reason is an
@@ -105,7 +109,9 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
     let deferred = Deferred::new();
     let fulfilled = deferred.clone();
     let gathered = Gathered::new(move |reasons| fulfilled.reject(AggregateError { reasons }));
+    let mut members = Members::of("any");
     for promise in promises {
+        members.add(&promise);
         let (place, deferred) = (gathered.place(), deferred.clone());
         promise.react(move |result| match result {
             Ok(value) => deferred.resolve(value),
@@ -113,7 +119,7 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
         });
     }
     gathered.complete();
-    deferred.promise()
+    members.settle(deferred.promise())
 }
 
 /// The argument of [`all`] and [`all_settled`]: promises of one type, whose values `V` are a
@@ -160,22 +166,24 @@ where
     type Results = Vec<Result<T, Reason>>;
 
     fn all(self) -> Promise<Vec<T>> {
-        gather(self, |result| result)
+        gather(self, Members::of("all"), |result| result)
     }
 
     fn all_settled(self) -> Promise<Self::Results> {
-        gather(self, Ok)
+        gather(self, Members::of("all_settled"), Ok)
     }
 }
 
 fn gather<T: Clone + 'static, U: Clone + 'static>(
     promises: impl IntoIterator<Item = Promise<T>>,
+    mut members: Members,
     convert: fn(Result<T, Reason>) -> Result<U, Reason>,
 ) -> Promise<Vec<U>> {
     let deferred = Deferred::new();
     let full = deferred.clone();
     let gathered = Gathered::new(move |values| full.resolve(values));
     for promise in promises {
+        members.add(&promise);
         let (place, deferred) = (gathered.place(), deferred.clone());
         promise.react(move |result| match convert(result) {
             Ok(value) => place(value),
@@ -183,7 +191,28 @@ fn gather<T: Clone + 'static, U: Clone + 'static>(
         });
     }
     gathered.complete();
-    deferred.promise()
+    members.settle(deferred.promise())
+}
+
+/// The promises that one promise combines, as a report shows them: the tasks that settle them.
+struct Members(Combined);
+
+impl Members {
+    /// `how` is the name of the function that combines them.
+    fn of(how: &'static str) -> Self {
+        let tasks = Vec::<Id>::new();
+        Self(Combined { how, tasks })
+    }
+
+    fn add<T>(&mut self, member: &Promise<T>) {
+        self.0.tasks.extend(member.task());
+    }
+
+    /// Notes for reports what settles the combined promise.
+    fn settle<T>(self, promise: Promise<T>) -> Promise<T> {
+        promise.comes_from(Source::Combined(Rc::new(self.0)));
+        promise
+    }
 }
 
 type WhenFull<T> = Box<dyn FnOnce(Vec<T>)>;

@@ -16,6 +16,7 @@ use super::timers::TimerLists;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::extension::Core;
 use crate::event_loop::extension::Extension;
+use crate::event_loop::extension::NamedWaits;
 use crate::event_loop::extension::Waiting;
 use crate::event_loop::extension::current;
 use crate::probe::Area;
@@ -36,6 +37,8 @@ pub(super) struct Node {
     pub(super) function: Cell<Option<u64>>,
     pub(super) timeline: Timeline,
     pub(super) observers: Observers,
+    /// What tasks wait for.
+    pub(super) waits: Rc<NamedWaits>,
 }
 
 /// The reference that the loop holds; see [`Extension`].
@@ -82,6 +85,7 @@ impl Node {
                 function: Cell::new(None),
                 timeline: Timeline::default(),
                 observers: Observers::default(),
+                waits: core.executor().named_waits().clone(),
             }))
         };
         core.with_extension(make, |shared: &Shared| shared.0.clone())
@@ -112,8 +116,16 @@ impl Extension for Shared {
     fn report(&self, found: &mut Vec<Waiting>) {
         if let Some(core) = self.0.core() {
             self.0.timers.report(&core, found);
-            self.0.callbacks.leave_out_wakers(found);
+            let own = self.own_wakers();
+            for waiting in found {
+                let wakers = &mut waiting.wakers;
+                wakers.retain(|waker| own.binary_search(waker).is_err());
+            }
         }
+    }
+
+    fn own_wakers(&self) -> Vec<*const ()> {
+        self.0.callbacks.wakers()
     }
 
     fn shut_down(&self) {

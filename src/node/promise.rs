@@ -8,7 +8,6 @@ mod origin;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
-use std::task::Waker;
 
 pub use self::awaited::Awaited;
 pub use self::deferred::Deferred;
@@ -18,9 +17,11 @@ use super::context::Node;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::thenable::PromiseLike;
+use crate::event_loop::extension::{Source, WaitKey};
 use crate::frame::{self, Capture, Work};
 use crate::raw::call::Call;
 use crate::raw::nesting::drop_flat;
+use crate::task_info::Id;
 
 /// A value that arrives later, or the reason why it does not. Clones refer to the same promise.
 ///
@@ -66,6 +67,8 @@ struct PromiseState<T> {
     drop_state: fn(State<T>),
     /// What was around its making, if there was anything.
     origin: Option<Box<Origin>>,
+    /// The tasks that settle the promise, as far as they are known; for reports.
+    source: Cell<Source>,
 }
 
 enum State<T> {
@@ -76,8 +79,8 @@ enum State<T> {
 enum Reaction<T> {
     /// A closure that a microtask calls.
     Call(Box<dyn FnOnce(Result<T, Reason>)>),
-    /// The waker of a task, which a microtask polls. Empty if the task has stopped waiting.
-    Wake(Rc<RefCell<Option<Waker>>>),
+    /// A task waits; its waker is in the list of waits.
+    Wake(WaitKey),
 }
 
 /// A pending promise owns the closures that wait for it, which may own further promises. A long
@@ -106,6 +109,7 @@ impl<T: 'static> PromiseState<T> {
             rejection: OnceCell::new(),
             drop_state: drop_flat,
             origin: Origin::of_now(parent),
+            source: Cell::default(),
         })
     }
 }
@@ -126,14 +130,21 @@ impl<T> PromiseState<T> {
         }
     }
 
+    /// Returns the tasks that settle the promise, as far as they are known.
+    fn source(&self) -> Source {
+        let source = self.source.take();
+        self.source.set(source.clone());
+        source
+    }
+
     /// Removes a task that has stopped waiting.
-    fn remove(&self, waker: &Rc<RefCell<Option<Waker>>>) {
+    fn remove(&self, wait: WaitKey) {
         if self.is_settled() {
             return;
         }
         if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
             let is_it = |reaction: &Reaction<T>| match reaction {
-                Reaction::Wake(other) => Rc::ptr_eq(other, waker),
+                Reaction::Wake(other) => *other == wait,
                 Reaction::Call(_) => false,
             };
             // The search begins at the end: the task that began last often stops first.
@@ -250,6 +261,7 @@ impl<T: Clone + 'static> Promise<T> {
     ) -> Promise<U> {
         let next = Deferred::new_on(self.0.node.clone(), self.id());
         let promise = next.promise();
+        promise.comes_from(self.0.source());
         let context = Origin::context(promise.0.origin.as_deref());
         self.react_in(context, move |result| f(result, &next));
         promise
@@ -321,9 +333,8 @@ impl<T: Clone + 'static> Promise<T> {
                     let result = result.clone();
                     self.queue(move || f(result));
                 }
-                Reaction::Wake(waker) => {
-                    let waker = waker.take();
-                    if let Some(waker) = waker {
+                Reaction::Wake(wait) => {
+                    if let Some(waker) = self.0.node.waits.take_waker(wait) {
                         waker.wake();
                     }
                 }
@@ -351,6 +362,19 @@ impl<T> Promise<T> {
     /// Returns the id of the promise, if hooks are in use.
     fn id(&self) -> Option<u64> {
         self.0.origin.as_ref().and_then(|origin| origin.id())
+    }
+
+    /// Notes which tasks settle the promise, for reports.
+    pub(super) fn comes_from(&self, source: Source) {
+        self.0.source.set(source);
+    }
+
+    /// Returns the task that settles the promise, if it is known.
+    pub(super) fn task(&self) -> Option<Id> {
+        match self.0.source() {
+            Source::Task(id) => Some(id),
+            _ => None,
+        }
     }
 
     fn set_handled(&self) {

@@ -137,6 +137,7 @@ impl<T: Clone + 'static> IntoFuture for Thenable<T> {
     type Output = <Awaited<T> as Future>::Output;
     type IntoFuture = Awaited<T>;
 
+    #[track_caller]
     fn into_future(self) -> Awaited<T> {
         // As in JavaScript, the function that awaits a thenable causes its promise.
         let node = Node::current();

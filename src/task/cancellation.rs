@@ -3,11 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
+use crate::event_loop::current;
+use crate::executor::named_waits::WaitNote;
 use crate::raw::nesting::drop_flat;
+use crate::site::Site;
 use crate::sorted::SortedMap;
 
 /// Tells futures that they should end. Clones share one state.
@@ -143,10 +147,17 @@ impl CancellationToken {
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
+    #[track_caller]
     pub fn cancelled(&self) -> Cancelled {
+        self.cancelled_at(Some(Location::caller()))
+    }
+
+    /// `site` is the line that waits, if known.
+    fn cancelled_at(&self, site: Option<Site>) -> Cancelled {
         Cancelled {
             node: self.node.clone(),
             number: None,
+            note: WaitNote::new("cancellation", "", site),
         }
     }
 
@@ -158,7 +169,7 @@ impl CancellationToken {
     /// A cancellation drops `future`, as does dropping the returned future.
     pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
-        let mut cancelled = self.cancelled();
+        let mut cancelled = self.cancelled_at(None);
         std::future::poll_fn(|cx| {
             if Pin::new(&mut cancelled).poll(cx).is_ready() {
                 return Poll::Ready(None);
@@ -206,6 +217,7 @@ pub struct Cancelled {
     node: Rc<Node>,
     /// The number of the registration, while there is one.
     number: Option<u64>,
+    note: WaitNote,
 }
 
 impl Future for Cancelled {
@@ -215,7 +227,7 @@ impl Future for Cancelled {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.node.is_cancelled.get() {
             self.number = None;
-            return Poll::Ready(());
+            return current::note_wait(&mut self.note, cx, Poll::Ready(()));
         }
         let number = match self.number {
             Some(number) => number,
@@ -226,7 +238,7 @@ impl Future for Cancelled {
         let waker = cx.waker().clone();
         let before = self.node.waiters.borrow_mut().insert(number, waker);
         drop(before);
-        Poll::Pending
+        current::note_wait(&mut self.note, cx, Poll::Pending)
     }
 }
 

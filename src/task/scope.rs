@@ -4,11 +4,14 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::event_loop::current;
 use crate::executor::join::JoinError;
+use crate::executor::named_waits::WaitNote;
 use crate::frame::{Frame, Framed};
 use crate::raw::scope as raw;
 pub use crate::raw::scope::Scope;
@@ -105,6 +108,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
     ///
     /// Its first poll comes when the task that awaits the scope is polled next, or at the end of
     /// its current poll.
+    #[track_caller]
     pub fn spawn<F>(&'scope self, future: F) -> ScopedJoinHandle<F::Output>
     where
         F: Future + 'scope,
@@ -115,6 +119,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
 
     /// Spawns a task whose error ends the scope: all other tasks and the body are dropped, and
     /// [`try_scope`] returns the error.
+    #[track_caller]
     pub fn try_spawn<F, T>(&'scope self, future: F) -> ScopedJoinHandle<T>
     where
         F: Future<Output = Result<T, E>> + 'scope,
@@ -137,6 +142,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
         self.clear();
     }
 
+    #[track_caller]
     fn start<T: 'scope>(
         &'scope self,
         future: impl Future<Output = Option<T>> + 'scope,
@@ -154,7 +160,10 @@ impl<'scope, E> Scope<'scope, '_, E> {
             end.slot.output.set(output);
         };
         self.push(Framed::new(Frame::captured(), task));
-        ScopedJoinHandle { slot }
+        ScopedJoinHandle {
+            slot,
+            note: WaitNote::new("scoped task", "", Some(Location::caller())),
+        }
     }
 }
 
@@ -209,6 +218,7 @@ impl<T> Drop for End<T> {
 /// ```
 pub struct ScopedJoinHandle<T> {
     slot: Rc<Slot<T>>,
+    note: WaitNote,
 }
 
 impl<T> ScopedJoinHandle<T> {
@@ -222,13 +232,15 @@ impl<T> ScopedJoinHandle<T> {
 impl<T> Future for ScopedJoinHandle<T> {
     type Output = Result<T, JoinError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.slot.is_over.get() {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = if self.slot.is_over.get() {
             let output = self.slot.output.take();
-            return Poll::Ready(output.ok_or_else(JoinError::cancelled));
-        }
-        self.slot.waker.set(Some(cx.waker().clone()));
-        Poll::Pending
+            Poll::Ready(output.ok_or_else(JoinError::cancelled))
+        } else {
+            self.slot.waker.set(Some(cx.waker().clone()));
+            Poll::Pending
+        };
+        current::note_wait(&mut self.note, cx, polled)
     }
 }
 

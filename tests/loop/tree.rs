@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::util::trace::{ms, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::TcpListener;
-use phaseloop::task::JoinSet;
+use phaseloop::task::{CancellationToken, JoinSet, scope};
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, block_on, phase, spawn, task};
 
@@ -179,4 +179,52 @@ fn an_empty_loop_has_an_empty_tree() {
     assert_eq!(handle.task_tree().to_string(), "");
     drop(event_loop);
     assert_eq!(handle.task_tree().to_string(), "");
+}
+
+#[test]
+fn a_cancellation_and_a_task_of_a_scope_are_named() {
+    let (mut event_loop, handle, _) = paused();
+    let token = CancellationToken::new();
+    let line = line!() + 1;
+    let one = handle.spawn(async move { token.cancelled().await });
+    let other = handle.spawn(scope(async |scope| {
+        let inner = scope.spawn(pending::<()>());
+        inner.await.unwrap();
+    }));
+    turn(&mut event_loop);
+    let expected = format!(
+        "\
+task 1 (#{line})
+└ cancellation (#{line})
+task 2 (#{})
+└ scoped task (#{})
+",
+        line + 1,
+        line + 2
+    );
+    assert_eq!(tree(&handle), expected);
+    drop((one, other));
+}
+
+#[test]
+fn a_cancellation_that_has_come_is_not_named() {
+    let (mut event_loop, handle, _) = paused();
+    let token = CancellationToken::new();
+    let waits = token.clone();
+    let task = handle.spawn(async move {
+        let mut cancelled = waits.cancelled();
+        (&mut cancelled).await;
+        pending::<()>().await;
+        drop(cancelled);
+    });
+    turn(&mut event_loop);
+    assert!(tree(&handle).contains("└ cancellation ("));
+    token.cancel();
+    turn(&mut event_loop);
+    assert!(
+        tree(&handle).contains("└ something else ("),
+        "{}",
+        tree(&handle)
+    );
+    drop(task);
 }

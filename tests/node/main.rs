@@ -40,3 +40,4 @@ mod text;
 mod timers;
 mod timers_promises;
 mod tls;
+mod waits;

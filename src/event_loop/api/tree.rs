@@ -281,6 +281,7 @@ impl Branches<'_> {
             Wait::Task(place) => self.of(Who::Task(place), depth),
             Wait::Phase(phase) => Branch::leaf(format!("the {phase} phase")),
             Wait::Found(place) => Branch::of_waiting(&self.waits.found[place]),
+            Wait::Named(place) => Branch::of_waiting(&self.waits.named[place].0),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The search behind reports: what waits on the loop, and which task each of it wakes.
 
+mod named;
+
 use std::fmt;
 use std::rc::Rc;
 use std::task::Waker;
@@ -12,6 +14,7 @@ use crate::event_loop::io::sources::Direction;
 use crate::event_loop::io::wait_hook::WaitHook;
 use crate::event_loop::ledger::jobs::{Asker, JobInfo};
 use crate::event_loop::phases::timers::Payload;
+use crate::executor::named_waits::Source;
 use crate::executor::registry::TaskState;
 use crate::executor::shared::Runnable;
 use crate::executor::wait_notes::Polled;
@@ -85,6 +88,8 @@ pub(super) enum Wait {
     /// A task by its place in [`Waits::tasks`].
     Task(usize),
     Phase(Phase),
+    /// An entry of [`Waits::named`].
+    Named(usize),
 }
 
 /// What a task does.
@@ -99,6 +104,8 @@ pub(super) enum State<'a> {
 pub(super) struct Waits {
     /// Handles, sleeps and jobs.
     pub(super) found: Vec<Waiting>,
+    /// What tasks wait for that is no handle of the loop, and which tasks will end the wait.
+    pub(super) named: Vec<(Waiting, Source)>,
     /// The tasks, oldest first.
     pub(super) tasks: Vec<TaskState>,
     /// The line of the main future, if there is one.
@@ -126,6 +133,7 @@ impl Core {
         let woken = self.woken_slots();
         let mut waits = Waits {
             found: self.all_that_waits(&tasks),
+            named: self.named_waits(),
             main: main.map(|main| main.site),
             runtime: self.wait_hook().map(WaitHook::name),
             owners: self.owners(&tasks, known),
@@ -290,6 +298,8 @@ impl Core {
         wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
         let sets = self.executor.awaited_sets();
         wakers.extend(sets.into_iter().map(|(waker, _)| waker));
+        let named = self.executor.named_waits().all();
+        wakers.extend(named.into_iter().map(|(_, waker)| waker));
         let wakers = wakers.into_iter();
         wakers.map(|waker| (waker.addr(), ())).collect()
     }
@@ -302,6 +312,9 @@ impl Waits {
             for waker in self.found[place].wakers.clone() {
                 self.add(waker, Wait::Found(place));
             }
+        }
+        for place in 0..self.named.len() {
+            self.relate_named(place);
         }
         for place in 0..self.tasks.len() {
             if let Some(awaiter) = self.tasks[place].awaiter {
@@ -476,15 +489,15 @@ impl Waiting {
 
     /// Returns the label and the line of its creation.
     pub(super) fn name(&self) -> String {
-        self.named(&self.label)
+        self.with_site(&self.label)
     }
 
     /// Returns the type and the line of its creation, which many others may share.
     pub(super) fn common_name(&self) -> String {
-        self.named(&self.label.what)
+        self.with_site(&self.label.what)
     }
 
-    fn named(&self, label: &dyn fmt::Display) -> String {
+    fn with_site(&self, label: &dyn fmt::Display) -> String {
         match self.site {
             Some(site) => format!("{label} ({site})"),
             None => label.to_string(),

@@ -21,6 +21,9 @@ pub(crate) use crate::event_loop::phases::timers::TimerState;
 pub(crate) use crate::event_loop::uncaught::PanicHandler;
 pub(crate) use crate::executor::join::panic_message;
 pub(crate) use crate::executor::message::Message;
+pub(crate) use crate::executor::named_waits::{
+    Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
+};
 pub(crate) use crate::executor::shared::Shared;
 
 impl ExtensionSlot {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::Promises;
+use super::{Members, Promises};
 use crate::node::promise::{Deferred, Promise};
 use crate::node::reason::Reason;
 
@@ -20,8 +20,10 @@ fn place<T, U>(_: &Promise<T>, _: fn(Result<T, Reason>) -> Result<U, Reason>) ->
 /// Combines a tuple of promises: each promise fills its slot, and the one that fills the last slot
 /// resolves the result.
 macro_rules! gather {
-    ($promises:ident, $convert:expr, $($place:tt $value:ident)+) => {{
+    ($promises:ident, $how:literal, $convert:expr, $($place:tt $value:ident)+) => {{
         let whole = Deferred::new();
+        let mut members = Members::of($how);
+        $(members.add(&$promises.$place);)+
         let places = Rc::new(($(place(&$promises.$place, $convert),)+));
         let left = Cell::new([$($place),+].len());
         let (filled, full) = (places.clone(), whole.clone());
@@ -43,7 +45,7 @@ macro_rules! gather {
                 Err(reason) => failed.reject(reason),
             });
         })+
-        whole.promise()
+        members.settle(whole.promise())
     }};
 }
 
@@ -53,11 +55,11 @@ macro_rules! tuples {
             type Results = ($(Result<$type, Reason>,)+);
 
             fn all(self) -> Promise<($($type,)+)> {
-                gather!(self, std::convert::identity, $($place $value)+)
+                gather!(self, "all", std::convert::identity, $($place $value)+)
             }
 
             fn all_settled(self) -> Promise<Self::Results> {
-                gather!(self, always, $($place $value)+)
+                gather!(self, "all_settled", always, $($place $value)+)
             }
         }
     };

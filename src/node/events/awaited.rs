@@ -3,14 +3,17 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::{ERROR, Emitter, Event, ListenerId};
 use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::error::Error;
+use crate::site::Site;
 
 /// Waits for the next emission of `event` by an [`EventEmitter`](crate::node::EventEmitter), or by
 /// a type that has one: a socket, a stream, a server, a child process. JavaScript: `await
@@ -42,6 +45,7 @@ use crate::node::error::Error;
 ///     assert_eq!(ready.await.unwrap(), 7);
 /// });
 /// ```
+#[track_caller]
 pub fn once<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Once<A>
 where
     A: ToOwned + ?Sized + 'static,
@@ -60,7 +64,7 @@ where
         state.listeners.borrow_mut().push(listener);
     }
     state.emitter.replace(Some(emitter.downgrade()));
-    Once { state }
+    Once::new(state, event.name(), Location::caller())
 }
 
 /// Waits for the next emission of `event` as [`once()`] does, until `signal` is aborted.
@@ -92,6 +96,7 @@ where
 ///     assert_eq!(emitter.listener_count(READY), 0);
 /// });
 /// ```
+#[track_caller]
 pub fn once_with_signal<A>(
     emitter: &(impl Emitter + ?Sized),
     event: Event<A>,
@@ -106,9 +111,7 @@ where
         state
             .output
             .replace(Output::Soon(Err(Error::aborted_by(reason))));
-        return Once {
-            state: Rc::new(state),
-        };
+        return Once::new(Rc::new(state), event.name(), Location::caller());
     }
     let once = once(emitter, event);
     let (aborted, known) = (Rc::downgrade(&once.state), signal.clone());
@@ -231,15 +234,26 @@ where
     A: ToOwned + ?Sized,
 {
     state: Rc<State<A::Owned>>,
+    note: WaitNote,
+}
+
+impl<A: ToOwned + ?Sized> Once<A> {
+    fn new(state: Rc<State<A::Owned>>, event: &'static str, site: Site) -> Self {
+        Self {
+            state,
+            note: WaitNote::new("event", event, Some(site)),
+        }
+    }
 }
 
 impl<A: ToOwned + ?Sized> Future for Once<A> {
     type Output = Result<A::Owned, Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
         // Cloned before the borrow: the clone of a waker may run user code.
         let waker = cx.waker().clone();
-        let mut output = self.state.output.borrow_mut();
+        let mut output = this.state.output.borrow_mut();
         let before = match &mut *output {
             Output::Waiting(before) | Output::Settled(_, before) => before.replace(waker),
             Output::Ready(_) => {
@@ -247,7 +261,8 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
                 let Output::Ready(result) = ready else {
                     unreachable!("the outer match saw `Ready`")
                 };
-                return Poll::Ready(result);
+                drop(output);
+                return current::note_wait(&mut this.note, cx, Poll::Ready(result));
             }
             Output::Soon(_) => {
                 if let Output::Soon(result) = std::mem::replace(&mut *output, Output::Taken) {
@@ -261,7 +276,7 @@ impl<A: ToOwned + ?Sized> Future for Once<A> {
         };
         drop(output);
         drop(before);
-        Poll::Pending
+        current::note_wait(&mut this.note, cx, Poll::Pending)
     }
 }
 

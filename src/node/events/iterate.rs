@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -15,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use futures_lite::Stream;
 
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakEmitter};
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::error::Error;
 
@@ -48,6 +50,7 @@ use crate::node::error::Error;
 /// });
 /// ```
 // H120.
+#[track_caller]
 pub fn on<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Events<A>
 where
     A: ToOwned + ?Sized + 'static,
@@ -58,6 +61,7 @@ where
     Events {
         emitter: emitter.clone(),
         queue,
+        note: WaitNote::new("event", event.name(), Some(Location::caller())),
     }
 }
 
@@ -87,6 +91,7 @@ where
 ///     assert!(events.next().await.is_none());
 /// });
 /// ```
+#[track_caller]
 pub fn on_with_signal<A>(
     emitter: &(impl Emitter + ?Sized),
     event: Event<A>,
@@ -108,6 +113,7 @@ where
     Events {
         emitter: emitter.clone(),
         queue,
+        note: WaitNote::new("event", event.name(), Some(Location::caller())),
     }
 }
 
@@ -142,6 +148,7 @@ where
     /// Keeps the emitter alive.
     emitter: EventEmitter,
     queue: Rc<EventQueue<A::Owned>>,
+    note: WaitNote,
 }
 
 impl<A> Events<A>
@@ -184,8 +191,10 @@ where
 {
     type Item = Result<A::Owned, Error>;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.queue.poll_next(cx)
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let polled = this.queue.poll_next(cx);
+        current::note_wait(&mut this.note, cx, polled)
     }
 }
 

@@ -1,25 +1,28 @@
 //! The future of a promise that is awaited.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::panic::Location;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::origin::PROMISE;
 use super::{Promise, Reaction};
+use crate::event_loop::extension::{NamedWait, WaitKey, current};
 use crate::frame::{self, Work};
 use crate::node::reason::Reason;
+use crate::site::Site;
 
 impl<T: Clone + 'static> IntoFuture for Promise<T> {
     type Output = Result<T, Reason>;
     type IntoFuture = Awaited<T>;
 
+    #[track_caller]
     fn into_future(self) -> Awaited<T> {
         Awaited {
             promise: self,
-            waker: None,
+            site: Location::caller(),
+            progress: Progress::New,
         }
     }
 }
@@ -28,6 +31,7 @@ impl<T: Clone + 'static> IntoFuture for &Promise<T> {
     type Output = Result<T, Reason>;
     type IntoFuture = Awaited<T>;
 
+    #[track_caller]
     fn into_future(self) -> Awaited<T> {
         self.clone().into_future()
     }
@@ -65,30 +69,45 @@ impl<T: Clone + 'static> IntoFuture for &Promise<T> {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Awaited<T> {
     promise: Promise<T>,
-    /// Shared with the promise; `None` before the first poll.
-    waker: Option<Rc<RefCell<Option<Waker>>>>,
+    /// The line of the `await`.
+    site: Site,
+    progress: Progress,
+}
+
+/// How far a wait is.
+#[derive(Clone, Copy)]
+enum Progress {
+    /// It was not polled yet.
+    New,
+    /// The promise is settled.
+    Begun,
+    /// The waker is in the list of waits, and the promise has the key.
+    Waits(WaitKey),
 }
 
 impl<T: Clone + 'static> Future for Awaited<T> {
     type Output = Result<T, Reason>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match (self.promise.result(), &self.waker) {
-            (Some(result), Some(_)) => return Poll::Ready(result),
-            (None, Some(waker)) => {
-                let before = waker.replace(Some(cx.waker().clone()));
-                drop(before);
-            }
-            (Some(_), None) => {
+        match (self.promise.result(), self.progress) {
+            (Some(_), Progress::New) => {
                 self.begin();
-                self.waker = Some(Rc::default());
+                self.progress = Progress::Begun;
                 cx.waker().wake_by_ref();
             }
-            (None, None) => {
+            (Some(result), _) => {
+                self.end();
+                return Poll::Ready(result);
+            }
+            (None, Progress::Waits(wait)) => {
+                current::note_waker(cx.waker());
+                let waker = cx.waker().clone();
+                let before = self.promise.0.node.waits.set_waker(wait, waker);
+                drop(before);
+            }
+            (None, _) => {
                 self.begin();
-                let waker = Rc::new(RefCell::new(Some(cx.waker().clone())));
-                self.waker = Some(waker.clone());
-                self.promise.0.add(Reaction::Wake(waker));
+                self.park(cx.waker());
             }
         }
         Poll::Pending
@@ -107,14 +126,34 @@ impl<T> Awaited<T> {
             }
         }
     }
+
+    /// Lets the promise wake the task, and reports name the wait.
+    fn park(&mut self, waker: &Waker) {
+        current::note_waker(waker);
+        let state = &self.promise.0;
+        let wait = NamedWait {
+            source: state.source(),
+            ..NamedWait::new("promise", "", Some(self.site))
+        };
+        let wait = state.node.waits.park(wait, waker.clone());
+        state.add(Reaction::Wake(wait));
+        self.progress = Progress::Waits(wait);
+    }
+
+    /// Ends the wait.
+    fn end(&mut self) {
+        if let Progress::Waits(wait) = self.progress {
+            self.progress = Progress::Begun;
+            let waker = self.promise.0.node.waits.remove(wait);
+            self.promise.0.remove(wait);
+            drop(waker);
+        }
+    }
 }
 
 impl<T> Drop for Awaited<T> {
     fn drop(&mut self) {
-        let Some(cell) = &self.waker else { return };
-        let waker = cell.take();
-        self.promise.0.remove(cell);
-        drop(waker);
+        self.end();
     }
 }
 

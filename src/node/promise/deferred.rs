@@ -87,6 +87,7 @@ impl<T: Clone + 'static> Deferred<T> {
             return self.reject(Error::chaining_cycle());
         }
         let promise = self.promise;
+        promise.comes_from(other.0.source());
         promise
             .clone()
             .queue_job(move || other.react(move |result| promise.settle(result)));

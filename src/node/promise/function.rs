@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::{Deferred, Promise};
+use crate::event_loop::extension::Source;
 use crate::node::context::Node;
 use crate::node::process::ExitRequest;
 use crate::node::reason::Reason;
@@ -151,7 +152,11 @@ where
             let result = Catching { future, id }.await;
             end(&deferred, result.and_then(convert));
         };
-        drop(core.executor().spawn_eager(function, Location::caller()));
+        let task = core.executor().spawn_eager(function, Location::caller());
+        if let Some(id) = task.id() {
+            promise.comes_from(Source::Task(id));
+        }
+        drop(task);
         if core.program_has_exited() {
             // The function has called `process::exit`. Its task has swallowed the unwinding, so it
             // starts again here.

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -13,6 +14,7 @@ use super::readable::Readable;
 use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::abort::{AbortListener, AbortSignal, WeakSignal};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, ListenerId};
@@ -91,6 +93,7 @@ impl<W: 'static, R: 'static> sealed::Sealed for Transform<W, R> {
 /// # Cancel safety
 ///
 /// Dropping the returned value removes the listeners. The stream is not affected.
+#[track_caller]
 pub fn finished(stream: &impl AnyStream) -> Finished {
     finished_with(stream, FinishedOptions::default())
 }
@@ -153,6 +156,7 @@ impl Default for FinishedOptions {
 ///     written.await.unwrap();
 /// });
 /// ```
+#[track_caller]
 pub fn finished_with(stream: &impl AnyStream, options: FinishedOptions) -> Finished {
     let base = stream.base();
     let outcome = Rc::new(Outcome::default());
@@ -164,7 +168,11 @@ pub fn finished_with(stream: &impl AnyStream, options: FinishedOptions) -> Finis
     };
     let settle = Box::new(move |result| settled.settle(result));
     let watch = EndOfStream::new(base, sides, options.error, settle);
-    Finished { watch, outcome }
+    Finished {
+        watch,
+        outcome,
+        note: WaitNote::new("end of a stream", "", Some(Location::caller())),
+    }
 }
 
 /// The result of an operation, for a callback or for a waiting task.
@@ -227,6 +235,7 @@ impl Outcome {
 pub struct Finished {
     watch: EndOfStream,
     outcome: Rc<Outcome>,
+    note: WaitNote,
 }
 
 impl Finished {
@@ -279,8 +288,9 @@ impl Finished {
 impl Future for Finished {
     type Output = Result<(), Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.outcome.poll(cx)
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = self.outcome.poll(cx);
+        current::note_wait(&mut self.note, cx, polled)
     }
 }
 

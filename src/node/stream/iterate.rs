@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -12,6 +13,7 @@ use super::READABLE;
 use super::finished::sealed::Sealed as _;
 use super::finished::{EndOfStream, Sides};
 use super::readable::Readable;
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::error::Error;
 use crate::node::events::{Emitter as _, ListenerId};
 use crate::task;
@@ -29,6 +31,7 @@ impl<T: 'static> Readable<T> {
     /// Dropping a pending wait for the next chunk loses no chunk. Dropping [`Chunks`] before the
     /// end destroys the stream, unless [`destroy_on_return`](Chunks::destroy_on_return) says no.
     // N145.
+    #[track_caller]
     pub fn chunks(&self) -> Chunks<T> {
         let state = State {
             readable: self.clone(),
@@ -42,6 +45,7 @@ impl<T: 'static> Readable<T> {
             started: None,
             over: false,
             destroys: true,
+            note: WaitNote::new("chunk of a stream", "", Some(Location::caller())),
         }
     }
 }
@@ -75,6 +79,7 @@ pub struct Chunks<T: 'static> {
     over: bool,
     /// Whether the stream is destroyed if this is dropped before the end.
     destroys: bool,
+    note: WaitNote,
 }
 
 struct State<T: 'static> {
@@ -210,6 +215,13 @@ impl<T: 'static> Stream for Chunks<T> {
     type Item = Result<T, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.poll_chunk(cx);
+        current::note_wait(&mut self.note, cx, polled)
+    }
+}
+
+impl<T: 'static> Chunks<T> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Error>>> {
         if self.over {
             return Poll::Ready(None);
         }
@@ -233,9 +245,7 @@ impl<T: 'static> Stream for Chunks<T> {
         }
         Poll::Pending
     }
-}
 
-impl<T: 'static> Chunks<T> {
     fn set_waker(&self, waker: &Waker) {
         let before = self.state.waker.replace(Some(waker.clone()));
         drop(before);

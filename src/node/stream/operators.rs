@@ -34,6 +34,7 @@ impl<T: 'static> Readable<T> {
     ///     assert_eq!(even.to_array().await.unwrap(), [20, 40, 60]);
     /// });
     /// ```
+    #[track_caller]
     pub fn map<U: 'static>(&self, mut f: impl FnMut(T) -> U + 'static) -> Readable<U> {
         self.operate(move |chunk, out| {
             out.push_back(f(chunk));
@@ -43,6 +44,7 @@ impl<T: 'static> Readable<T> {
 
     /// Returns a stream of the outputs of the futures that `f` returns, in object mode and in the
     /// order of the chunks. JavaScript: `readable.map(async (chunk) => ..)`.
+    #[track_caller]
     pub fn map_async<U, F>(&self, f: impl FnMut(T) -> F + 'static) -> Readable<U>
     where
         U: 'static,
@@ -57,6 +59,7 @@ impl<T: 'static> Readable<T> {
 
     /// Returns a stream of the chunks for which `f` returns `true`. JavaScript:
     /// `readable.filter(f)`.
+    #[track_caller]
     pub fn filter(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Self {
         self.operate(move |chunk, out| {
             if f(&chunk) {
@@ -68,6 +71,7 @@ impl<T: 'static> Readable<T> {
 
     /// Returns a stream of all items of the iterators that `f` returns. JavaScript:
     /// `readable.flatMap(f)`.
+    #[track_caller]
     pub fn flat_map<U, I>(&self, mut f: impl FnMut(T) -> I + 'static) -> Readable<U>
     where
         U: 'static,
@@ -80,6 +84,7 @@ impl<T: 'static> Readable<T> {
     }
 
     /// Returns a stream of the first `count` chunks. JavaScript: `readable.take(count)`.
+    #[track_caller]
     pub fn take(&self, count: usize) -> Self {
         let mut left = count;
         self.operate(move |chunk, out| {
@@ -92,6 +97,7 @@ impl<T: 'static> Readable<T> {
     }
 
     /// Returns a stream of the chunks after the first `count`. JavaScript: `readable.drop(count)`.
+    #[track_caller]
     pub fn drop(&self, count: usize) -> Self {
         let mut left = count;
         self.operate(move |chunk, out| {
@@ -104,6 +110,7 @@ impl<T: 'static> Readable<T> {
         })
     }
 
+    #[track_caller]
     fn operate<U, F>(&self, step: F) -> Readable<U>
     where
         U: 'static,
@@ -121,6 +128,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The promise is rejected with the error of the stream.
+    #[track_caller]
     pub fn to_array(&self) -> Promise<Vec<T>>
     where
         T: Clone,
@@ -137,6 +145,7 @@ impl<T: 'static> Readable<T> {
     ///
     /// The promise is rejected with the error of the stream, or with the value that `f`
     /// [throws](crate::node::throw).
+    #[track_caller]
     pub fn for_each(&self, mut f: impl FnMut(T) + 'static) -> Promise<()> {
         self.reduce((), move |(), chunk| f(chunk))
     }
@@ -147,6 +156,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    #[track_caller]
     pub fn reduce<U: Clone + 'static>(
         &self,
         initial: U,
@@ -168,6 +178,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    #[track_caller]
     pub fn find(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<Option<T>>
     where
         T: Clone,
@@ -189,6 +200,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    #[track_caller]
     pub fn some(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         let mut chunks = self.chunks();
         try_call(async move {
@@ -206,6 +218,7 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    #[track_caller]
     pub fn every(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         self.some(move |chunk| !f(chunk)).then(|some| !some)
     }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, ready};
@@ -15,6 +16,7 @@ use super::readable::Readable;
 use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END};
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::abort::{AbortListener, AbortSignal, WeakSignal};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter as _};
@@ -89,6 +91,7 @@ impl<T: Clone + 'static> Pipeline<T> {
     }
 
     /// Appends the sink and starts the chain.
+    #[track_caller]
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
         let last = self.last;
         self.row.into(sink, |row| row.pipe(&last, sink, true))
@@ -108,6 +111,7 @@ impl<T: Clone + 'static> Pipeline<T> {
     ///     assert!(sink.is_writable());
     /// });
     /// ```
+    #[track_caller]
     pub fn into_open(self, sink: &Writable<T>) -> PipelineEnd {
         self.row.watch_errors(sink.base());
         self.row.pipe(&self.last, sink, false);
@@ -170,13 +174,23 @@ pub struct PipelineEnd<V = ()> {
     pub(super) row: Rc<Row>,
     /// The value of the chain, once its last function has returned it.
     pub(super) value: Rc<RefCell<Option<V>>>,
+    note: WaitNote,
 }
 
 impl PipelineEnd {
+    #[track_caller]
     pub(super) fn new(row: Rc<Row>) -> Self {
+        Self::with_value(row, Rc::new(RefCell::new(Some(()))))
+    }
+}
+
+impl<V> PipelineEnd<V> {
+    #[track_caller]
+    pub(super) fn with_value(row: Rc<Row>, value: Rc<RefCell<Option<V>>>) -> Self {
         Self {
             row,
-            value: Rc::new(RefCell::new(Some(()))),
+            value,
+            note: WaitNote::new("pipeline", "", Some(Location::caller())),
         }
     }
 }
@@ -224,8 +238,9 @@ fn taken<V>(value: &RefCell<Option<V>>) -> V {
 impl<V> Future for PipelineEnd<V> {
     type Output = Result<V, Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.row.outcome.poll(cx));
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = self.row.outcome.poll(cx);
+        let result = ready!(current::note_wait(&mut self.note, cx, polled));
         Poll::Ready(result.map(|()| taken(&self.value)))
     }
 }
@@ -281,6 +296,7 @@ impl Row {
     }
 
     /// Adds the sink and starts the chain; `feed` passes the chunks so far to the sink.
+    #[track_caller]
     pub(super) fn into<T: 'static>(
         self: Rc<Self>,
         sink: &Writable<T>,

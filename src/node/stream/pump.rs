@@ -120,6 +120,7 @@ impl<T: 'static> Pipeline<T> {
     ///     assert_eq!(sum.await.unwrap(), 6);
     /// });
     /// ```
+    #[track_caller]
     pub fn run<V, F>(self, function: impl FnOnce(Chunks<T>) -> F) -> PipelineEnd<V>
     where
         V: Clone + 'static,
@@ -175,6 +176,7 @@ where
     }
 
     /// Appends the sink and starts the chain.
+    #[track_caller]
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
         let items = self.items;
         self.row.into(sink, |row| row.pump(items, sink))
@@ -185,6 +187,7 @@ where
     /// # Errors
     ///
     /// The error of a stream of the chain, or of the function.
+    #[track_caller]
     pub fn run<V, F>(self, function: impl FnOnce(S) -> F) -> PipelineEnd<V>
     where
         V: Clone + 'static,
@@ -219,6 +222,7 @@ impl Row {
     }
 
     /// Runs the last function of a chain.
+    #[track_caller]
     fn run<V: Clone + 'static>(
         self: Rc<Self>,
         function: impl Future<Output = Result<V, Error>> + 'static,
@@ -231,7 +235,7 @@ impl Row {
             let returned = returned.map(|value| drop(result.replace(Some(value))));
             next_tick(move || row.finish(returned.map_err(Error::from)));
         }));
-        PipelineEnd { row: self, value }
+        PipelineEnd::with_value(self, value)
     }
 }
 

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use futures_lite::Stream;
 
 use super::timeout::{Callback, Kind, Timeout};
+use crate::event_loop::extension::{WaitNote, current};
 use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::delay::Delay;
 use crate::node::error::Error;
@@ -250,6 +251,7 @@ pub fn set_interval_with<T: Clone>(
         started: None,
         state: Rc::default(),
         over: false,
+        note: WaitNote::new("interval", "", Some(Location::caller())),
     }
 }
 
@@ -287,6 +289,7 @@ pub struct Interval<T> {
     state: Rc<State>,
     /// Whether the last item was yielded.
     over: bool,
+    note: WaitNote,
 }
 
 #[derive(Default)]
@@ -375,7 +378,14 @@ impl<T: Clone + Unpin> Stream for Interval<T> {
     type Item = Result<T, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
+        let polled = self.poll_firing(cx);
+        current::note_wait(&mut self.note, cx, polled)
+    }
+}
+
+impl<T: Clone> Interval<T> {
+    fn poll_firing(&mut self, cx: &Context<'_>) -> Poll<Option<Result<T, Error>>> {
+        let this = self;
         if this.over {
             return Poll::Ready(None);
         }

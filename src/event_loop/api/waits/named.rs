@@ -1,0 +1,59 @@
+//! What tasks wait for that is no handle of the loop: a promise, an event, a cancellation.
+
+use super::{Wait, Waiting, Waits, place_of};
+use crate::event_loop::core::Core;
+use crate::executor::named_waits::{NamedWait, Source};
+use crate::label::Label;
+
+impl Core {
+    /// Lists what tasks wait for that is no handle of the loop.
+    #[inline]
+    pub(super) fn named_waits(&self) -> Vec<(Waiting, Source)> {
+        let extension = self.extension.get();
+        let left_out = extension.map(|extension| extension.own_wakers());
+        let left_out = left_out.unwrap_or_default();
+        let named = self.executor.named_waits().all().into_iter();
+        let named = named.filter(|(_, waker)| left_out.binary_search(waker).is_err());
+        named
+            .map(|(wait, waker)| (Waiting::named(&wait, waker), wait.source))
+            .collect()
+    }
+}
+
+impl Waits {
+    /// Notes which task has a named wait. If it is known which task ends it, that says more.
+    pub(super) fn relate_named(&mut self, place: usize) {
+        let (waiting, source) = &self.named[place];
+        let wakers = waiting.wakers.clone();
+        let (is_told, ids) = match source {
+            Source::Unknown => (true, Vec::new()),
+            Source::Task(id) => (place_of(&self.tasks, *id).is_none(), vec![*id]),
+            Source::Combined(combined) => (true, combined.tasks.clone()),
+        };
+        let tasks = ids.into_iter().filter_map(|id| place_of(&self.tasks, id));
+        let tasks: Vec<_> = tasks.map(Wait::Task).collect();
+        let named = is_told.then_some(Wait::Named(place));
+        for what in named.into_iter().chain(tasks) {
+            for waker in &wakers {
+                self.add(*waker, what);
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn named(wait: &NamedWait, waker: *const ()) -> Self {
+        let which = match &wait.source {
+            Source::Combined(combined) => format!("of {}", combined.how),
+            _ => wait.which.to_owned(),
+        };
+        Self {
+            label: Label::new(wait.what, which),
+            site: wait.site,
+            state: String::new(),
+            due: None,
+            keeps_alive: false,
+            wakers: vec![waker],
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The waits of tasks for what no handle of the loop stands for, such as a promise, an event or a
+//! cancellation. A report names them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+use slab::Slab;
+
+use crate::site::Site;
+use crate::task_info::Id;
+
+/// What a task waits for.
+#[derive(Clone)]
+pub(crate) struct NamedWait {
+    /// The kind: `promise`, `event`.
+    pub(crate) what: &'static str,
+    /// The name among others of the kind. It may be empty.
+    pub(crate) which: &'static str,
+    /// The line of the program that waits, if known.
+    pub(crate) site: Option<Site>,
+    pub(crate) source: Source,
+}
+
+impl NamedWait {
+    pub(crate) fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
+        Self {
+            what,
+            which,
+            site,
+            source: Source::Unknown,
+        }
+    }
+}
+
+/// Which tasks end a wait, as far as it is known.
+#[derive(Clone, Default)]
+pub(crate) enum Source {
+    #[default]
+    Unknown,
+    #[allow(dead_code, reason = "made by the layer for Node only")]
+    Task(Id),
+    /// Several results are combined, and these tasks have some of them.
+    #[allow(dead_code, reason = "made by the layer for Node only")]
+    Combined(Rc<Combined>),
+}
+
+pub(crate) struct Combined {
+    /// The name of the function that combines them.
+    pub(crate) how: &'static str,
+    pub(crate) tasks: Vec<Id>,
+}
+
+/// The named waits of a loop.
+#[derive(Default)]
+pub(crate) struct NamedWaits {
+    list: RefCell<Slab<Entry>>,
+    next_serial: Cell<u32>,
+}
+
+struct Entry {
+    wait: NamedWait,
+    /// The data pointer of the waker that ends the wait.
+    data: *const (),
+    /// The waker itself, if it is kept here.
+    waker: Option<Waker>,
+    serial: u32,
+}
+
+/// Identifies a wait of the list. The serial number tells it apart from a later one in its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    place: u32,
+    serial: u32,
+}
+
+impl NamedWaits {
+    /// Adds a wait, and keeps the waker that ends it.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn park(&self, wait: NamedWait, waker: Waker) -> Key {
+        self.insert(wait, waker.data(), Some(waker))
+    }
+
+    #[inline]
+    fn insert(&self, wait: NamedWait, data: *const (), waker: Option<Waker>) -> Key {
+        let serial = self.next_serial.get();
+        self.next_serial.set(serial.wrapping_add(1));
+        let entry = Entry {
+            wait,
+            data,
+            waker,
+            serial,
+        };
+        let place = self.list.borrow_mut().insert(entry);
+        Key {
+            place: u32::try_from(place).expect("fewer than 2^32 waits"),
+            serial,
+        }
+    }
+
+    fn with<R>(&self, key: Key, f: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        let mut list = self.list.borrow_mut();
+        let entry = list.get_mut(key.place as usize)?;
+        (entry.serial == key.serial).then(|| f(entry))
+    }
+
+    /// Replaces the waker of a wait. Returns the one before, whose drop may run user code.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn set_waker(&self, key: Key, waker: Waker) -> Option<Waker> {
+        let set = |entry: &mut Entry| {
+            entry.data = waker.data();
+            entry.waker.replace(waker)
+        };
+        self.with(key, set).flatten()
+    }
+
+    /// Takes the waker of a wait, which is about to end.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn take_waker(&self, key: Key) -> Option<Waker> {
+        self.with(key, |entry| entry.waker.take()).flatten()
+    }
+
+    /// Removes a wait. Returns its waker, whose drop may run user code.
+    pub(crate) fn remove(&self, key: Key) -> Option<Waker> {
+        let mut list = self.list.borrow_mut();
+        let is_it = |entry: &Entry| entry.serial == key.serial;
+        if !list.get(key.place as usize).is_some_and(is_it) {
+            return None;
+        }
+        list.remove(key.place as usize).waker
+    }
+
+    /// Returns the waits with the data pointers of their wakers.
+    pub(crate) fn all(&self) -> Vec<(NamedWait, *const ())> {
+        let list = self.list.borrow();
+        let entries = list.iter().map(|(_, entry)| entry);
+        entries
+            .map(|entry| (entry.wait.clone(), entry.data))
+            .collect()
+    }
+}
+
+/// What one future waits for, and its place in the list while it waits. The drop ends the wait.
+pub(crate) struct WaitNote {
+    what: &'static str,
+    which: &'static str,
+    site: Option<Site>,
+    listed: Option<(Rc<NamedWaits>, Key)>,
+}
+
+impl WaitNote {
+    /// `site` is the line of the program that waits, if known.
+    pub(crate) fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
+        Self {
+            what,
+            which,
+            site,
+            listed: None,
+        }
+    }
+
+    /// Notes that the future is pending.
+    pub(crate) fn begin(&mut self, waits: &Rc<NamedWaits>, waker: &Waker) {
+        match &self.listed {
+            Some((waits, key)) => _ = waits.with(*key, |entry| entry.data = waker.data()),
+            None => {
+                let wait = NamedWait::new(self.what, self.which, self.site);
+                let key = waits.insert(wait, waker.data(), None);
+                self.listed = Some((waits.clone(), key));
+            }
+        }
+    }
+
+    /// Notes that the future is ready.
+    pub(crate) fn end(&mut self) {
+        if let Some((waits, key)) = self.listed.take() {
+            waits.remove(key);
+        }
+    }
+}
+
+impl Drop for WaitNote {
+    #[inline]
+    fn drop(&mut self) {
+        if self.listed.is_some() {
+            self.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::task::Waker;
+
+    use super::{NamedWait, NamedWaits, WaitNote};
+
+    fn wait() -> NamedWait {
+        NamedWait::new("event", "ready", None)
+    }
+
+    #[test]
+    fn a_wait_is_listed_until_its_note_ends() {
+        let waits = Rc::new(NamedWaits::default());
+        let mut note = WaitNote::new("event", "ready", None);
+        note.begin(&waits, Waker::noop());
+        note.begin(&waits, Waker::noop());
+        assert_eq!(waits.all().len(), 1);
+        note.end();
+        assert!(waits.all().is_empty());
+        note.begin(&waits, Waker::noop());
+        assert_eq!(waits.all().len(), 1);
+        drop(note);
+        assert!(waits.all().is_empty());
+    }
+
+    #[test]
+    fn the_key_of_a_wait_that_has_ended_fits_no_later_one() {
+        let waits = NamedWaits::default();
+        let first = waits.park(wait(), Waker::noop().clone());
+        assert!(waits.remove(first).is_some());
+        let second = waits.park(wait(), Waker::noop().clone());
+        assert!(waits.take_waker(first).is_none());
+        assert!(waits.remove(first).is_none());
+        assert!(waits.take_waker(second).is_some());
+        assert!(waits.take_waker(second).is_none(), "it is taken once");
+        assert_eq!(
+            waits.all().len(),
+            1,
+            "the wait is listed until it is removed"
+        );
+    }
+}
