@@ -503,6 +503,27 @@ fn o10_disable_hides_a_storage_and_leaves_the_others() {
 }
 
 #[test]
+fn o11_a_function_that_waits_for_a_plain_future_continues_as_its_promise() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let seen = log.clone();
+    traced(move |_, _| {
+        let promises = Rc::new(RefCell::new(Vec::new()));
+        let (made, begun) = (promises.clone(), seen.clone());
+        let callbacks = Callbacks::new()
+            .init(move |id, kind, _| made.borrow_mut().push((id, kind)))
+            .before(move |_| begun.borrow_mut().push("before".to_owned()));
+        create_hook(callbacks).enable();
+        call(async move {
+            let function = promises.borrow()[0];
+            time::sleep(Duration::from_millis(1)).await;
+            let is_function = (execution_async_id(), "PROMISE") == function;
+            seen.borrow_mut().push(format!("continues {is_function}"));
+        });
+    });
+    assert_eq!(log.take(), ["before", "continues true"]);
+}
+
+#[test]
 fn o11_hooks_are_told_of_a_life_in_order() {
     let log = Rc::new(RefCell::new(Vec::new()));
     let note = |what: &'static str| {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::origin::Origin;
 use super::{Deferred, Promise};
 use crate::event_loop::extension::Source;
 use crate::node::context::Node;
@@ -146,8 +147,13 @@ where
     let deferred = Deferred::new_on(node.clone(), None);
     let promise = deferred.promise();
     let id = promise.id();
+    let work = Origin::work(promise.0.origin.as_deref());
     if let Some(core) = node.core() {
         let function = async move {
+            // What continues after the wait for a future that is no promise.
+            if let (Some(work), Some(core)) = (work, node.core()) {
+                core.set_next_work(work);
+            }
             let future = Box::pin(future);
             let result = Catching { future, id }.await;
             end(&deferred, result.and_then(convert));

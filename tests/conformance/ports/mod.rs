@@ -35,6 +35,7 @@ mod files;
 mod generators;
 mod hooks;
 mod hooks_again;
+mod hooks_further;
 mod hooks_more;
 mod http_agents;
 mod http_bytes;
@@ -131,6 +132,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     context_again::PORTS,
     context_kept::PORTS,
     hooks_again::PORTS,
+    hooks_further::PORTS,
     performance_more::PORTS,
 ];
 

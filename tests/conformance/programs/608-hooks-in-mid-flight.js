@@ -1,0 +1,20 @@
+'use strict';
+// O11: hooks that are disabled and enabled while promises and timers are under way.
+const { log, block } = require('./_lib');
+const { createHook, executionAsyncId, triggerAsyncId } = require('async_hooks');
+const names = new Map([[executionAsyncId(), 'main'], [0, 'none']]);
+const count = {};
+const name = (id) => names.get(id) || 'unknown';
+const init = (id, type, trigger) => { count[type] = (count[type] || 0) + 1; names.set(id, type + count[type]); log('init-' + name(id) + '-by-' + name(trigger) + '-in-' + name(executionAsyncId())); };
+const before = (id) => log('before-' + name(id));
+const after = (id) => log('after-' + name(id));
+const promiseResolve = (id) => log('resolve-' + name(id));
+const destroy = (id) => { if (/Timeout|Immediate|Mine/.test(name(id))) log('destroy-' + name(id)); };
+const where = (w) => log(w + '-in-' + name(executionAsyncId()) + '-by-' + name(triggerAsyncId()));
+const h = createHook({ init, before, after, destroy, promiseResolve });
+const t = setTimeout(() => { where('t'); h.disable(); setImmediate(() => { where('silent'); h.enable(); Promise.resolve().then(() => where('then')); }); }, 20);
+const p = new Promise((r) => setTimeout(() => { where('resolver'); r(); }, 40));
+h.enable();
+p.then(() => { where('made-after'); h.disable(); });
+(async () => { where('async'); await p; where('awaited'); h.enable(); await Promise.resolve(); where('again'); })().finally(() => where('fin'));
+block(5);

@@ -1,0 +1,25 @@
+'use strict';
+// O8 O11: emitters with a resource, resources inside of resources, bound functions and snapshots.
+const { log } = require('./_lib');
+const { createHook, executionAsyncId, triggerAsyncId, AsyncResource, AsyncLocalStorage } = require('async_hooks');
+const names = new Map([[executionAsyncId(), 'main'], [0, 'none']]);
+const count = {};
+const name = (id) => names.get(id) || 'unknown';
+const init = (id, type, trigger) => { count[type] = (count[type] || 0) + 1; names.set(id, type + count[type]); log('init-' + name(id) + '-by-' + name(trigger) + '-in-' + name(executionAsyncId())); };
+const before = (id) => log('before-' + name(id));
+const after = (id) => log('after-' + name(id));
+const destroy = (id) => { if (/Timeout|Immediate|Mine/.test(name(id))) log('destroy-' + name(id)); };
+const where = (w) => log(w + '-in-' + name(executionAsyncId()) + '-by-' + name(triggerAsyncId()));
+const { EventEmitterAsyncResource } = require('events');
+createHook({ init, before, after, destroy }).enable();
+const e = new EventEmitterAsyncResource({ name: 'MineE' });
+log([e.asyncId === e.asyncResource.asyncId(), name(e.triggerAsyncId)].join());
+e.on('x', (v) => { where('x-' + v); if (v < 2) e.emit('x', v + 1); process.nextTick(() => where('tick-' + v)); });
+e.emit('x', 0);
+setTimeout(() => { where('timer'); e.emit('x', 5); e.once('y', async () => { where('y'); await Promise.resolve(); where('y2'); }); e.emit('y'); setImmediate(() => { e.emitDestroy(); where('end'); }); }, 10);
+const f = e.asyncResource.bind(() => where('bound'));
+f(); Promise.resolve().then(f);
+const r = new AsyncResource('MineR', { triggerAsyncId: e.asyncId, requireManualDestroy: true });
+r.runInAsyncScope(() => { where('r'); const q = new AsyncResource('MineQ'); q.runInAsyncScope(() => { where('q'); setTimeout(() => { where('inner'); q.emitDestroy(); r.emitDestroy(); }, 50); }); });
+const s = AsyncLocalStorage.snapshot(); s(() => where('snap')); 
+const b = AsyncLocalStorage.bind(() => where('b')); b(); setImmediate(b);

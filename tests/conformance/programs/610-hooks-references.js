@@ -1,0 +1,20 @@
+'use strict';
+// O11: timers that are refreshed, unref'd, ref'd and cleared.
+const { log } = require('./_lib');
+const { createHook, executionAsyncId, triggerAsyncId } = require('async_hooks');
+const names = new Map([[executionAsyncId(), 'main'], [0, 'none']]);
+const count = {};
+const name = (id) => names.get(id) || 'unknown';
+const init = (id, type, trigger) => { count[type] = (count[type] || 0) + 1; names.set(id, type + count[type]); log('init-' + name(id) + '-by-' + name(trigger) + '-in-' + name(executionAsyncId())); };
+const before = (id) => log('before-' + name(id));
+const after = (id) => log('after-' + name(id));
+const destroy = (id) => { if (/Timeout|Immediate|Mine/.test(name(id))) log('destroy-' + name(id)); };
+const where = (w) => log(w + '-in-' + name(executionAsyncId()) + '-by-' + name(triggerAsyncId()));
+createHook({ init, before, after, destroy }).enable();
+let n = 0;
+const i = setInterval(() => { where('i' + n); if (n === 0) i.unref(); if (n === 1) { i.ref(); setImmediate(() => { where('im'); clearInterval(i); u.ref(); }); } n++; }, 100);
+const u = setTimeout(() => where('u'), 600).unref();
+const a = setTimeout(() => { where('a'); a.refresh(); setTimeout(() => { clearTimeout(a); where('cleared'); }, 5); }, 150);
+const c = setImmediate(() => where('never'));
+process.nextTick(() => { where('tick'); clearImmediate(c); const k = setTimeout(() => {}, 5); clearTimeout(k); });
+setTimeout(() => where('last'), 400).hasRef();

@@ -1,0 +1,22 @@
+'use strict';
+// O11: promises that are settled by others, by thenables, twice and by errors.
+const { log } = require('./_lib');
+const { createHook, executionAsyncId, triggerAsyncId } = require('async_hooks');
+const names = new Map([[executionAsyncId(), 'main'], [0, 'none']]);
+const count = {};
+const name = (id) => names.get(id) || 'unknown';
+const init = (id, type, trigger) => { count[type] = (count[type] || 0) + 1; names.set(id, type + count[type]); log('init-' + name(id) + '-by-' + name(trigger) + '-in-' + name(executionAsyncId())); };
+const before = (id) => log('before-' + name(id));
+const after = (id) => log('after-' + name(id));
+const promiseResolve = (id) => log('resolve-' + name(id));
+const destroy = (id) => { if (/Timeout|Immediate|Mine/.test(name(id))) log('destroy-' + name(id)); };
+const where = (w) => log(w + '-in-' + name(executionAsyncId()) + '-by-' + name(triggerAsyncId()));
+createHook({ init, before, after, promiseResolve }).enable();
+const d = () => { let r, j; const p = new Promise((a, b) => { r = a; j = b; }); return { p, r, j }; };
+const x = d(), y = d();
+x.p.then(y.r); y.p.catch(() => {}).then(() => where('y'));
+setImmediate(() => { where('im'); x.r(5); x.r(6); y.j(1); });
+const th = { then(r) { where('th'); setImmediate(() => { where('th-im'); r(7); }); } };
+setTimeout(async () => { where('t'); const v = await th; where('v' + v); }, 20);
+setTimeout(() => { where('t2'); Promise.all([Promise.resolve(1), Promise.resolve(2)]).then(() => where('all')); }, 60);
+setTimeout(() => { where('t3'); (async () => { throw 1; })().catch(() => where('caught')).finally(() => where('fin')); }, 100);
