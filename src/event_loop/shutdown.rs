@@ -3,6 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+#[cfg(feature = "probe")]
+use std::sync::Once;
 
 use super::EventLoop;
 use super::core::Core;
@@ -11,6 +13,8 @@ use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::frame::{self, Restored};
 use crate::raw::unwind::quietly;
+#[cfg(feature = "probe")]
+use crate::sys::at_exit;
 
 impl Core {
     /// Calls `body` as a run of this loop on this thread.
@@ -32,6 +36,15 @@ impl Core {
                 body()
             })
         })
+    }
+
+    /// Has the timeline that the environment asked for written also if user code ends the process.
+    #[cfg(feature = "probe")]
+    pub(crate) fn write_trace_at_exit(&self) {
+        static AT_EXIT: Once = Once::new();
+        if self.probe().has_trace() {
+            AT_EXIT.call_once(|| at_exit::call(write_running_trace));
+        }
     }
 
     /// Calls `body` with this loop as the current loop of the thread.
@@ -150,6 +163,19 @@ fn drop_by_slot(tasks: Vec<Runnable>) {
     for task in by_slot {
         drop(task);
     }
+}
+
+/// Writes the timeline of the loop that runs on this thread: user code has called
+/// `std::process::exit`.
+#[cfg(feature = "probe")]
+extern "C" fn write_running_trace() {
+    let write = |core: Option<&Core>| {
+        if let Some(core) = core {
+            core.probe().write_trace_at_exit();
+        }
+    };
+    // A panic must not leave an exit handler.
+    let _ = catch_unwind(|| current::with(write));
 }
 
 /// A run in progress; the drop ends it.

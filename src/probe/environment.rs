@@ -2,7 +2,7 @@
 //!
 //! | variable | value | effect |
 //! |---|---|---|
-//! | `PHASELOOP_TRACE` | `out.html`, `out.json` | records, writes a timeline when the loop ends |
+//! | `PHASELOOP_TRACE` | `out.html`, `out.json` | records, writes a timeline at the end |
 //! | `PHASELOOP_SLOW` | `10ms` | records, prints a line for each busy period that is so long |
 //! | `PHASELOOP_WATCHDOG` | `50ms` | tells when a loop is stuck for so long |
 //! | `PHASELOOP_REPORT` | `USR1`, `USR1:file` | prints a report on the signal |
@@ -78,7 +78,7 @@ const VARIABLES: &[(&str, Parse)] = &[
             return Ok(());
         }
         let (unknown, areas) = (unknown.join(", "), Areas::names());
-        Err(format!("no area is named {unknown}; the areas are {areas}").into())
+        Err(format!("no area is named {unknown}; the areas are {areas}, and `*` for all").into())
     }),
 ];
 

@@ -246,6 +246,18 @@ impl Probe {
             file.write(recorder);
         }
     }
+
+    /// Returns whether the environment asked for a timeline.
+    pub(crate) fn has_trace(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Writes the timeline: user code ends the process.
+    pub(crate) fn write_trace_at_exit(&self) {
+        if let Some((file, recorder)) = &self.trace {
+            file.write_at_exit(recorder);
+        }
+    }
 }
 
 /// What the cold twins call.

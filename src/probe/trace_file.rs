@@ -13,6 +13,8 @@ use super::recorder::Recorder;
 pub(crate) struct TraceFile {
     path: PathBuf,
     file: File,
+    /// The process that has created it.
+    process: u32,
 }
 
 impl TraceFile {
@@ -20,9 +22,14 @@ impl TraceFile {
     pub(crate) fn create(pattern: &Path) -> Option<Self> {
         static LOOPS: AtomicU32 = AtomicU32::new(0);
         let number = LOOPS.fetch_add(1, Ordering::Relaxed) + 1;
-        let path = path_of(pattern, process::id(), number);
+        let process = process::id();
+        let path = path_of(pattern, process, number);
         match File::create(&path) {
-            Ok(file) => Some(Self { path, file }),
+            Ok(file) => Some(Self {
+                path,
+                file,
+                process,
+            }),
             Err(error) => {
                 eprintln!("phaseloop: cannot write {}: {error}", path.display());
                 None
@@ -35,6 +42,14 @@ impl TraceFile {
     pub(crate) fn write(&self, recorder: &Recorder) {
         if let Err(error) = self.try_write(recorder) {
             eprintln!("phaseloop: cannot write {}: {error}", self.path.display());
+        }
+    }
+
+    /// Writes the records as [`write`](Self::write) does, unless this is a forked child: the file
+    /// is that of its parent.
+    pub(crate) fn write_at_exit(&self, recorder: &Recorder) {
+        if self.process == process::id() {
+            self.write(recorder);
         }
     }
 

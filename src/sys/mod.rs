@@ -6,6 +6,7 @@
 //!
 //! | module | offers |
 //! |---|---|
+//! | `at_exit` | what is called when the process exits |
 //! | [`clock`] | the monotonic clock |
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the flags of open descriptors |
@@ -33,6 +34,8 @@
 //! | `usage` | CPU time and context switches of a thread |
 //! | `watch` | kernel notifications about files and directories |
 
+#[cfg(any(feature = "probe", feature = "tty"))]
+pub(crate) mod at_exit;
 pub(crate) mod clock;
 #[cfg(feature = "net")]
 pub(crate) mod datagrams;

@@ -20,6 +20,7 @@ use rustix::termios::{
     ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
 };
 
+use super::at_exit;
 use super::stdio::is_controlling_side;
 
 /// The most terminals that can be in a changed mode at once.
@@ -175,11 +176,7 @@ impl Change {
     /// Any OS error of `fstat` and `tcgetattr`; `OutOfMemory` if the table is full.
     pub(crate) fn begin(terminal: BorrowedFd<'_>) -> io::Result<Self> {
         static AT_EXIT: Once = Once::new();
-        AT_EXIT.call_once(|| {
-            // SAFETY: the function may be called at any time. It fails only without memory; then
-            // nothing is restored.
-            unsafe { libc::atexit(restore_at_exit) };
-        });
+        AT_EXIT.call_once(|| at_exit::call(restore_at_exit));
         let device = if is_controlling_side(terminal) {
             None
         } else {

@@ -104,7 +104,8 @@ where
 }
 
 impl<'scope, E> Scope<'scope, '_, E> {
-    /// Spawns a task of the scope. The scope waits for it; the handle may be dropped.
+    /// Spawns a task of the scope. The scope waits for it; the handle may be dropped. An `Err` that
+    /// the task returns goes to the handle only; see [`try_spawn`](Self::try_spawn).
     ///
     /// Its first poll comes when the task that awaits the scope is polled next, or at the end of
     /// its current poll.

@@ -855,6 +855,30 @@ fn recorder_of_the_environment_writes_a_page_also_after_a_panic() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn recorder_of_the_environment_writes_a_trace_also_if_the_program_exits() {
+    let directory = Directory::new("exit");
+    let path = directory.path("out.json");
+    let variables = [("PHASELOOP_TRACE", path.to_str().unwrap())];
+    let name = "recorder_of_the_environment_writes_a_trace_also_if_the_program_exits";
+    let printed = with_environment(&variables, name, || {
+        phaseloop::block_on(async {
+            let sleeper = spawn(sleep(ms(2)));
+            let blocker = task::Builder::new().name("blocker");
+            blocker
+                .spawn(async { thread::sleep(ms(30)) })
+                .await
+                .unwrap();
+            sleeper.await.unwrap();
+            std::process::exit(0)
+        });
+    });
+    if printed.is_some() {
+        check_trace(&read(&path));
+    }
+}
+
 #[test]
 fn recorder_of_the_environment_prints_each_slow_period() {
     let name = "recorder_of_the_environment_prints_each_slow_period";

@@ -168,11 +168,11 @@ impl Builder {
     /// Builds the loop as if the variables `PHASELOOP_*` were not set.
     ///
     /// Otherwise `PHASELOOP_TRACE=out.html` (or `.json`) records each loop of the process and
-    /// writes its timeline when the loop ends; `%p` in the name stands for the process, and a
-    /// second loop writes to `out-2.html`. `PHASELOOP_SLOW=10ms` prints a line for each busy period
-    /// that is so long. `PHASELOOP_WATCHDOG=50ms` adds a [watchdog](Self::watchdog).
-    /// `PHASELOOP_REPORT=USR1` (or `USR1:file`) prints a report on the signal.
-    /// `PHASELOOP_DEBUG=timers,poll` prints lines about these areas; the areas are `loop`,
+    /// writes its timeline when the loop ends, or inside `std::process::exit`; `%p` in the name
+    /// stands for the process, and a second loop writes to `out-2.html`. `PHASELOOP_SLOW=10ms`
+    /// prints a line for each busy period that is so long. `PHASELOOP_WATCHDOG=50ms` adds a
+    /// [watchdog](Self::watchdog). `PHASELOOP_REPORT=USR1` (or `USR1:file`) prints a report on the
+    /// signal. `PHASELOOP_DEBUG=timers,poll` prints lines about these areas; the areas are `loop`,
     /// `timers`, `poll`, `io`, `tasks`, `lanes`, `pool`, `signal`, `process`, `fs`, `node`,
     /// `context`, and `*` stands for all. The variables are read once, when the first loop is
     /// built. Set-user-id programs ignore them.
@@ -326,6 +326,8 @@ impl Builder {
         #[cfg(all(feature = "signal", feature = "probe"))]
         let report_on = report_on.or_else(|| self.sinks.report_on().map(ReportOn::by_environment));
         let core = Core::new(self.options, self.sinks, self.paused)?;
+        #[cfg(feature = "probe")]
+        core.write_trace_at_exit();
         if let Some(make) = self.wait_hook {
             core.set_wait_hook(make)?;
         }
