@@ -43,12 +43,14 @@ use crate::sys::poller::{Event, Ready};
 /// The number of a socket. Numbers are never used twice.
 pub(crate) type SocketId = u64;
 
-/// The readiness that ends every wait of a source.
-const ALL_ENDED: Ready = Ready::READ
+/// The readiness of a socket with a pending error: an attempt in each direction finds it.
+const FAILED: Ready = Ready::READ
     .with(Ready::WRITE)
     .with(Ready::READ_FOR_GOOD)
-    .with(Ready::WRITE_FOR_GOOD)
-    .with(Ready::HANG_UP);
+    .with(Ready::WRITE_FOR_GOOD);
+
+/// The readiness of a stream that has ended in both directions, which ends every wait.
+const ALL_ENDED: Ready = FAILED.with(Ready::HANG_UP);
 
 /// The readiness of a stream whose peer has ended its direction.
 const READ_ENDED: Ready = Ready::READ.with(Ready::READ_FOR_GOOD).with(Ready::HANG_UP);

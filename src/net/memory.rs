@@ -135,9 +135,6 @@ impl Memory {
     }
 
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
         self.wire(|wire, id| {
             wire.read(id, |mut front, mut back| {
                 let count = io::Read::read(&mut front, buffer).unwrap_or(0);
@@ -147,6 +144,7 @@ impl Memory {
     }
 
     pub(super) fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        // `readv` and `writev` of no bytes look at nothing; `recv` and `send` do.
         if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Ok(0);
         }
@@ -175,9 +173,6 @@ impl Memory {
     /// Reads into memory that is not initialised.
     #[allow(dead_code, reason = "only hyper and tokio lend such memory")]
     pub(super) fn receive_into(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        if memory.is_empty() {
-            return Ok(0);
-        }
         self.wire(|wire, id| {
             wire.read(id, |front, back| {
                 let bytes = front.iter().chain(back);
@@ -199,6 +194,9 @@ impl Memory {
 
     #[cold]
     pub(super) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return Ok(0);
+        }
         let Number { handle, id } = &*self.socket;
         let buffers = buffers.iter().map(|buffer| &**buffer);
         handle.core().write_simulated(*id, buffers)

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::hosts::{HostId, Protocol, canonical, hears, is_group, shown};
 use super::travel::{Fate, Packet, Payload, Trip};
-use super::{ALL_ENDED, Kind, Options, Socket, SocketId, Wire};
+use super::{FAILED, Kind, Options, Socket, SocketId, Wire};
 use crate::sys::errno::Fault;
 use crate::sys::poller::Ready;
 
@@ -32,7 +32,7 @@ pub(super) struct Datagrams {
 impl Datagrams {
     pub(super) fn readiness(&self) -> Ready {
         match (&self.error, self.queue.is_empty()) {
-            (Some(_), _) => ALL_ENDED,
+            (Some(_), _) => FAILED,
             (None, false) => Ready::READ,
             (None, true) => Ready::default(),
         }
@@ -285,7 +285,7 @@ impl Wire {
         if let Ok(datagrams) = self.datagrams_mut(sender) {
             if datagrams.peer.is_some() {
                 datagrams.error = Some(Fault::Refused);
-                self.tell(sender, ALL_ENDED);
+                self.tell(sender, FAILED);
             }
         }
     }
@@ -321,7 +321,8 @@ impl Wire {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Settings, Wire};
+    use super::super::{Fate, Settings, Wire};
+    use crate::sys::poller::Ready;
 
     #[test]
     fn a_disconnect_gives_the_address_of_the_bind_back() {
@@ -333,5 +334,24 @@ mod tests {
         assert_eq!(wire.local_addr(id), Ok("127.0.0.1:5".parse().unwrap()));
         wire.disconnect_udp(id).unwrap();
         assert_eq!(wire.local_addr(id), Ok(any));
+    }
+    // Linux reports `EPOLLERR` alone: a socket without a connection has no end to hang up.
+    #[test]
+    fn an_error_makes_a_socket_ready_and_hangs_nothing_up() {
+        let mut wire = Wire::new(Settings::default(), false);
+        let id = wire.udp_socket("127.0.0.1:5".parse().unwrap(), |_| {});
+        let id = id.unwrap();
+        wire.connect_udp(id, "127.0.0.1:9".parse().unwrap())
+            .unwrap();
+        wire.attach(id, 7, false);
+        assert_eq!(wire.take_events(), []);
+        let outgoing = wire.prepare_send(id, None, 1).unwrap();
+        wire.send_datagram(id, &outgoing, b"x", Fate::default(), 0);
+        let events = wire.take_events();
+        assert_eq!(events.len(), 1);
+        for end in [Ready::READ_FOR_GOOD, Ready::WRITE_FOR_GOOD] {
+            assert!(events[0].ready.intersects(end));
+        }
+        assert!(!events[0].ready.intersects(Ready::HANG_UP));
     }
 }

@@ -66,6 +66,8 @@ scripts! { 0,
     vectored_calls_use_all_buffers,
     attempts_with_several_buffers,
     empty_buffers_move_nothing,
+    an_empty_read_waits_for_data,
+    empty_lists_of_buffers_look_at_nothing,
     a_pending_error_is_taken_once,
     readiness_tells_of_data_and_end,
     an_ended_connection_has_no_peer,
@@ -468,6 +470,30 @@ mod scripts {
         server.readable().await.unwrap();
         log.result("read", server.try_read(&mut []));
         log.result("read", server.try_read(&mut [0; 8]));
+    }
+
+    pub(super) async fn an_empty_read_waits_for_data(log: Log) {
+        let (mut client, mut server, _listener) = connected().await;
+        log.result("attempt", server.try_read(&mut []));
+        log.line(futures::poll!(server.read(&mut [])).is_pending());
+        let of_tokio = tokio::io::AsyncReadExt::read(&mut server, &mut []);
+        log.line(futures::poll!(std::pin::pin!(of_tokio)).is_pending());
+        client.write_all(b"x").await.unwrap();
+        log.result("read", server.read(&mut []).await);
+        let of_tokio = tokio::io::AsyncReadExt::read(&mut server, &mut []);
+        log.result("read of tokio", of_tokio.await);
+        read_some(&log, "the byte", &mut server).await;
+        drop(client);
+        log.result("at the end", server.read(&mut []).await);
+    }
+
+    pub(super) async fn empty_lists_of_buffers_look_at_nothing(log: Log) {
+        let (mut client, server, _listener) = connected().await;
+        log.result("read", server.try_read_vectored(&mut []));
+        client.close().await.unwrap();
+        log.result("write", client.try_write_vectored(&[]));
+        log.result("write", client.try_write_vectored(&[IoSlice::new(b"")]));
+        log.result("plain", client.try_write(b""));
     }
 
     pub(super) async fn many_bytes_pass_a_small_window(log: Log) {

@@ -354,8 +354,11 @@ impl Report for Reported {
         let mut flags = Flags::empty();
         flags.set(Flags::IN, ready.intersects(Ready::READ));
         flags.set(Flags::OUT, ready.intersects(Ready::WRITE));
-        flags.set(Flags::RDHUP, ready.intersects(Ready::HANG_UP));
-        flags.set(Flags::HUP, ready.intersects(Ready::WRITE_FOR_GOOD));
+        let is_hung_up = ready.intersects(Ready::HANG_UP);
+        flags.set(Flags::RDHUP, is_hung_up);
+        // The end of both directions, or an error of a socket that has no connection.
+        let broken = if is_hung_up { Flags::HUP } else { Flags::ERR };
+        flags.set(broken, ready.intersects(Ready::WRITE_FOR_GOOD));
         let data = epoll::EventData::new_u64(key as u64);
         Self { flags, data }
     }

@@ -405,6 +405,8 @@ pub(crate) enum Interest {
 
 #[cfg(all(test, unix))]
 mod tests {
+    #[cfg(feature = "test-util")]
+    use super::RawEvent;
     use super::{
         Event, Events, HAS_TIMER, Interest, MAX_KEY, NOTIFY_KEY, Poller, REPORTS_END, Ready,
         Registration,
@@ -460,6 +462,32 @@ mod tests {
 
         drop(registration);
         assert_eq!(wait(&poller, &mut events, 0), []);
+    }
+
+    #[cfg(feature = "test-util")]
+    #[test]
+    fn an_event_in_memory_has_the_readiness_it_was_made_of() {
+        let ended = Ready::READ_FOR_GOOD.with(Ready::HANG_UP);
+        let failed = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
+        let both = Ready::READ.with(Ready::WRITE);
+        let all = [
+            Ready::READ,
+            Ready::WRITE,
+            Ready::READ.with(ended),
+            both.with(failed),
+            both.with(failed).with(Ready::HANG_UP),
+        ];
+        for ready in all {
+            let mut events = Events::new();
+            let event = RawEvent::of(Event { key: 1, ready });
+            events.put_all(std::iter::once(event));
+            let seen = events.next().map(|event| event.ready);
+            let known = match REPORTS_END {
+                true => ready,
+                false => ready.without(failed).without(ended),
+            };
+            assert_eq!(seen, Some(known));
+        }
     }
 
     #[test]
