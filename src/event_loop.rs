@@ -259,7 +259,7 @@ impl Core {
 
     #[inline(always)]
     fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             self.turn_as::<false>(mode, until)
         } else {
             self.turn_watched(mode, until)

@@ -206,7 +206,7 @@ impl Executor {
     {
         self.start(future, site, None, |runnable| {
             // The current loop knows whether contexts are in use, and its switch was just tested.
-            if !self.modes.is_plain() && !frame::is_plain() {
+            if !self.modes.is_unwatched() && !frame::is_plain() {
                 self.set_context(runnable.slot());
             }
             self.lanes.push_task(runnable);
@@ -248,7 +248,7 @@ impl Executor {
             let (runnable, entry, output) = task::spawn_local(local, slot, future);
             (entry, (runnable, output))
         });
-        if !self.modes.is_plain() {
+        if !self.modes.is_unwatched() {
             self.note_spawn(runnable.slot());
         }
         begin(runnable);
@@ -315,7 +315,7 @@ impl Executor {
     /// Queues a woken task, or returns it if the lane must grow first.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, runnable: Runnable) -> Result<(), Runnable> {
-        if !self.modes.is_plain() {
+        if !self.modes.is_unwatched() {
             self.push_task_watched(runnable);
             return Ok(());
         }
@@ -472,7 +472,7 @@ impl Executor {
         self.polled.set(slot);
         // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
-        if !self.modes.is_plain() {
+        if !self.modes.is_unwatched() {
             return self.run_task_watched(runnable);
         }
         if runnable.is_aborted() {

@@ -28,6 +28,10 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
+        if self.modes().is_only(Mode::CONTAINED) {
+            self.dispatch_contained(callback);
+            return self.clear_frame();
+        }
         if self.modes().is_only(Mode::RECORDED) {
             self.run_body(phase, origin, callback);
             return self.drain();
@@ -114,7 +118,7 @@ impl Core {
     /// Ends the last busy period of a run, which has no kernel poll after it.
     pub(super) fn end_busy_run(&self) {
         let (busy_since, now) = self.count_end_of_run();
-        if !self.modes().is_plain() {
+        if !self.modes().is_unwatched() {
             self.end_busy_watched(busy_since, now);
             self.probe().rest();
         }
@@ -174,7 +178,7 @@ impl Core {
     /// the current one: then the switch, which is tested anyway, tells whether contexts are in use.
     #[inline(always)]
     pub(crate) fn carried(&self, kind: &'static str, call: Call) -> Call {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             debug_assert!(!frame::is_used(), "the current loop knows of contexts");
             return call;
         }
@@ -205,7 +209,7 @@ impl Core {
     /// Queues a tick. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(tick, site);
@@ -215,7 +219,7 @@ impl Core {
     /// Queues a closure as a microtask. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_microtask(&self, microtask: Call, site: Option<Site>) {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             self.executor.push_microtask(microtask);
         } else {
             self.push_microtask_watched(microtask, site);

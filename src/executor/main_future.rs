@@ -52,7 +52,7 @@ impl Executor {
             before: self.polled.replace(MAIN_FUTURE),
         };
         budget::begin_poll();
-        let _running = (!self.modes.is_plain()).then(|| self.begin_main());
+        let _running = (!self.modes.is_unwatched()).then(|| self.begin_main());
         self.in_main_context(poll)
     }
 

@@ -11,7 +11,9 @@ impl Executor {
     /// Runs `body` as an activity that is no poll of a task.
     #[inline(always)]
     pub(crate) fn watching(&self, activity: Activity, origin: Origin, body: impl FnOnce()) {
-        if let Some(recording) = self.recording(activity, origin) {
+        if !self.modes.has_sinks() {
+            body();
+        } else if let Some(recording) = self.recording(activity, origin) {
             body();
             recording.finish();
         } else {
@@ -192,9 +194,10 @@ impl Executor {
         let activity = Activity::Poll(runnable.local().id.0);
         let origin = Origin::at(Some(runnable.local().site));
         let info = || self.tasks.info(slot);
-        let _running = self
-            .probe
-            .begin(&self.modes, &self.clock, activity, origin, &info);
+        let _running = self.modes.has_sinks().then(|| {
+            self.probe
+                .begin(&self.modes, &self.clock, activity, origin, &info)
+        });
         // Checked after the observer ran, since the observer may abort the task.
         if runnable.is_aborted() {
             drop(runnable);

@@ -30,7 +30,8 @@
 //! The bits that no sink belongs to change how the loop runs user code: [`Mode::CONTAINED`] passes
 //! panics to a handler (`event_loop/uncaught.rs`), [`Mode::CONTEXTS`] gives each activity its frame
 //! (`executor/contexts.rs`), and `Mode::KEPT` is set while a report takes a task that nothing has
-//! woken (`executor/unwoken.rs`).
+//! woken (`executor/unwoken.rs`). A loop whose only bit is the first is
+//! [not watched](Modes::is_unwatched): all but its callbacks take the plain path.
 
 use std::cell::Cell;
 
@@ -71,11 +72,28 @@ impl Mode {
     pub(crate) const KEPT: Self = Self(1 << 7);
 }
 
+/// The modes that a sink of the probe belongs to.
+const SINKS: u8 =
+    Mode::OBSERVED.0 | Mode::RECORDED.0 | Mode::MARKED.0 | Mode::LOGGED.0 | Mode::TRACED.0;
+
 impl Modes {
     /// Returns whether nothing is switched on.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.0.get() == 0
+    }
+
+    /// Returns whether nothing is switched on but a handler of panics: no sink is told, and no
+    /// activity has a frame.
+    #[inline(always)]
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.0.get() & !Mode::CONTAINED.0 == 0
+    }
+
+    /// Returns whether the probe has a sink.
+    #[inline(always)]
+    pub(crate) fn has_sinks(&self) -> bool {
+        self.0.get() & SINKS != 0
     }
 
     /// Returns whether this is all that is switched on.
@@ -169,7 +187,29 @@ mod tests {
         assert!(modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
         modes.set(Mode::RECORDED, false);
         assert!(!modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
+        assert!(modes.is_unwatched() && !modes.is_plain());
         modes.set(Mode::CONTAINED, false);
         assert!(modes.is_plain());
+    }
+
+    #[test]
+    fn a_context_is_no_sink_but_is_watched() {
+        let modes = Modes::default();
+        assert!(modes.is_unwatched() && !modes.has_sinks());
+        modes.set(Mode::CONTEXTS, true);
+        assert!(!modes.is_unwatched() && !modes.has_sinks());
+        modes.set(Mode::CONTEXTS, false);
+        let sinks = [
+            Mode::OBSERVED,
+            Mode::RECORDED,
+            Mode::MARKED,
+            Mode::LOGGED,
+            Mode::TRACED,
+        ];
+        for sink in sinks {
+            modes.set(sink, true);
+            assert!(!modes.is_unwatched() && modes.has_sinks());
+            modes.set(sink, false);
+        }
     }
 }

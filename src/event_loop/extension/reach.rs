@@ -145,7 +145,7 @@ impl Core {
         callback: impl FnOnce(),
     ) {
         self.counters.count_callback(phase);
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             callback();
         } else {
             self.call_watched(phase, origin(), &mut once(callback));

@@ -26,6 +26,7 @@ mod methods;
 use std::ops::Range;
 
 use self::body::BodyState;
+pub(super) use self::classes::are_of_token;
 pub(super) use self::fault::Fault;
 use self::fields::{Coding, FieldState, Special};
 pub(super) use self::head::Head;

@@ -1,5 +1,6 @@
 //! What may stand in a head: methods, names, values, paths.
 
+use super::parser::are_of_token;
 use crate::node::error::Error;
 
 /// The methods that a server accepts. JavaScript: `http.METHODS`.
@@ -121,13 +122,7 @@ pub(super) fn validate_path(path: &str) -> Result<(), Error> {
 
 /// Whether `text` is not empty and has only characters of a token.
 pub(in crate::node) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(is_token_byte)
-}
-
-fn is_token_byte(byte: u8) -> bool {
-    matches!(byte,
-        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*'
-        | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+    !text.is_empty() && are_of_token(text.as_bytes())
 }
 
 fn is_text(text: &str) -> bool {

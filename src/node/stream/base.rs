@@ -35,16 +35,36 @@ use crate::task::next_tick;
 /// });
 /// ```
 #[must_use = "the stream waits until the result is reported"]
-pub struct Done(Box<dyn FnOnce(Result<(), Error>)>);
+pub struct Done(Report);
+
+/// What a report calls.
+enum Report {
+    Call(Callback),
+    /// The end of a write: without an allocation, since each write has one. The sides of the stream
+    /// live until then.
+    Write(Rc<dyn WritableSide>, Option<Rc<dyn ReadableSide>>),
+}
 
 impl Done {
     pub(super) fn new(call: impl FnOnce(Result<(), Error>) + 'static) -> Self {
-        Self(Box::new(call))
+        Self(Report::Call(Box::new(call)))
+    }
+
+    /// Returns what the function that writes to `side` gets. `other` is the other side of a duplex
+    /// stream.
+    pub(super) fn of_write(
+        side: Rc<dyn WritableSide>,
+        other: Option<Rc<dyn ReadableSide>>,
+    ) -> Self {
+        Self(Report::Write(side, other))
     }
 
     /// Reports the result of the operation.
     pub fn call(self, result: Result<(), Error>) {
-        (self.0)(result);
+        match self.0 {
+            Report::Call(call) => call(result),
+            Report::Write(side, _other) => side.write_is_done(result),
+        }
     }
 
     /// Reports the given error, or success if there is none. A `destroy` function usually ends with
@@ -135,6 +155,8 @@ pub(super) trait WritableSide {
     fn need_drain(&self) -> bool;
     fn end_now(&self);
     fn constructed(&self);
+    /// The write that was begun last is done, perhaps inside the write function.
+    fn write_is_done(&self, result: Result<(), Error>);
     /// Queues a tick that fails the callbacks of all waiting writes.
     fn before_destroy(&self);
     fn release(&self);

@@ -149,8 +149,7 @@ impl<T: 'static> Writable<T> {
     ///
     /// A write after [`end`](Self::end), or to a destroyed stream, is an error of the stream.
     pub fn write(&self, chunk: impl IntoChunk<T>) -> bool {
-        let written = self.state.write(chunk.into_chunk(), None);
-        written.is_ok_and(|room| room)
+        self.write_chunk(chunk.into_chunk(), None)
     }
 
     /// Writes a chunk, and calls `callback` when it is written: on a tick if the write completes at
@@ -162,8 +161,12 @@ impl<T: 'static> Writable<T> {
         chunk: impl IntoChunk<T>,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) -> bool {
-        let callback: Callback = Box::new(callback);
-        let written = self.state.write(chunk.into_chunk(), Some(callback));
+        self.write_chunk(chunk.into_chunk(), Some(Box::new(callback)))
+    }
+
+    /// Writes a chunk with a callback that is boxed already, if there is one.
+    pub(in crate::node) fn write_chunk(&self, chunk: T, callback: Option<Callback>) -> bool {
+        let written = self.state.write(chunk, callback);
         written.is_ok_and(|room| room)
     }
 

@@ -186,6 +186,14 @@ impl<T> Lists<T> {
         is_dropped.then(|| self.begin(slot, start + u64::from(duration)))
     }
 
+    /// Returns whether an item is the last of the list of a duration.
+    #[inline]
+    pub(super) fn is_last_of(&self, key: ItemKey, duration: u32) -> bool {
+        let item = self.items.get(key.0 as usize);
+        let list = item.filter(|item| item.next == NONE && item.list != NONE);
+        list.is_some_and(|item| self.lists[item.list as usize].duration == duration)
+    }
+
     #[inline]
     fn slot_of(&mut self, duration: u32) -> Option<u32> {
         if self.last.0 != duration || self.last.1 == NONE {
@@ -398,6 +406,18 @@ mod tests {
         assert_eq!(lists.head(list), Some((&"a", 10)));
         assert!(lists.unlink(b) && !lists.unlink(b));
         assert_eq!(lists.drain(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn the_last_item_of_a_duration_is_known() {
+        let mut lists = Lists::new();
+        let (a, _) = lists.insert(10, 0, "a");
+        assert!(lists.is_last_of(a, 10) && !lists.is_last_of(a, 11));
+        let (b, _) = lists.insert(10, 0, "b");
+        assert!(!lists.is_last_of(a, 10) && lists.is_last_of(b, 10));
+        lists.unlink(b);
+        assert!(lists.is_last_of(a, 10) && !lists.is_last_of(b, 10));
+        assert!(!lists.is_last_of(ItemKey::NOWHERE, 10));
     }
 
     #[test]

@@ -192,6 +192,11 @@ impl TimerLists {
     pub(super) fn insert(&self, core: &Core, state: &TimeoutState, life: Life, start: u64) {
         let mut lists = self.lists.borrow_mut();
         let (item, duration) = (state.item.get(), state.duration.get());
+        let is_as_before = state.life.get() == life && state.start.get() == start;
+        if is_as_before && lists.is_last_of(item, duration) {
+            // A connection that has read and answers restarts its timer twice in a row.
+            return;
+        }
         if state.life.replace(life).is_listed() {
             lists.unlink(item);
         }

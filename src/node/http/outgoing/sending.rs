@@ -181,7 +181,7 @@ impl Sending {
         writable.cork();
         let mut room = true;
         for (bytes, callback) in kept {
-            room = write_to(socket, bytes, callback);
+            room = socket.writable().write_chunk(bytes, callback);
         }
         writable.uncork();
         let size = self.kept_size.take();
@@ -313,7 +313,7 @@ impl Sending {
         let turn = socket.filter(|socket| self.has_turn.get() && socket.writable().is_writable());
         if let Some(socket) = turn {
             self.write_kept(&socket);
-            return write_to(&socket, bytes, callback);
+            return socket.writable().write_chunk(bytes, callback);
         }
         let size = self.kept_size.get() + bytes.len();
         let added = bytes.len();
@@ -548,13 +548,6 @@ impl Sending {
 fn push_chunk_size(bytes: &mut Vec<u8>, size: usize) {
     let written = write!(bytes, "{size:x}\r\n");
     debug_assert!(written.is_ok(), "a vector accepts all bytes");
-}
-
-fn write_to(socket: &Socket, bytes: Vec<u8>, callback: Option<Callback>) -> bool {
-    match callback {
-        Some(callback) => socket.write_with(bytes, callback),
-        None => socket.write(bytes),
-    }
 }
 
 impl Sink<Vec<u8>> for Sending {

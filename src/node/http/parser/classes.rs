@@ -72,6 +72,11 @@ pub(super) fn run(bytes: &[u8], class: u8) -> usize {
     end.unwrap_or(bytes.len())
 }
 
+/// Returns whether all bytes are those of a token.
+pub(in crate::node::http) fn are_of_token(bytes: &[u8]) -> bool {
+    run(bytes, TOKEN) == bytes.len()
+}
+
 /// Returns the value of a hexadecimal digit.
 pub(super) fn hex_digit(byte: u8) -> Option<u64> {
     char::from(byte).to_digit(16).map(u64::from)

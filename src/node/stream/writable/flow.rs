@@ -177,11 +177,7 @@ impl<T: 'static> State<T> {
         self.writing_callback.replace(callback);
         self.writing.set(true);
         self.sync.set(true);
-        let (me, held) = (self.me(), self.base.hold());
-        Done::new(move |result| {
-            me.end_write(result);
-            drop(held);
-        })
+        Done::of_write(self.me(), self.base.readable())
     }
 
     /// Handles the completion of a write, perhaps inside the write function.
@@ -396,6 +392,10 @@ impl<T: 'static> WritableSide for State<T> {
 
     fn end_now(&self) {
         self.end(None, None);
+    }
+
+    fn write_is_done(&self, result: Result<(), Error>) {
+        self.end_write(result);
     }
 
     fn constructed(&self) {
