@@ -70,9 +70,24 @@ where
 /// Runs a job of a given class, whose limit applies; see [`spawn_blocking`] and
 /// [`pool`](crate::pool).
 ///
+/// # Errors
+///
+/// The errors of [`spawn_blocking`].
+///
 /// # Panics
 ///
 /// If no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{pool::Class, spawn_blocking_as};
+///
+/// phaseloop::block_on(async {
+///     let names = spawn_blocking_as(Class::Fs, || std::fs::read_dir(".").map(Iterator::count));
+///     assert!(names.await.unwrap().is_ok());
+/// });
+/// ```
 #[track_caller]
 pub fn spawn_blocking_as<T, F>(class: Class, job: F) -> JoinHandle<T>
 where

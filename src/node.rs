@@ -107,6 +107,17 @@ pub use crate::task::{next_tick, queue_microtask, set_immediate};
 
 /// Cancels an immediate, even one that is due in the running check phase. An immediate that has run
 /// is left unchanged.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{clear_immediate, run, set_immediate};
+///
+/// run(async {
+///     let immediate = set_immediate(|| unreachable!("it was cleared"));
+///     clear_immediate(&immediate);
+/// });
+/// ```
 pub fn clear_immediate(immediate: &Immediate) {
     immediate.clear();
 }

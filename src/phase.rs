@@ -32,6 +32,23 @@ pub use crate::phase_order::Phase;
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase::{Phase, call_in};
+/// use std::{cell::RefCell, rc::Rc};
+///
+/// let log = Rc::new(RefCell::new(Vec::new()));
+/// phaseloop::run(async {
+///     for phase in [Phase::Check, Phase::Poll] {
+///         let log = log.clone();
+///         call_in(phase, move || log.borrow_mut().push(phase));
+///     }
+/// })?;
+/// assert_eq!(*log.borrow(), [Phase::Poll, Phase::Check]);
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
 #[track_caller]
 pub fn call_in(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {
     LoopHandle::call_in_current(phase, callback)

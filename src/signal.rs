@@ -103,6 +103,19 @@ use crate::site::Site;
 /// # Panics
 ///
 /// When the future is awaited and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     println!("ctrl-c ends this program in good order, a second one at once");
+///     phaseloop::signal::ctrl_c().await?;
+///     println!("closing");
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[track_caller]
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {
     next("signal::ctrl_c", SignalKind::INT, Location::caller())

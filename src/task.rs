@@ -61,6 +61,29 @@ where
 ///
 /// When no loop runs on this thread. A panic of the closure ends the drain; the rest of both lanes
 /// runs with the next run of the loop.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{next_tick, queue_microtask, set_immediate};
+/// use std::{cell::RefCell, rc::Rc};
+///
+/// let log = Rc::new(RefCell::new(Vec::new()));
+/// let say = |what| {
+///     let log = log.clone();
+///     move || log.borrow_mut().push(what)
+/// };
+/// let (microtask, tick) = (say("microtask"), say("tick"));
+/// phaseloop::run(async move {
+///     // In a callback, which an immediate is.
+///     set_immediate(move || {
+///         queue_microtask(microtask);
+///         next_tick(tick);
+///     });
+/// })?;
+/// assert_eq!(*log.borrow(), ["tick", "microtask"]);
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
 #[track_caller]
 pub fn next_tick(tick: impl FnOnce() + 'static) {
     LoopHandle::next_tick_current(tick);
@@ -72,6 +95,25 @@ pub fn next_tick(tick: impl FnOnce() + 'static) {
 /// # Panics
 ///
 /// As [`next_tick`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{queue_microtask, set_immediate};
+/// use std::{cell::RefCell, rc::Rc};
+///
+/// let log = Rc::new(RefCell::new(Vec::new()));
+/// let say = |what| {
+///     let log = log.clone();
+///     move || log.borrow_mut().push(what)
+/// };
+/// phaseloop::run(async {
+///     set_immediate(say("immediate"));
+///     queue_microtask(say("microtask"));
+/// })?;
+/// assert_eq!(*log.borrow(), ["microtask", "immediate"]);
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
 #[track_caller]
 pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
     LoopHandle::queue_microtask_current(microtask);
@@ -86,6 +128,19 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 ///
 /// When no loop runs on this thread. A panic of the closure leaves through the call that runs the
 /// loop.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::set_immediate;
+///
+/// phaseloop::run(async {
+///     set_immediate(|| println!("in the check phase of this turn"));
+///     let cleared = set_immediate(|| unreachable!("it was cleared"));
+///     cleared.clear();
+/// })?;
+/// # Ok::<(), phaseloop::Error>(())
+/// ```
 #[track_caller]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
     LoopHandle::call_in_current(Phase::Check, immediate)
@@ -93,6 +148,20 @@ pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
 
 /// Returns the task that is being polled on this thread; `None` in callbacks, in the main future of
 /// `block_on`, and outside a loop.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::task;
+///
+/// phaseloop::block_on(async {
+///     assert!(task::current().is_none(), "the main future is not a task");
+///     let worker = task::Builder::new().name("worker").spawn(async {
+///         task::current().unwrap().to_string()
+///     });
+///     assert!(worker.await.unwrap().contains("worker"));
+/// });
+/// ```
 #[must_use]
 pub fn current() -> Option<Info> {
     LoopHandle::try_current().and_then(|handle| handle.core().executor().polled_task())

@@ -44,6 +44,19 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{now, sleep};
+///
+/// phaseloop::block_on(async {
+///     let start = now();
+///     sleep(Duration::from_millis(2)).await;
+///     assert!(now() - start >= Duration::from_millis(2));
+/// });
+/// ```
 #[must_use]
 #[track_caller]
 pub fn now() -> Instant {

@@ -309,6 +309,10 @@ impl Resizes {
     }
 
     /// Polls for the next size; the function behind [`recv`](Self::recv).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Size>>> {
         loop {
             if ready!(self.signals.poll_recv(cx)).is_none() {

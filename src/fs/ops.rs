@@ -48,6 +48,18 @@ pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>>
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let manifest = phaseloop::fs::read_to_string("Cargo.toml").await?;
+///     assert!(manifest.starts_with("[package]"));
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> {
     needs_loop("read_to_string", async move {

@@ -97,6 +97,18 @@ where
 /// `make` gets the connection, whose address it can pass on, and is called once the handshake is
 /// done.
 ///
+/// # Errors
+///
+/// The errors of [`serve`].
+///
+/// # Cancel safety
+///
+/// As [`serve`].
+///
+/// # Panics
+///
+/// As [`serve`]. A panic of `make` ends its connection, too.
+///
 /// # Examples
 ///
 /// ```no_run

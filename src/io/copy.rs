@@ -21,6 +21,19 @@ const BUFFER: usize = 64 * 1024;
 /// # Cancel safety
 ///
 /// Not cancel safe: bytes that were read and not yet written are lost.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let mut text = Vec::new();
+///     let copied = phaseloop::io::copy(&b"hello"[..], &mut text).await?;
+///     assert_eq!((copied, text), (5, b"hello".to_vec()));
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub async fn copy<R, W>(mut reader: R, mut writer: W) -> io::Result<u64>
 where
     R: AsyncRead + Unpin,
@@ -42,6 +55,24 @@ where
 /// # Cancel safety
 ///
 /// Not cancel safe: bytes that were read and not yet written are lost, in both directions.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::{io::copy_both_ways, net::{TcpListener, TcpStream}, spawn};
+///
+/// /// Passes each connection on to another server.
+/// async fn proxy(listener: TcpListener, server: &'static str) -> std::io::Result<()> {
+///     loop {
+///         let (client, _) = listener.accept().await?;
+///         spawn(async move {
+///             let server = TcpStream::connect(server).await?;
+///             copy_both_ways(client, server).await
+///         })
+///         .detach();
+///     }
+/// }
+/// ```
 pub async fn copy_both_ways<A, B>(mut a: A, mut b: B) -> io::Result<(u64, u64)>
 where
     A: AsyncRead + AsyncWrite + Unpin,

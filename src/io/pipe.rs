@@ -124,7 +124,13 @@ pub struct PipeReader {
 impl PipeReader {
     /// Waits until the pipe is readable: data, EOF or an error.
     ///
-    /// Dropping the returned future loses no data.
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; no data is lost.
     pub fn readable(&self) -> Readiness<'_, PipeEnd> {
         self.source.readable()
     }
@@ -202,7 +208,13 @@ pub struct PipeWriter {
 impl PipeWriter {
     /// Waits until the pipe is writable, or has an error.
     ///
-    /// Dropping the returned future writes nothing.
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; nothing was written.
     pub fn writable(&self) -> Readiness<'_, PipeEnd> {
         self.source.writable()
     }

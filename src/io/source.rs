@@ -166,6 +166,10 @@ impl<T: AsSource> Source<T> {
 
     /// Deregisters the source and returns it.
     #[must_use]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "only what consumes the source takes the registration"
+    )]
     pub fn into_inner(mut self) -> T {
         let registration = self.registration.take().expect(CLOSED);
         self.core.release();
@@ -197,6 +201,15 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Waits until the source is writable, or has an error; see [`readable`](Self::readable).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
+    /// the source was closed through a view.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; nothing was written.
     #[must_use = "futures do nothing unless awaited"]
     pub fn writable(&self) -> Readiness<'_, T> {
         Readiness::new(self, Direction::Write)

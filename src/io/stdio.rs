@@ -106,6 +106,18 @@ pub fn stdout() -> io::Result<Stdout> {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::AsyncWriteExt;
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     phaseloop::io::stderr()?.write_all(b"a line of a log\n").await
+/// })
+/// # }
+/// ```
 #[track_caller]
 #[inline]
 pub fn stderr() -> io::Result<Stderr> {

@@ -105,6 +105,18 @@ pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) 
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{Error, Promise, any, run};
+///
+/// run(async {
+///     let no = Promise::rejected(Error::range_error("no"));
+///     let first = any([no, Promise::resolved("yes")]);
+///     assert_eq!(first.await.unwrap(), "yes");
+/// });
+/// ```
 pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
     let deferred = Deferred::new();
     let fulfilled = deferred.clone();

@@ -71,6 +71,25 @@ pub(super) struct ProcessState {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_timeout};
+/// use std::{cell::Cell, rc::Rc};
+///
+/// let calls = Rc::new(Cell::new(0));
+/// let count = calls.clone();
+/// run(async move {
+///     process::on_before_exit(move |_| {
+///         count.set(count.get() + 1);
+///         if count.get() < 3 {
+///             set_timeout(1, || ()); // new work: the event is emitted again
+///         }
+///     });
+/// });
+/// assert_eq!(calls.get(), 3);
+/// ```
 // N81.
 pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
     Node::current().listen(|process| &process.before_exit, move |&code| listener(code))
@@ -85,6 +104,17 @@ pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_timeout};
+///
+/// run(async {
+///     process::on_exit(|code| println!("bye, with {code}"));
+///     set_timeout(1, || process::exit(3));
+/// });
+/// ```
 // N82.
 pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
     Node::current().listen(|process| &process.exit, move |&code| listener(code))
@@ -154,6 +184,17 @@ pub fn on_rejection_handled(listener: impl FnMut(&Reason) + 'static) -> Listener
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run};
+///
+/// run(async {
+///     process::on_warning(|warning| println!("{warning}"));
+///     process::emit_warning("DeprecationWarning", "old() is old");
+/// });
+/// ```
 pub fn on_warning(listener: impl FnMut(&Warning) + 'static) -> Listener {
     Node::current().listen(|process| &process.warning, listener)
 }
@@ -176,6 +217,18 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
 ///
 /// When no loop runs on this thread. On a loop without `run`, a line on standard error reports it,
 /// and the call unwinds out of the call that runs the loop.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run, set_timeout};
+///
+/// let exit = run(async {
+///     set_timeout(60_000, || unreachable!("the program ends before"));
+///     process::exit(3);
+/// });
+/// assert_eq!(exit.code(), 3);
+/// ```
 // N83.
 pub fn exit(code: i32) -> ! {
     let node = Node::current();
@@ -205,6 +258,15 @@ pub fn exit_code() -> Option<i32> {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run};
+///
+/// let exit = run(async { process::set_exit_code(2) });
+/// assert_eq!(exit.code(), 2);
+/// ```
 pub fn set_exit_code(code: i32) {
     Node::current().process.exit_code.set(Some(code));
 }

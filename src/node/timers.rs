@@ -155,6 +155,17 @@ pub(super) fn set_interval_at(
 /// running pass.
 ///
 /// Stopping a timer that has fired or was stopped does nothing.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{clear_timeout, run, set_timeout};
+///
+/// run(async {
+///     let timeout = set_timeout(1, || unreachable!("it was cleared"));
+///     clear_timeout(&timeout);
+/// });
+/// ```
 pub fn clear_timeout(timeout: &Timeout) {
     timeout.close();
 }

@@ -51,24 +51,72 @@ pub fn yield_now_immediate() -> PhaseFuture {
 }
 
 /// Waits for the next check phase: that of this turn, or of the next turn if it has begun already.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, phase, set_immediate};
+/// use std::{cell::Cell, rc::Rc};
+///
+/// phaseloop::block_on(async {
+///     let called = Rc::new(Cell::new(false));
+///     let mark = called.clone();
+///     set_immediate(move || mark.set(true));
+///     phase::check().await;
+///     assert!(called.get(), "it was queued for that phase before");
+///     assert_eq!(LoopHandle::current().turns(), 1);
+/// });
+/// ```
 #[track_caller]
 pub fn check() -> PhaseFuture {
     PhaseFuture::new(Phase::Check)
 }
 
 /// Waits for the next idle phase.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn idle() -> PhaseFuture {
     PhaseFuture::new(Phase::Idle)
 }
 
 /// Waits for the next prepare phase, right before the loop waits for I/O.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn prepare() -> PhaseFuture {
     PhaseFuture::new(Phase::Prepare)
 }
 
 /// Waits for the next closing phase, after the handles that were closed in this turn.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn closing() -> PhaseFuture {
     PhaseFuture::new(Phase::Closing)
@@ -76,18 +124,42 @@ pub fn closing() -> PhaseFuture {
 
 /// Waits for the next pass over the pending queue: at the start of a turn, or right after its poll
 /// phase.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn pending() -> PhaseFuture {
     PhaseFuture::new(Phase::Pending)
 }
 
 /// Waits for the next poll phase, after its I/O.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn poll() -> PhaseFuture {
     PhaseFuture::new(Phase::Poll)
 }
 
 /// Waits for the next timers phase, after the timers that are due.
+///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
 #[track_caller]
 pub fn timers() -> PhaseFuture {
     PhaseFuture::new(Phase::Timers)
@@ -102,6 +174,25 @@ pub fn timers() -> PhaseFuture {
 /// # Cancel safety
 ///
 /// Dropping the future removes it from the queue of the phase.
+///
+/// # Panics
+///
+/// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// phaseloop::block_on(async {
+///     // The phases of a turn, in their order.
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::check().await;
+///     phase::closing().await;
+///     phase::timers().await;
+/// });
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct PhaseFuture {

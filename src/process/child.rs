@@ -108,6 +108,14 @@ impl Child {
 
     /// Returns a future for the exit of the child, which borrows nothing: the child can be waited
     /// for, signalled or dropped meanwhile. It leaves [`stdin`](Self::stdin) open.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the child runs on, and another future can wait for it.
     #[must_use = "futures do nothing unless awaited"]
     pub fn exited(&self) -> Exited {
         Exited {

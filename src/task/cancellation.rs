@@ -271,6 +271,10 @@ impl DropGuard {
     /// Returns the token and does not cancel it.
     #[must_use]
     #[inline]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "the guard has its token until this call consumes it"
+    )]
     pub fn disarm(mut self) -> CancellationToken {
         self.token.take().expect("it is taken here only")
     }

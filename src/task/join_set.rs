@@ -165,6 +165,10 @@ impl<T: 'static> JoinSet<T> {
     /// # Errors
     ///
     /// As [`join_next`](Self::join_next).
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a task reports its place once, and leaves the set after that"
+    )]
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         if self.tasks.is_empty() {
             return Poll::Ready(None);

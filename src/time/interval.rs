@@ -59,6 +59,21 @@ pub fn interval(period: Duration) -> Interval {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{interval_at, now};
+///
+/// phaseloop::block_on(async {
+///     let period = Duration::from_millis(2);
+///     let start = now() + period;
+///     let mut interval = interval_at(start, period);
+///     interval.tick().await;
+///     assert!(now() >= start, "the first tick waits for the start");
+/// });
+/// ```
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval {

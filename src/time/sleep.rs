@@ -63,9 +63,26 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
 /// Waits until `deadline`; see [`sleep`]. A deadline in the past completes in the next timers
 /// phase.
 ///
+/// # Cancel safety
+///
+/// Dropping the future removes it from the timer heap. Nothing is lost.
+///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{now, sleep_until};
+///
+/// phaseloop::block_on(async {
+///     let deadline = now() + Duration::from_millis(2);
+///     sleep_until(deadline).await;
+///     assert!(now() >= deadline);
+/// });
+/// ```
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let handle = LoopHandle::current();

@@ -52,9 +52,31 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 
 /// Limits the time of `future` to `deadline`; see [`timeout`].
 ///
+/// # Errors
+///
+/// [`Elapsed`] if the deadline has passed first.
+///
+/// # Cancel safety
+///
+/// The cancel safety of `future` applies.
+///
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::pending, time::Duration};
+/// use phaseloop::time::{now, timeout_at};
+///
+/// phaseloop::block_on(async {
+///     // One deadline for several steps.
+///     let deadline = now() + Duration::from_millis(2);
+///     assert_eq!(timeout_at(deadline, async { 1 }).await, Ok(1));
+///     assert!(timeout_at(deadline, pending::<()>()).await.is_err());
+/// });
+/// ```
 #[track_caller]
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
     Timeout {

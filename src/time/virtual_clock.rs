@@ -136,6 +136,22 @@ pub fn is_paused() -> bool {
 /// # Cancel safety
 ///
 /// The first poll moves the clock. Dropping the future afterwards ends the wait only.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{spawn, time::{self, sleep}};
+///
+/// phaseloop::block_on(async {
+///     time::pause();
+///     let task = spawn(sleep(Duration::from_secs(60)));
+///     time::advance(Duration::from_secs(59)).await;
+///     assert!(!task.is_finished());
+///     time::advance(Duration::from_secs(1)).await;
+///     assert!(task.is_finished());
+/// });
+/// ```
 #[track_caller]
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
     let site = Location::caller();

@@ -1,7 +1,8 @@
-//! What the sources must keep to: layers, the words of their comments, and the list of differences
-//! to libuv.
+//! What the sources must keep to: layers, the words of their comments, what the documentation of
+//! futures says, and the list of differences to libuv.
 
 mod differences;
+mod docs;
 mod layers;
 mod windows;
 mod words;

@@ -210,11 +210,27 @@ impl TcpStream {
     }
 
     /// Waits until the socket is readable: data, EOF or an error.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; no data is lost.
     pub fn readable(&self) -> Readiness<'_, Conn> {
         self.source.readable()
     }
 
     /// Waits until the socket is writable, or has an error.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; nothing was written.
     pub fn writable(&self) -> Readiness<'_, Conn> {
         self.source.writable()
     }

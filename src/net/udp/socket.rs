@@ -329,11 +329,27 @@ impl UdpSocket {
     }
 
     /// Waits until the socket has a datagram or an error.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; no data is lost.
     pub fn readable(&self) -> Readiness<'_, Packets> {
         self.source.readable()
     }
 
     /// Waits until the send buffer has room.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; nothing was written.
     pub fn writable(&self) -> Readiness<'_, Packets> {
         self.source.writable()
     }

@@ -279,11 +279,27 @@ impl UnixStream {
     }
 
     /// Waits until the socket is readable: data, EOF or an error.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; no data is lost.
     pub fn readable(&self) -> Readiness<'_, net::UnixStream> {
         self.source.readable()
     }
 
     /// Waits until the socket is writable, or has an error.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering for the next event, on platforms that need it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future deregisters its waker; nothing was written.
     pub fn writable(&self) -> Readiness<'_, net::UnixStream> {
         self.source.writable()
     }

@@ -270,6 +270,10 @@ impl Dir {
     ///
     /// The promise is rejected with `ERR_DIR_CLOSED` after the close, with
     /// `ERR_DIR_CONCURRENT_OPERATION` while another read waits, and with any OS error of `readdir`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[must_use]
     pub fn read(&self) -> Promise<Option<Dirent>> {
         promise_of(|callback| self.read_with(callback))
@@ -277,6 +281,10 @@ impl Dir {
 
     /// Calls `callback` with the next entry, in the poll phase. JavaScript: `dir.read((err, dirent)
     /// => ..)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn read_with(&self, callback: impl FnOnce(Result<Option<Dirent>, Error>) + 'static) {
         let dir = self.clone();
         in_callbacks(async move { callback(dir.next_entry().await) });
@@ -314,6 +322,10 @@ impl Dir {
     /// # Errors
     ///
     /// The promise is rejected with `ERR_DIR_CLOSED` if the directory is already closed.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[must_use]
     pub fn close(&self) -> Promise<()> {
         promise_of(|callback| self.close_with(callback))
@@ -321,6 +333,10 @@ impl Dir {
 
     /// Closes the directory, and calls `callback` in the poll phase. JavaScript: `dir.close((err)
     /// => ..)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn close_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         let state = self.inner.entries.replace(State::Closed);
         in_callbacks(async move {

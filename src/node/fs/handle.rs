@@ -117,6 +117,10 @@ impl FileHandle {
     /// # Errors
     ///
     /// The promise is rejected with the errors of [`read`](Self::read).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn read_file(&self) -> Promise<Vec<u8>> {
         self.promise(|file| async move { steps::read_rest(&file, None).await })
     }
@@ -127,6 +131,10 @@ impl FileHandle {
     /// # Errors
     ///
     /// The promise is rejected with the errors of [`write`](Self::write).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn write_file(&self, contents: impl Into<Vec<u8>>) -> Promise<()> {
         let contents = contents.into();
         self.promise(|file| async move { steps::write_all(&file, contents, None).await })
@@ -155,6 +163,10 @@ impl FileHandle {
     /// # Errors
     ///
     /// The promise is rejected with any OS error of `close`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn close(&self) -> Promise<()> {
         promise_of(|callback| close(self, callback))
     }

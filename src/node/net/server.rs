@@ -33,6 +33,20 @@ const BACKLOG: u32 = 511;
 
 /// Creates a server that calls `listener` with each connection. It does not listen yet. JavaScript:
 /// `net.createServer(listener)`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{net, run};
+///
+/// run(async {
+///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         println!("listening on {:?}", server.address());
+///         server.close();
+///     });
+/// });
+/// ```
 pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
     let server = Server::new();
     server.on(CONNECTION, listener);

@@ -12,6 +12,10 @@ use crate::node::promise::Promise;
 /// Returns a function that calls `f` and tells the observers of [`EntryType::Function`] how long it
 /// took. JavaScript: `performance.timerify(f)`.
 ///
+/// # Panics
+///
+/// The returned function panics when no loop runs on this thread.
+///
 /// # Examples
 ///
 /// ```
@@ -41,6 +45,10 @@ pub fn timerify<A, R>(name: &'static str, f: impl Fn(A) -> R) -> impl Fn(A) -> R
 
 /// Returns a function that calls `f` and records how long it took, in nanoseconds; otherwise like
 /// [`timerify`]. JavaScript: `performance.timerify(f, { histogram })`.
+///
+/// # Panics
+///
+/// The returned function panics when no loop runs on this thread.
 ///
 /// # Examples
 ///

@@ -126,6 +126,16 @@ impl AsyncRead for SharedStdin {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::node::{process, run};
+///
+/// run(async {
+///     process::stdout().write("hello\n");
+/// });
+/// ```
 #[must_use]
 pub fn stdout() -> Writable<Vec<u8>> {
     let node = Node::current();

@@ -25,6 +25,10 @@ use crate::node::thenable::PromiseLike;
 ///
 /// The error that `f` threw, or its panic.
 ///
+/// # Panics
+///
+/// [`process::exit`](crate::node::process::exit) unwinds through this call.
+///
 /// # Examples
 ///
 /// ```

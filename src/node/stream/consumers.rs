@@ -13,6 +13,10 @@ use crate::node::string_decoder::{Encoding, StringDecoder};
 ///
 /// The promise is rejected with the error of the stream.
 ///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
 /// # Examples
 ///
 /// ```
@@ -40,6 +44,10 @@ pub fn buffer(stream: &Readable<Vec<u8>>) -> Promise<Vec<u8>> {
 /// # Errors
 ///
 /// The promise is rejected with the error of the stream.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
 ///
 /// # Examples
 ///

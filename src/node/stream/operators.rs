@@ -128,6 +128,10 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The promise is rejected with the error of the stream.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn to_array(&self) -> Promise<Vec<T>>
     where
@@ -145,6 +149,10 @@ impl<T: 'static> Readable<T> {
     ///
     /// The promise is rejected with the error of the stream, or with the value that `f`
     /// [throws](crate::node::throw).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn for_each(&self, mut f: impl FnMut(T) + 'static) -> Promise<()> {
         self.reduce((), move |(), chunk| f(chunk))
@@ -156,6 +164,10 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn reduce<U: Clone + 'static>(
         &self,
@@ -178,6 +190,10 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn find(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<Option<T>>
     where
@@ -200,6 +216,10 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn some(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         let mut chunks = self.chunks();
@@ -218,6 +238,10 @@ impl<T: 'static> Readable<T> {
     /// # Errors
     ///
     /// The errors of [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     #[track_caller]
     pub fn every(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<bool> {
         self.some(move |chunk| !f(chunk)).then(|some| !some)

@@ -21,12 +21,20 @@ impl<T: Clone + 'static> Readable<T> {
     /// Errors are not forwarded. A sink that fails or closes is unpiped. Use
     /// [`pipeline`](super::pipeline()) for streams that fail together. Chunks are cloned, because
     /// other listeners and pipes may use them.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn pipe(&self, sink: &Writable<T>) {
         self.pipe_with(sink, true);
     }
 
     /// Pipes into `sink` and leaves it open when this stream ends. JavaScript: `readable.pipe(sink,
     /// { end: false })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
     pub fn pipe_without_end(&self, sink: &Writable<T>) {
         self.pipe_with(sink, false);
     }

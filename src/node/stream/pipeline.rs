@@ -91,6 +91,10 @@ impl<T: Clone + 'static> Pipeline<T> {
     }
 
     /// Appends the sink and starts the chain.
+    ///
+    /// # Errors
+    ///
+    /// Awaiting the end returns the error of the stream of the chain that has failed first.
     #[track_caller]
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
         let last = self.last;
@@ -99,6 +103,10 @@ impl<T: Clone + 'static> Pipeline<T> {
 
     /// Appends a sink that stays open, and starts the chain: it ends when the last stream before
     /// the sink has ended. JavaScript: `pipeline(.., sink, { end: false })`.
+    ///
+    /// # Errors
+    ///
+    /// Awaiting the end returns the error of the stream of the chain that has failed first.
     ///
     /// # Examples
     ///

@@ -176,6 +176,10 @@ where
     }
 
     /// Appends the sink and starts the chain.
+    ///
+    /// # Errors
+    ///
+    /// Awaiting the end returns the error of the stream of the chain that has failed first.
     #[track_caller]
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
         let items = self.items;

@@ -265,6 +265,10 @@ impl Timeout {
     /// fired has no closure left: it stays stopped, and a [warning](process::on_warning) is
     /// emitted. For an interval only the next call moves; inside its callback, `refresh` has no
     /// effect.
+    ///
+    /// # Panics
+    ///
+    /// When the timer has no closure left, and no loop runs on this thread to emit the warning.
     pub fn refresh(&self) -> &Self {
         let state = &*self.0;
         let life = state.life.get();
