@@ -184,7 +184,7 @@ impl Core {
         self.clock().set_now(now);
         let busy_since = self.counters.end_busy(now);
         self.counters.count_events(events, false);
-        if !self.modes().is_plain() {
+        if !self.modes().is_unwatched() {
             self.end_busy_watched(busy_since, now);
             self.probe().begin_period();
         }
@@ -225,8 +225,8 @@ impl Core {
         let clock = self.clock();
         let mut start = clock.read_as(is_paused);
         let busy_since = self.count_wait(start, is_paused);
-        let is_plain = self.modes().is_plain();
-        if !is_plain {
+        let is_unwatched = self.modes().is_unwatched();
+        if !is_unwatched {
             self.end_busy_watched(busy_since, start);
             self.probe().rest();
             self.probe().begin_wait();
@@ -239,7 +239,7 @@ impl Core {
             }
         }
         let waited = wait(timeout, start);
-        self.end_wait(waited, start, is_paused, is_plain)
+        self.end_wait(waited, start, is_paused, is_unwatched)
     }
 
     /// Makes no wait, since an observer has paused the clock, or resumed it. The next wait is by
@@ -257,14 +257,14 @@ impl Core {
         waited: io::Result<()>,
         start: u64,
         is_paused: bool,
-        is_plain: bool,
+        is_unwatched: bool,
     ) -> io::Result<usize> {
         let clock = self.clock();
         let (end, events) = (clock.read_as(is_paused), self.io.events.borrow().len());
         clock.set_now(end);
         self.count_end_of_wait(start, end, is_paused);
         self.counters.count_events(events, true);
-        if !is_plain {
+        if !is_unwatched {
             self.probe().begin_period();
             self.probe().end_wait(start, end, events);
         }
