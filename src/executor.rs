@@ -411,7 +411,7 @@ impl Executor {
         if !self.lanes.has_ticks() {
             return budget;
         }
-        if !self.modes.is_plain() {
+        if !self.modes.is_unwatched() {
             return self.run_ticks_watched(budget);
         }
         while budget > 0 {

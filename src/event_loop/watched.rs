@@ -189,7 +189,7 @@ impl Core {
     /// [`carried`](Self::carried) does: the switch is tested once.
     #[inline(always)]
     pub(crate) fn push_tick_here(&self, kind: &'static str, tick: Call, site: Option<Site>) {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(frame::carry(kind, tick), site);
@@ -199,7 +199,7 @@ impl Core {
     /// Queues a closure as a microtask on the current loop, to run in the current surroundings.
     #[inline(always)]
     pub(crate) fn push_microtask_here(&self, kind: &'static str, call: Call, site: Option<Site>) {
-        if self.modes().is_plain() {
+        if self.modes().is_unwatched() {
             self.executor.push_microtask(call);
         } else {
             self.push_microtask_watched(frame::carry(kind, call), site);

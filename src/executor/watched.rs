@@ -109,8 +109,7 @@ impl Executor {
         } else {
             Activity::Microtask
         };
-        let _running = self.begin(activity, Origin::at(site));
-        call.call();
+        self.watching(activity, Origin::at(site), || call.call());
     }
 
     /// Notes that a task was spawned.
