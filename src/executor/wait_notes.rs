@@ -5,7 +5,7 @@
 //! registered on the loop, with the task whose poll registered it. The waker of the task itself is
 //! not noted, so that a program without such wakers pays for one comparison.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 
@@ -41,7 +41,8 @@ pub(super) struct WaitNotes {
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
-    named: Rc<NamedWaits>,
+    /// Made for the first named wait, so that a loop without one allocates nothing.
+    named: OnceCell<Rc<NamedWaits>>,
 }
 
 impl Executor {
@@ -91,7 +92,7 @@ impl Executor {
     /// Returns the waits for what no handle of the loop stands for.
     #[inline(always)]
     pub(crate) fn named_waits(&self) -> &Rc<NamedWaits> {
-        &self.wait_notes.named
+        self.wait_notes.named.get_or_init(Rc::default)
     }
 
     /// Notes a set of tasks that is being waited for.
