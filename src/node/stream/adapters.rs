@@ -281,8 +281,8 @@ struct Pace {
     is_filled: Cell<bool>,
 }
 
-/// Reads a chunk. Data that is already there is delivered in the next poll phase, unless it follows
-/// a full buffer.
+/// Reads a chunk, which is empty at EOF. Data that is already there is delivered in the next poll
+/// phase, unless it follows a full buffer.
 async fn read<R: AsyncRead>(reader: &Given<R>, pace: &Pace) -> io::Result<Vec<u8>> {
     let in_a_row = &pace.in_a_row;
     if in_a_row.get() == READS_PER_PHASE {
@@ -304,7 +304,9 @@ async fn read<R: AsyncRead>(reader: &Given<R>, pace: &Pace) -> io::Result<Vec<u8
     .await;
     let follows = pace.is_filled.take();
     pace.is_filled.set(matches!(read, Ok(READ_SIZE)));
-    if is_at_once && !follows {
+    // libuv delivers an EOF that is reported together with the last data at once, too.
+    let is_end = matches!(read, Ok(0));
+    if is_at_once && !follows && !is_end {
         phase::poll().await;
     }
     chunk.truncate(read?);
