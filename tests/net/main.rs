@@ -8,7 +8,7 @@
 mod util {
     pub(crate) mod child;
     pub(crate) mod errno;
-    #[cfg(unix)]
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod faults;
     pub(crate) mod files;
     pub(crate) mod panics;
@@ -16,6 +16,8 @@ mod util {
     #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod sockets;
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) mod strace;
     pub(crate) mod tcp;
     pub(crate) mod trace;
     pub(crate) mod udp;

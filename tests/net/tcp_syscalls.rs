@@ -5,7 +5,7 @@
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 
 use crate::util::child::in_child;
-use crate::util::faults::{can_trace, log_of};
+use crate::util::strace::{can_trace, log_of};
 use crate::util::tcp::{expect_success, pair, run};
 use std::collections::BTreeMap;
 

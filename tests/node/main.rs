@@ -7,11 +7,13 @@
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
-    #[cfg(unix)]
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod faults;
     pub(crate) mod http;
     pub(crate) mod panics;
     pub(crate) mod peers;
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) mod strace;
     pub(crate) mod trace;
 }
 

@@ -8,13 +8,15 @@
 mod util {
     pub(crate) mod child;
     pub(crate) mod errno;
-    #[cfg(unix)]
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod faults;
     pub(crate) mod files;
     pub(crate) mod panics;
     #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod screen;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod strace;
     pub(crate) mod trace;
     pub(crate) mod wakers;
 }

@@ -3,9 +3,9 @@
 #![cfg(all(target_os = "linux", feature = "tty"))]
 
 use crate::util::child::{in_child, path_of};
-use crate::util::faults::{can_trace, log_of};
 use crate::util::pty::open_pty;
 use crate::util::screen::read_until;
+use crate::util::strace::{can_trace, log_of};
 use crate::util::trace::{finish, paused, turn};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

@@ -1,46 +1,15 @@
 //! Injected faults of system calls: the test runs itself under `strace`, which makes system calls
 //! fail.
 
-use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use super::child::in_child;
+use super::strace::{can_trace, log_of};
 
 /// Longer than any process here takes, however busy the machine is. It is reached only when a test
 /// fails.
-#[allow(
-    dead_code,
-    reason = "some binaries run no faults on other pollers than epoll"
-)]
 const HANGS: Duration = Duration::from_secs(120);
-
-/// Whether this is the process that runs under `strace`.
-fn is_child() -> bool {
-    std::env::var_os("PHASELOOP_TEST_CHILD").is_some()
-}
-
-/// Whether `strace` is installed and may trace. A test that gets `false` says so through this
-/// function, and passes.
-pub(crate) fn can_trace() -> bool {
-    if is_child() {
-        return true;
-    }
-    let probe = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .status();
-    let can_trace = probe.is_ok_and(|status| status.success());
-    if !can_trace {
-        eprintln!("skipped: no strace here, or it may not trace");
-    }
-    can_trace
-}
-
-/// A file for the output of `strace`, of which each test has its own.
-pub(crate) fn log_of(test: &str) -> PathBuf {
-    let name = format!("phaseloop-strace-{test}-{}", std::process::id());
-    std::env::temp_dir().join(name)
-}
 
 /// Runs `body` in a process of its own, in which system calls fail as `faults` say.
 ///

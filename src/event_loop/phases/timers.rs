@@ -147,14 +147,18 @@ impl Core {
     /// Removes a sleep, whether it has fired or not.
     #[inline]
     pub(crate) fn disarm_sleep(&self, key: TimerKey, referenced: bool) {
-        let removed = self.phases.timers.borrow_mut().remove(key);
-        if let Some(removed) = removed {
-            if referenced && removed.was_in_heap {
-                self.ledger.remove(Keeper::Sleep);
-            }
-            // The waker is dropped last, since its drop may run user code.
-            drop(removed.payload);
+        // The waker is dropped last, since its drop may run user code.
+        drop(self.take_sleep(key, referenced));
+    }
+
+    /// Takes a sleep out, whether it has fired or not. It no longer keeps the loop alive.
+    #[inline(always)]
+    fn take_sleep(&self, key: TimerKey, referenced: bool) -> Option<Payload> {
+        let removed = self.phases.timers.borrow_mut().remove(key)?;
+        if referenced && removed.was_in_heap {
+            self.ledger.remove(Keeper::Sleep);
         }
+        Some(removed.payload)
     }
 
     /// Gives an armed sleep another deadline; its waker stays. Returns `None` if the sleep has
@@ -166,11 +170,8 @@ impl Core {
         deadline: u64,
         referenced: bool,
     ) -> Option<TimerKey> {
-        let removed = self.phases.timers.borrow_mut().remove(key)?;
-        if referenced && removed.was_in_heap {
-            self.ledger.remove(Keeper::Sleep);
-        }
-        let key = self.arm_sleep(deadline, removed.payload, referenced);
+        let sleep = self.take_sleep(key, referenced)?;
+        let key = self.arm_sleep(deadline, sleep, referenced);
         // The host of an embedded loop may wait for the deadline before.
         self.tell_host();
         Some(key)
