@@ -361,7 +361,7 @@ fn o09_sockets_have_the_store_of_connect_or_none() {
                 let client = storage.run("connect", || net::connect(address));
                 let (look, closed) = (seen.sees(&storage, "end"), seen.sees(&storage, "close"));
                 storage.run("write", || client.write("x"));
-                client.on(phaseloop::node::stream::END, move |()| look());
+                client.on(END, move |()| look());
                 client.on(CLOSE, move |()| closed());
                 client.resume();
             });
