@@ -40,12 +40,13 @@ fn a_wait_that_is_interrupted_is_made_again() {
 #[test]
 fn a_start_without_a_process_says_what_failed_and_what_to_do() {
     let test = "a_start_without_a_process_says_what_failed_and_what_to_do";
-    // The thread is started first. With glibc on 64 bits that is `clone3`. So is the start of a process,
-    // or it is `clone`, if the child has to change its signals. Elsewhere all of them are `clone`.
-    let fault = if cfg!(all(target_env = "gnu", target_pointer_width = "64")) {
-        "clone3:error=EAGAIN:when=2+ clone:error=EAGAIN"
+    // The thread is started first. With glibc that is `clone3`, and so is the start of a process. With
+    // musl both are `clone`. A child that has to change its signals is started by the call of `fork`:
+    // `clone` with glibc, `fork` with musl on x86.
+    let fault = if cfg!(target_env = "musl") {
+        "clone:error=EAGAIN:when=2+ fork:error=EAGAIN"
     } else {
-        "clone,clone3:error=EAGAIN:when=2+"
+        "clone3:error=EAGAIN:when=2+ clone:error=EAGAIN"
     };
     with_faults(test, &[fault], || {
         thread::spawn(|| ()).join().unwrap();
