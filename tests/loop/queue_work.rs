@@ -224,6 +224,7 @@ fn the_class_of_the_work_counts_and_the_report_names_it() {
 #[test]
 fn spawn_blocking_works_for_a_loop_that_does_not_run() {
     let (mut event_loop, handle, trace) = with_one_thread();
+    let (open, _held) = hold(&handle, &trace);
     let job = handle.spawn_blocking(|| 20 + 1);
     let other = handle.spawn_blocking_as(Class::Fs, || 2);
     assert_eq!(handle.next_timeout(), None, "the loop waits for the jobs");
@@ -234,8 +235,9 @@ fn spawn_blocking_works_for_a_loop_that_does_not_run() {
         total.set(job.await.unwrap() * other.await.unwrap());
         log.log("done");
     }));
+    drop(open);
     finish(&mut event_loop);
-    assert_eq!((sum.get(), trace.take().as_str()), (42, "done"));
+    assert_eq!((sum.get(), trace.take().as_str()), (42, "held done"));
     drop(event_loop);
     let never = handle.spawn_blocking(|| unreachable!("the loop is gone"));
     let error = futures::FutureExt::now_or_never(never).unwrap();
