@@ -2,7 +2,7 @@
 //! never read, cut and reset connections, floods. Each test checks three things: the bytes of the
 //! answer, what the server keeps of the connection, and that others are served.
 //!
-//! The tests run on the paused clock: a time is exact, however busy the machine is.
+//! The tests run on the paused clock: on Linux a time is exact, however busy the machine is.
 #![cfg(feature = "node")]
 
 use crate::util::http::{BAD_REQUEST, LAST_GET, Peer, TIMED_OUT, get, plain, with};
@@ -18,9 +18,16 @@ use phaseloop::node::net::LISTENING;
 use phaseloop::node::stream::{CLOSE, Readable, pipeline};
 use phaseloop::node::{Deferred, Emitter, set_interval, set_timeout, sleep};
 
-/// The time since the loop was built, on its paused clock.
-fn now(start: Instant) -> Duration {
-    LoopHandle::current().now() - start
+/// Checks how much time has passed on the paused clock, which goes on when the loop has nothing to
+/// do. On Linux a byte arrives in the call that sends it. Elsewhere the clock goes on while a byte
+/// is on its way, so that only the lower bound holds.
+fn has_passed(start: Instant, at_least: Duration, at_most: Duration) {
+    let passed = LoopHandle::current().now() - start;
+    assert!(passed >= at_least, "{passed:?}");
+    assert!(
+        passed <= at_most || !cfg!(target_os = "linux"),
+        "{passed:?}"
+    );
 }
 
 #[test]
@@ -47,8 +54,7 @@ fn h037_clients_that_drip_their_heads_get_408_and_delay_no_other() {
             assert_eq!(peer.rest().await, TIMED_OUT);
         }
         // The limit is one minute, and a look at all connections takes place every half.
-        let passed = now(start);
-        assert!(passed >= ms(60_000) && passed <= ms(90_100), "{passed:?}");
+        has_passed(start, ms(60_000), ms(90_100));
         assert_eq!(server.connections(), 0);
     });
 }
@@ -98,8 +104,7 @@ fn h037_a_body_that_drips_gets_408_unless_an_answer_was_begun() {
             assert_eq!(peers[0].rest().await, TIMED_OUT);
             let begun = peers[1].rest().await;
             assert!(begun.ends_with("5\r\nbegun\r\n"), "{begun}");
-            let passed = now(start);
-            assert!(passed >= ms(300_000) && passed <= ms(330_100), "{passed:?}");
+            has_passed(start, ms(300_000), ms(330_100));
         },
     );
 }
@@ -115,8 +120,7 @@ fn h036_idle_connections_are_closed_after_six_seconds() {
         for peer in &idle {
             assert!(peer.rest().await.ends_with("\r\n\r\n/idle"));
         }
-        let passed = now(start);
-        assert!(passed >= ms(6000) && passed < ms(6100), "{passed:?}");
+        has_passed(start, ms(6000), ms(6100));
         assert_eq!(server.connections(), 0);
     });
 }
