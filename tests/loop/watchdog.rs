@@ -126,19 +126,23 @@ fn the_end_of_a_stall_has_the_blame_of_the_recorder() {
     let recorder = Recorder::new().on_slow(|_| ());
     let builder = Builder::new().watchdog(watchdog).record(recorder);
     let mut event_loop = builder.build().unwrap();
-    let stalls = event_loop.block_on(async {
-        let late = spawn(sleep(ms(1)));
-        let hash = async move {
-            block_until(&stalls, "task 2 ");
-            stalls
-        };
-        let stalls = task::Builder::new().name("hash").spawn(hash).await.unwrap();
-        late.await.unwrap();
-        sleep(ms(1)).await;
-        stalls
+    let is_blamed = |stall: Stall| stall.is_over && stall.report.contains("\"hash\"");
+    // A busy machine may hide the stall from the watchdog, or be to blame itself: then once more.
+    let found = event_loop.block_on(async {
+        for _ in 0..1000 {
+            let late = spawn(sleep(ms(1)));
+            let hash = async { std::thread::sleep(4 * LIMIT) };
+            let hash = task::Builder::new().name("hash").spawn(hash);
+            hash.await.unwrap();
+            late.await.unwrap();
+            sleep(ms(1)).await;
+            if stalls.try_iter().any(is_blamed) {
+                return true;
+            }
+        }
+        false
     });
-    let is_blamed = |stall: &Stall| stall.is_over && stall.report.contains("\"hash\"");
-    assert!(stalls.iter().any(|stall| is_blamed(&stall)));
+    assert!(found);
 }
 
 #[test]
