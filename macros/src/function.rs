@@ -107,6 +107,13 @@ impl Function {
     }
 }
 
+/// Returns whether an item is a function with the name `main`.
+pub(crate) fn is_named_main(item: TokenStream) -> bool {
+    let tokens: Vec<_> = item.into_iter().collect();
+    let is_main = |pair: &[TokenTree]| is_word(&pair[0], "fn") && is_word(&pair[1], "main");
+    tokens.windows(2).any(is_main)
+}
+
 fn is_word(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }

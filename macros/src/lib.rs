@@ -47,7 +47,15 @@ impl Mistake {
 /// Runs an `async fn main` on an event loop.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand(arguments, item, Kind::Main).unwrap_or_else(Mistake::into_tokens)
+    let defines_main = function::is_named_main(item.clone());
+    expand(arguments, item, Kind::Main).unwrap_or_else(|mistake| {
+        let mut tokens = mistake.into_tokens();
+        if defines_main {
+            // Without it, a second error would say that the program has no main function.
+            tokens.extend("fn main() {}".parse::<TokenStream>());
+        }
+        tokens
+    })
 }
 
 /// Runs an `async fn` as a test on an event loop.

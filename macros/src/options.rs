@@ -81,9 +81,12 @@ impl Options {
         kind: Kind,
     ) -> Result<(), Mistake> {
         match (name.to_string().as_str(), value) {
-            ("crate", Some(value)) => self.crate_path = Some(value.into_iter().collect()),
-            ("crate", None) => {
-                return Err(Mistake::new(name.span(), "expected `crate = path`"));
+            ("crate", Some(value)) if !matches!(value[..], [TokenTree::Literal(_)]) => {
+                self.crate_path = Some(value.into_iter().collect());
+            }
+            ("crate", _) => {
+                let text = "expected `crate = path`, without quotation marks";
+                return Err(Mistake::new(name.span(), text));
             }
             ("run", None) if kind == Kind::Main => self.run = true,
             ("seeds", Some(value)) if kind == Kind::Test => {
@@ -91,6 +94,24 @@ impl Options {
             }
             ("timeout", value) if kind == Kind::Test => {
                 self.timeout = Some(timeout_of(&name, value)?);
+            }
+            ("seeds", None) if kind == Kind::Test => {
+                return Err(Mistake::new(name.span(), "expected `seeds = 200`"));
+            }
+            ("timeout" | "seeds", _) => {
+                let text = format!("`{name}` is an option of `#[phaseloop::test]`");
+                return Err(Mistake::new(name.span(), text));
+            }
+            ("run", _) if kind == Kind::Test => {
+                let text = "`run` is an option of `#[phaseloop::main]`";
+                return Err(Mistake::new(name.span(), text));
+            }
+            ("flavor" | "worker_threads", _) => {
+                let text = format!(
+                    "there is no option `{name}`, since a loop runs on one thread; the options are \
+                     the methods of `phaseloop::Builder`"
+                );
+                return Err(Mistake::new(name.span(), text));
             }
             (_, value) => {
                 let value = value.map(|value| value.into_iter().collect());
