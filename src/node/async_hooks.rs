@@ -39,7 +39,7 @@
 //! | callbacks of files, names and children | the call that started the operation |
 //! | a client socket | `connect` |
 //! | the event `connection`, requests of an HTTP server | `listen` |
-//! | an accepted socket | none |
+//! | an accepted socket, the events `upgrade` and `connect` of an HTTP server | none |
 //! | a port, a worker, a datagram socket | its making |
 //! | a listener for uncaught errors | what threw |
 //! | a listener for unhandled rejections | the making of the promise |

@@ -31,7 +31,7 @@ use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
 use super::server::{CLIENT_ERROR, CONNECT, ClientError, Handover, State, TIMEOUT, UPGRADE};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::frame::Kept;
+use crate::frame::{Frame, Kept};
 use crate::node::callback_futures::run_as_callback;
 use crate::node::error::Error;
 use crate::node::events::{ERROR, Emitter, Event, Observer};
@@ -372,7 +372,8 @@ impl Connection {
             socket: (*self.socket).clone(),
             head: rest.to_vec(),
         };
-        self.server.emit(event, &handover);
+        // Rule O9: Node has freed the parser, whose store the other events have.
+        Frame::default().run(|| self.server.emit(event, &handover));
     }
 
     // Responses.

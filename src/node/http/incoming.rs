@@ -271,8 +271,9 @@ impl IncomingMessage {
         &self.inner.socket
     }
 
-    /// Sets the timeout of the socket; see [`Socket::set_timeout`]. Zero removes it. JavaScript:
-    /// `message.setTimeout(delay)`.
+    /// Sets the timeout of the socket; see [`Socket::set_timeout`]. Zero removes it. The event of a
+    /// request is [`server::TIMEOUT`](crate::node::http::server::TIMEOUT), that of a response
+    /// [`net::TIMEOUT`](crate::node::net::TIMEOUT). JavaScript: `message.setTimeout(delay)`.
     ///
     /// # Panics
     ///

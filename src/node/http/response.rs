@@ -297,7 +297,8 @@ impl ServerResponse {
     }
 
     /// Sets the timeout of the socket, now or when the response has one; see
-    /// [`Socket::set_timeout`](crate::node::net::Socket::set_timeout). Zero removes it. JavaScript:
+    /// [`Socket::set_timeout`](crate::node::net::Socket::set_timeout). Zero removes it. The event
+    /// is [`server::TIMEOUT`](crate::node::http::server::TIMEOUT). JavaScript:
     /// `response.setTimeout(delay)`.
     ///
     /// # Panics

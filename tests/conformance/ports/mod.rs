@@ -23,6 +23,7 @@ mod context_flow;
 mod context_handles;
 mod context_kept;
 mod context_more;
+mod context_requests;
 mod contexts;
 mod dialogues;
 mod errors;
@@ -131,6 +132,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     performance::PORTS,
     context_again::PORTS,
     context_kept::PORTS,
+    context_requests::PORTS,
     hooks_again::PORTS,
     hooks_further::PORTS,
     performance_more::PORTS,
