@@ -367,6 +367,11 @@ impl Socket {
         self.readable().resume();
     }
 
+    /// Stops the flow at once. JavaScript: `socket.pause()`.
+    pub fn pause(&self) {
+        self.readable().pause();
+    }
+
     /// Closes both directions at once; see [`Readable::destroy`].
     pub fn destroy(&self, error: Option<Error>) {
         self.duplex.destroy(error);

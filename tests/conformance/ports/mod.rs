@@ -24,6 +24,7 @@ mod context_handles;
 mod context_kept;
 mod context_more;
 mod context_requests;
+mod context_sockets;
 mod contexts;
 mod dialogues;
 mod errors;
@@ -133,6 +134,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     context_again::PORTS,
     context_kept::PORTS,
     context_requests::PORTS,
+    context_sockets::PORTS,
     hooks_again::PORTS,
     hooks_further::PORTS,
     performance_more::PORTS,
