@@ -1,5 +1,5 @@
 //! Stores that follow what a program starts, hooks, and the figures of the loop, by rule. What Node
-//! itself prints is compared by `tests/conformance`, programs 200–213, 500–531, 560–583 and 600–606.
+//! itself prints is compared by `tests/conformance`, programs 200–213, 500–531, 560–583 and 600–617.
 
 use std::cell::{Cell, RefCell};
 use std::io;

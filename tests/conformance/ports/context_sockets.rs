@@ -8,7 +8,7 @@ use phaseloop::node::net::{self, Server, Socket, SocketOptions, TIMEOUT};
 use phaseloop::node::stream::{CLOSE, DRAIN, END, FINISH};
 use phaseloop::node::{Emitter, set_timeout};
 
-use super::contexts::{at, enter, exit, run, sees};
+use super::contexts::{at, enter, exit, run};
 use crate::support::text;
 
 super::ports! {

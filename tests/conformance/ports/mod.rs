@@ -23,6 +23,7 @@ mod context_flow;
 mod context_handles;
 mod context_kept;
 mod context_more;
+mod context_process;
 mod context_requests;
 mod context_sockets;
 mod contexts;
@@ -133,6 +134,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     performance::PORTS,
     context_again::PORTS,
     context_kept::PORTS,
+    context_process::PORTS,
     context_requests::PORTS,
     context_sockets::PORTS,
     hooks_again::PORTS,
