@@ -16,7 +16,7 @@ use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::pool::Job;
-use crate::probe::Origin;
+use crate::probe::{Activity, Origin};
 use crate::site::Site;
 
 impl Core {
@@ -144,8 +144,8 @@ impl Core {
         }
     }
 
-    /// Goes to the twin. It is a function of its own, to keep the closures of the plain path in
-    /// registers.
+    /// Goes to the twin, unless a recorder is all that watches. It is a function of its own, to keep
+    /// the closures of the plain path in registers.
     #[cold]
     #[inline(never)]
     pub(super) fn dispatch_cold(
@@ -154,7 +154,15 @@ impl Core {
         origin: impl FnOnce() -> Origin,
         callback: impl FnOnce(),
     ) {
-        self.dispatch_watched(phase, origin(), &mut once(callback));
+        let origin = origin();
+        let Some(recording) = self.executor.recording(Activity::Callback(phase), origin) else {
+            return self.dispatch_watched(phase, origin, &mut once(callback));
+        };
+        // The callback is called here, not by reference: that would cost half as much as a record.
+        self.counters.count_callback(phase);
+        callback();
+        recording.finish();
+        self.drain();
     }
 
     /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
