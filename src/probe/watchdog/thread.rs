@@ -101,22 +101,30 @@ impl Watched {
             (self.period, self.times) = (since, 0);
         }
         let took = now.saturating_sub(since);
-        let limit = |times: u32| self.limit.saturating_mul(1 << times.min(40));
-        let is_due = took >= limit(self.times);
-        while took >= limit(self.times) && self.times < 40 {
+        let is_due = took >= self.limit_after(self.times);
+        while took >= self.limit_after(self.times) && self.times < 40 {
             self.times += 1;
         }
         let is_unanswered = self.is_unanswered(now);
         (is_due || is_unanswered).then_some(since)
     }
 
-    /// Returns how long the watchdog may wait until it looks again, in nanoseconds.
-    fn pause(&self) -> u64 {
+    /// Returns how long the watchdog may wait until it looks again, in nanoseconds: at most until
+    /// the busy period is to be told, so that it is told then and not up to a pause later.
+    fn pause(&self, now: u64) -> u64 {
         let limit = match self.marks.is_asked.get() {
             Some(_) => self.limit.min(PATIENCE),
             None => self.limit,
         };
-        limit / LOOKS
+        let since = self.marks.since.load(Ordering::Relaxed);
+        let times = if self.period == since { self.times } else { 0 };
+        let told_at = since.saturating_add(self.limit_after(times));
+        (limit / LOOKS).min(told_at.saturating_sub(now))
+    }
+
+    /// Returns after how long a busy period is told that was told so many times.
+    fn limit_after(&self, times: u32) -> u64 {
+        self.limit.saturating_mul(1 << times.min(40))
     }
 
     /// Returns whether a signal has waited for an answer for too long, once for each signal.
@@ -141,7 +149,8 @@ fn watch_all() {
     while !house.watched.is_empty() {
         let is_busy = |one: &&Watched| one.marks.since.load(Ordering::SeqCst) != 0;
         let pauses = house.watched.iter().filter(is_busy);
-        let pauses = pauses.map(Watched::pause);
+        let looked_at = now();
+        let pauses = pauses.map(|one| one.pause(looked_at));
         let Some(pause) = pauses.min() else {
             IS_ASLEEP.store(true, Ordering::SeqCst);
             if !house.watched.iter().any(|one| is_busy(&one)) {
@@ -205,6 +214,19 @@ mod tests {
         // A look that comes late tells once.
         assert_eq!(watched.look(later + 50 * LIMIT), Some(later));
         assert_eq!(watched.look(later + 51 * LIMIT), None);
+    }
+
+    #[test]
+    fn the_next_look_is_not_later_than_the_limit() {
+        let (marker, mut watched) = watched();
+        let since = 10;
+        marker.0.since.store(since, Ordering::Relaxed);
+        assert_eq!(watched.pause(since), LIMIT / 4);
+        assert_eq!(watched.pause(since + LIMIT - 7), 7);
+        assert_eq!(watched.pause(since + LIMIT + 7), 0);
+        assert!(watched.look(since + LIMIT).is_some());
+        assert_eq!(watched.pause(since + LIMIT), LIMIT / 4);
+        assert_eq!(watched.pause(since + 2 * LIMIT - 7), 7);
     }
 
     #[test]
