@@ -144,8 +144,8 @@ impl Core {
         }
     }
 
-    /// Goes to the twin, unless a recorder is all that watches. It is a function of its own, to keep
-    /// the closures of the plain path in registers.
+    /// Goes to the twin, unless a recorder is all that watches. It is a function of its own, to
+    /// keep the closures of the plain path in registers.
     #[cold]
     #[inline(never)]
     pub(super) fn dispatch_cold(
