@@ -408,9 +408,11 @@ fn r289_whole_files_are_read_whatever_their_size() {
             let path = directory.file("file", &content);
             assert!(fs::read(&path).await.unwrap() == content, "{size}");
         }
-        // It says that it has no bytes, and has some.
-        let status = fs::read_to_string("/proc/self/status").await.unwrap();
-        assert!(status.starts_with("Name:") && status.len() > 500);
+        if cfg!(target_os = "linux") {
+            // It says that it has no bytes, and has some.
+            let status = fs::read_to_string("/proc/self/status").await.unwrap();
+            assert!(status.starts_with("Name:") && status.len() > 500);
+        }
         let path = directory.file("bytes", [b'a', 0xff]);
         let read = fs::read_to_string(&path).await;
         assert_eq!(

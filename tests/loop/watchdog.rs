@@ -162,6 +162,7 @@ fn a_listener_that_panics_ends_neither_the_watchdog_nor_the_loop() {
 
 /// The number of threads of the process with the watchdog's name, of which the kernel keeps 15
 /// bytes.
+#[cfg(target_os = "linux")]
 fn watchdogs() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let names =

@@ -351,7 +351,7 @@ fn paused_standard_input_can_be_read_again() {
     with_open_input(test, || {
         let exit = run(async {
             let write = |text: &str| {
-                let mut input = OpenOptions::new().write(true).open("/proc/self/fd/0");
+                let mut input = OpenOptions::new().write(true).open("/dev/fd/0");
                 input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
             };
             let rl = create_interface(&process::stdin());

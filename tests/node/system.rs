@@ -270,10 +270,7 @@ fn n140_a_pipe_is_read_as_a_file_stream() {
     let (read, mut write) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut write, b"through a pipe").unwrap();
     drop(write);
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&read));
-    if !std::path::Path::new(&path).exists() {
-        return;
-    }
+    let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&read));
     let seen = trace(move |log| {
         let r = fs::create_read_stream(path);
         r.on_data(move |bytes| log.say(String::from_utf8_lossy(bytes)));

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use phaseloop::node::dgram;
 use phaseloop::node::events::{ERROR, Event, EventEmitter};
+#[cfg(target_os = "linux")]
 use phaseloop::node::fs::{self, OPEN, READY};
 use phaseloop::node::net::{self, CONNECT, LISTENING};
 use phaseloop::node::process::{self, Warning};
