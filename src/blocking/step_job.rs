@@ -58,6 +58,7 @@ struct StepJob<S: Steps> {
 }
 
 impl<S: Steps> Job for StepJob<S> {
+    #[inline]
     fn run(self: Arc<Self>) {
         // A step that panics is the last one. The panic hook has printed the panic, and the loop
         // must still receive the completion.
@@ -72,16 +73,19 @@ impl<S: Steps> Job for StepJob<S> {
         }
     }
 
+    #[inline]
     fn arrive(self: Arc<Self>) {
         LoopHandle::current().core().end_job(self.key);
     }
 
+    #[inline]
     fn site(&self) -> Option<Site> {
         LoopHandle::current().core().job_site(self.key)
     }
 }
 
 impl<S: Steps> Drop for StepJob<S> {
+    #[inline]
     fn drop(&mut self) {
         self.steps.ended();
     }

@@ -103,17 +103,20 @@ pub struct CopyOptions {
 
 impl CopyOptions {
     /// Creates the options of [`copy`].
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Fails if the target exists.
+    #[inline]
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.exclusive = exclusive;
         self
     }
 
     /// Sets whether the copy shares the data blocks of the original.
+    #[inline]
     pub fn reflink(mut self, reflink: Reflink) -> Self {
         self.reflink = reflink;
         self
@@ -165,11 +168,13 @@ fn copy_with(from: &Path, to: &Path, how: CopyOptions) -> io::Result<u64> {
     copied
 }
 
+#[inline]
 fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "only files can be copied")
 }
 
 /// Opens the target without truncating it, and returns whether it is new.
+#[inline]
 fn open_target(path: &Path, original: &Metadata, exclusive: bool) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -217,6 +222,7 @@ fn copy_open(
 }
 
 /// Copies the times of the original. Failure is ignored: not every file system stores them.
+#[inline]
 fn keep_times(original: &Metadata, target: &File) {
     if let (Ok(accessed), Ok(modified)) = (original.accessed(), original.modified()) {
         let times = FileTimes::new()

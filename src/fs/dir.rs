@@ -140,6 +140,7 @@ impl ReadDir {
     /// # Cancel safety
     ///
     /// Dropping the future loses no entry.
+    #[inline]
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
         entry.transpose()
@@ -180,6 +181,7 @@ impl Stream for ReadDir {
 }
 
 impl fmt::Debug for ReadDir {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ReadDir").field(&self.path).finish()
     }
@@ -218,6 +220,7 @@ impl Batch {
     }
 }
 
+#[inline]
 fn wrap(operation: &'static str, error: io::Error, path: &Path) -> io::Error {
     OsError::wrap(error, operation, path.to_owned())
 }
@@ -247,6 +250,7 @@ pub struct DirEntry {
 
 impl DirEntry {
     /// Runs on the pool, since a directory without entry types costs a `stat` here.
+    #[inline]
     fn new(entry: &fs::DirEntry, root: &Arc<Path>) -> io::Result<Self> {
         Ok(Self {
             root: root.clone(),
@@ -257,18 +261,21 @@ impl DirEntry {
 
     /// The path of the directory joined with the name of the entry.
     #[must_use]
+    #[inline]
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.name)
     }
 
     /// The name of the entry.
     #[must_use]
+    #[inline]
     pub fn file_name(&self) -> &OsStr {
         &self.name
     }
 
     /// The type of the entry, as it was when the directory was read.
     #[must_use]
+    #[inline]
     pub fn file_type(&self) -> FileType {
         self.file_type
     }
@@ -282,12 +289,14 @@ impl DirEntry {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    #[inline]
     pub async fn metadata(&self) -> io::Result<Metadata> {
         super::symlink_metadata(self.path()).await
     }
 }
 
 impl fmt::Debug for DirEntry {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("DirEntry").field(&self.path()).finish()
     }

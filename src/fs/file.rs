@@ -138,23 +138,27 @@ impl File {
 
     /// Returns options for opening a file.
     #[must_use]
+    #[inline]
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
 
     /// Wraps an open file. Its errors name no path.
     #[must_use]
+    #[inline]
     pub fn from_std(file: std::fs::File) -> Self {
         Self::with(file, None)
     }
 
     /// Wraps a file that was just opened and has no other descriptor.
+    #[inline]
     pub(super) fn new(file: std::fs::File, path: PathBuf) -> Self {
         let file = Self::with(file, Some(path));
         file.cursor.borrow_mut().set_reads_at_once(true);
         file
     }
 
+    #[inline]
     fn with(file: std::fs::File, path: Option<PathBuf>) -> Self {
         Self {
             shared: Arc::new(Shared::new(file, path)),
@@ -164,6 +168,7 @@ impl File {
 
     /// The path under which the file was opened.
     #[must_use]
+    #[inline]
     pub fn path(&self) -> Option<&Path> {
         self.shared.path()
     }
@@ -178,6 +183,7 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the file.
+    #[inline]
     pub async fn into_std(self) -> io::Result<std::fs::File> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.rewind("into_std").await?;
@@ -197,6 +203,7 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
+    #[inline]
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.rewind("try_clone").await?;
         self.cursor.borrow_mut().set_reads_at_once(false);
@@ -213,6 +220,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file is closed all the same; the error is lost.
+    #[inline]
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
         let closed = match Arc::try_unwrap(self.shared) {
@@ -235,6 +243,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
+    #[inline]
     pub async fn sync_all(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.on_file("sync_all", std::fs::File::sync_all).await
@@ -249,6 +258,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
+    #[inline]
     pub async fn sync_data(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
         self.on_file("sync_data", std::fs::File::sync_data).await
@@ -264,6 +274,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
+    #[inline]
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
         self.change("set_len", move |file| {
             check_length(length)?;
@@ -281,6 +292,7 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    #[inline]
     pub async fn metadata(&self) -> io::Result<Metadata> {
         self.written().await;
         self.on_file("metadata", std::fs::File::metadata).await
@@ -295,6 +307,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
+    #[inline]
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.on_file("set_permissions", move |file| {
             file.set_permissions(permissions)
@@ -312,6 +325,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the operation may or may not take place.
+    #[inline]
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         self.written().await;
         self.on_file("set_times", move |file| {
@@ -321,18 +335,21 @@ impl File {
     }
 
     /// Waits until accepted writes are done.
+    #[inline]
     pub(super) async fn written(&self) {
         poll_fn(|cx| self.poll_at(cx, |_, shared| Cursor::poll_written(shared))).await;
     }
 
     /// Waits until no job uses the position, and discards data that was read ahead: it may be
     /// stale.
+    #[inline]
     pub(super) async fn forget_ahead(&self) {
         poll_fn(|cx| self.poll_at(cx, |cursor, shared| cursor.poll_idle(shared))).await;
         self.cursor.borrow_mut().forget_ahead();
     }
 
     /// Moves the OS position back over data that was read ahead.
+    #[inline]
     pub(super) async fn rewind(&self, operation: &'static str) -> io::Result<()> {
         self.forget_ahead().await;
         let Some(behind) = self.cursor.borrow_mut().take_behind() else {
@@ -373,18 +390,21 @@ impl File {
 
     /// The shared state, for a job that uses two files.
     #[allow(dead_code, reason = "only Unix copies from one open file to another")]
+    #[inline]
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
     }
 
     /// The file of the standard library.
     #[allow(dead_code, reason = "only Unix changes the owner of an open file")]
+    #[inline]
     pub(super) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()
     }
 }
 
 /// The system counts the bytes of a file with a sign.
+#[inline]
 fn check_length(length: u64) -> io::Result<()> {
     const LONGEST: i64 = i64::MAX;
     if i64::try_from(length).is_ok() {
@@ -395,12 +415,14 @@ fn check_length(length: u64) -> io::Result<()> {
 }
 
 impl From<std::fs::File> for File {
+    #[inline]
     fn from(file: std::fs::File) -> Self {
         Self::from_std(file)
     }
 }
 
 impl fmt::Debug for File {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("File")
             .field("path", &self.path())

@@ -46,6 +46,7 @@ pub(super) fn needs_loop<F: Future>(function: &'static str, future: F) -> NeedsL
 impl<F: Future> Future for NeedsLoop<F> {
     type Output = F::Output;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         if let Some(site) = this.site.take() {

@@ -73,6 +73,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 
 /// Opens, stats, reads and closes a file. For a small file, a read with room for one byte more than
 /// the size that returns exactly the size has also seen EOF, which saves a second read.
+#[inline]
 fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     const SMALL: usize = 64 * 1024;
     let mut file = sys::fs::open(OpenOptions::new().read(true), path)?;

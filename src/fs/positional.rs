@@ -46,6 +46,7 @@ impl File {
     /// })
     /// # }
     /// ```
+    #[inline]
     pub async fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read_vectored_at(&mut [IoSliceMut::new(buffer)], offset)
             .await
@@ -60,6 +61,7 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    #[inline]
     pub async fn read_vectored_at(
         &self,
         buffers: &mut [IoSliceMut<'_>],
@@ -94,6 +96,7 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    #[inline]
     pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let room = buffer.len();
         self.written().await;
@@ -118,6 +121,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
+    #[inline]
     pub async fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
     }
@@ -131,6 +135,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
+    #[inline]
     pub async fn write_vectored_at(
         &self,
         buffers: &[IoSlice<'_>],
@@ -161,6 +166,7 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may take place in part.
+    #[inline]
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();
         self.change("write_all_at", move |file| {
@@ -170,6 +176,7 @@ impl File {
     }
 }
 
+#[inline]
 fn joined(buffers: &[IoSlice<'_>]) -> Vec<u8> {
     let length = buffers.iter().map(|buffer| buffer.len()).sum();
     let mut bytes = Vec::with_capacity(length);

@@ -137,13 +137,16 @@ struct Receiver {
 }
 
 impl Owner for Receiver {
+    #[inline]
     fn label(&self, _: &Core) -> Option<Label> {
         let path = self.path.to_string_lossy();
         Some(Label::new(Keeper::Watch.text(), path))
     }
 
+    #[inline]
     fn stop_for_good(&self, _: &Core) {}
 
+    #[inline]
     fn take_waiters(&self) -> Vec<Waker> {
         Vec::from_iter(self.waker.take())
     }
@@ -235,6 +238,7 @@ impl PollWatcher {
 
     /// The watched path, as it was given.
     #[must_use]
+    #[inline]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -244,6 +248,7 @@ impl PollWatcher {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
+    #[inline]
     pub async fn recv(&mut self) -> Option<PollEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
@@ -281,6 +286,7 @@ impl PollWatcher {
     }
 
     /// Compares a check with the previous one, and returns an event if they differ.
+    #[inline]
     fn compare(&mut self, found: io::Result<Metadata>) -> Option<PollEvent> {
         let seen = match &found {
             Ok(_) => Seen::File,
@@ -306,6 +312,7 @@ impl PollWatcher {
 
     /// Stops watching at once, even with a check in flight. The close completes in the closing
     /// phase; see [`Close`].
+    #[inline]
     pub fn close(&mut self) -> Close {
         self.state = State::Closed;
         self.core.close()
@@ -321,6 +328,7 @@ fn look(handle: &LoopHandle, path: &Path, site: Site) -> io::Result<Work<io::Res
 }
 
 /// The first point after `now` on the grid that begins at `start`.
+#[inline]
 fn next_point(start: u64, interval: u64, now: u64) -> u64 {
     let over = now.saturating_sub(start) % interval;
     now.saturating_add(interval - over)
@@ -338,6 +346,7 @@ impl Stream for PollWatcher {
 impl_handle!(PollWatcher, |this| &this.core);
 
 impl fmt::Debug for PollWatcher {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PollWatcher")
             .field("path", &self.path)

@@ -83,6 +83,7 @@ struct Ahead {
 }
 
 impl Ahead {
+    #[inline]
     fn len(&self) -> usize {
         self.end - self.start
     }
@@ -98,11 +99,13 @@ struct ReadEnd {
 impl Cursor {
     /// Sets whether data in the page cache is read without a job. A file with a duplicate
     /// descriptor must not: the kernel's lock on the shared position could block the loop.
+    #[inline]
     pub(super) fn set_reads_at_once(&mut self, reads_at_once: bool) {
         self.reads_at_once = reads_at_once;
     }
 
     /// Reads at least one byte into the buffers, or 0 at EOF.
+    #[inline]
     pub(super) fn poll_read(
         &mut self,
         shared: &Arc<Shared>,
@@ -137,6 +140,7 @@ impl Cursor {
     }
 
     /// Reads at least one byte from the page cache. `None`: a job must read.
+    #[inline]
     fn read_at_once(
         &mut self,
         shared: &Arc<Shared>,
@@ -165,26 +169,31 @@ impl Cursor {
     }
 
     /// The data that was read ahead.
+    #[inline]
     pub(super) fn ahead(&self) -> &[u8] {
         &self.ahead.buffer[self.ahead.start..self.ahead.end]
     }
 
     /// Returns whether the last fill found EOF in a file that cannot seek, and forgets it. Another
     /// read could block there, so the fill is answered again.
+    #[inline]
     pub(super) fn take_end_of_stream(&mut self) -> bool {
         self.can_seek == Some(false) && self.forget_end()
     }
 
     /// Forgets that EOF was found, and returns whether it was.
+    #[inline]
     pub(super) fn forget_end(&mut self) -> bool {
         std::mem::take(&mut self.has_found_end)
     }
 
+    #[inline]
     pub(super) fn consume(&mut self, count: usize) {
         self.ahead.start = (self.ahead.start + count).min(self.ahead.end);
     }
 
     /// Waits until the buffer holds data. At EOF it stays empty.
+    #[inline]
     pub(super) fn poll_fill(&mut self, shared: &Arc<Shared>, asked: usize) -> Poll<io::Result<()>> {
         loop {
             if self.ahead.len() > 0 {
@@ -220,6 +229,7 @@ impl Cursor {
     }
 
     /// Waits for a poll phase if so much was read without a job that other tasks should run.
+    #[inline]
     fn poll_turn(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         if self.read_at_once >= MOST_AT_ONCE {
             self.read_at_once = 0;
@@ -232,6 +242,7 @@ impl Cursor {
     }
 
     /// Whether the next piece is fetched while the last one is in use.
+    #[inline]
     fn reads_ahead(&mut self) -> bool {
         let is_cold = self.cold_reads > 0 || !self.reads_at_once;
         self.cold_reads = self.cold_reads.saturating_sub(1);
@@ -239,6 +250,7 @@ impl Cursor {
     }
 
     /// Fills the empty buffer from the page cache. `None`: a job must read.
+    #[inline]
     fn fill_at_once(&mut self, shared: &Arc<Shared>) -> Option<usize> {
         let mut buffer = std::mem::take(&mut self.ahead.buffer);
         if buffer.len() < READ_AT_ONCE && self.reads_at_once && self.can_seek == Some(true) {
@@ -253,6 +265,7 @@ impl Cursor {
 
     /// Reads again where EOF was found, on this thread. The disk is not needed: bytes that were
     /// appended since then are in the page cache.
+    #[inline]
     fn fill_behind_end(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
         self.sought = None;
         if self.ahead.buffer.is_empty() {
@@ -267,6 +280,7 @@ impl Cursor {
         Ok(())
     }
 
+    #[inline]
     fn submit_read(&mut self, shared: &Arc<Shared>, asked: usize) -> io::Result<()> {
         self.sought = None;
         self.read_at_once = 0;
@@ -300,6 +314,7 @@ impl Cursor {
 
     /// Stores the bytes of a read for the next reader. If the buffer still holds data, the new
     /// bytes are left in the file.
+    #[inline]
     fn take_read(&mut self, end: ReadEnd) -> io::Result<usize> {
         self.can_seek = Some(end.can_seek);
         let count = match end.count {
@@ -323,6 +338,7 @@ impl Cursor {
     }
 
     /// Accepts bytes for writing.
+    #[inline]
     pub(super) fn poll_write(
         &mut self,
         shared: &Arc<Shared>,
@@ -344,6 +360,7 @@ impl Cursor {
         }
     }
 
+    #[inline]
     fn start_writing(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
         self.sought = None;
         self.forget_ahead();
@@ -351,6 +368,7 @@ impl Cursor {
     }
 
     /// Waits until accepted writes are done.
+    #[inline]
     pub(super) fn poll_written(shared: &Arc<Shared>) -> Poll<()> {
         if shared.is_writing() {
             Poll::Pending
@@ -360,6 +378,7 @@ impl Cursor {
     }
 
     /// Moves the position.
+    #[inline]
     pub(super) fn poll_seek(
         &mut self,
         shared: &Arc<Shared>,
@@ -375,6 +394,7 @@ impl Cursor {
         }
     }
 
+    #[inline]
     fn submit_seek(&mut self, shared: &Arc<Shared>, to: SeekFrom) -> io::Result<()> {
         self.forget_ahead();
         self.window = 0;
@@ -397,6 +417,7 @@ impl Cursor {
     }
 
     /// Waits until no job uses the position.
+    #[inline]
     pub(super) fn poll_idle(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         ready!(self.poll_flight(shared));
         Self::poll_written(shared)
@@ -404,6 +425,7 @@ impl Cursor {
 
     /// Waits for the job in flight. The error of a read-ahead is dropped: the next read meets it
     /// again.
+    #[inline]
     fn poll_flight(&mut self, shared: &Arc<Shared>) -> Poll<()> {
         match &mut self.flight {
             Flight::None => {}
@@ -423,6 +445,7 @@ impl Cursor {
 
     /// Discards data that was read ahead, to be read again. Data of a file that cannot seek is
     /// kept.
+    #[inline]
     pub(super) fn forget_ahead(&mut self) {
         self.forget_sought();
         self.forget_end();
@@ -434,6 +457,7 @@ impl Cursor {
 
     /// Discards the result of a seek whose future was dropped, since length or position may have
     /// changed. The result of a relative seek is kept: repeating it would move the position twice.
+    #[inline]
     pub(super) fn forget_sought(&mut self) {
         let is_relative = matches!(self.sought, Some((SeekFrom::Current(_), _)));
         if !is_relative {
@@ -442,6 +466,7 @@ impl Cursor {
     }
 
     /// Takes the seek that must precede the next use of the OS position.
+    #[inline]
     pub(super) fn take_behind(&mut self) -> Option<i64> {
         let behind = std::mem::take(&mut self.behind);
         // It never exceeds the size of two buffers.

@@ -28,6 +28,7 @@ impl File {
         poll(&mut self.cursor.borrow_mut(), &self.shared)
     }
 
+    #[inline]
     fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -36,16 +37,19 @@ impl File {
         self.poll_at(cx, |cursor, shared| cursor.poll_read(shared, buffers))
     }
 
+    #[inline]
     fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.poll_at(cx, |cursor, shared| cursor.poll_write(shared, buffers))
     }
 
     /// Waits until the OS has accepted the written bytes, and returns the error of a write.
+    #[inline]
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_at(cx, |_, shared| Cursor::poll_written(shared)));
         Poll::Ready(self.shared.take_error().map_or(Ok(()), Err))
     }
 
+    #[inline]
     fn poll_seek(&self, cx: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
         self.poll_at(cx, |cursor, shared| cursor.poll_seek(shared, to))
     }
@@ -55,6 +59,7 @@ impl File {
 macro_rules! impl_streams {
     ($file:ty) => {
         impl AsyncRead for $file {
+            #[inline]
             fn poll_read(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -63,6 +68,7 @@ macro_rules! impl_streams {
                 File::poll_read(&self, cx, &mut [IoSliceMut::new(buffer)])
             }
 
+            #[inline]
             fn poll_read_vectored(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -73,6 +79,7 @@ macro_rules! impl_streams {
         }
 
         impl AsyncWrite for $file {
+            #[inline]
             fn poll_write(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -81,6 +88,7 @@ macro_rules! impl_streams {
                 File::poll_write(&self, cx, &[IoSlice::new(buffer)])
             }
 
+            #[inline]
             fn poll_write_vectored(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -89,17 +97,20 @@ macro_rules! impl_streams {
                 File::poll_write(&self, cx, buffers)
             }
 
+            #[inline]
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 File::poll_flush(&self, cx)
             }
 
             /// Flushes. The file closes when it is dropped, or by [`File::close`].
+            #[inline]
             fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 File::poll_flush(&self, cx)
             }
         }
 
         impl AsyncSeek for $file {
+            #[inline]
             fn poll_seek(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -115,6 +126,7 @@ impl_streams!(File);
 impl_streams!(&File);
 
 impl AsyncBufRead for File {
+    #[inline]
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let file = self.get_mut();
         if !file.cursor.get_mut().take_end_of_stream() {
@@ -123,6 +135,7 @@ impl AsyncBufRead for File {
         Poll::Ready(Ok(file.cursor.get_mut().ahead()))
     }
 
+    #[inline]
     fn consume(self: Pin<&mut Self>, count: usize) {
         let cursor = self.get_mut().cursor.get_mut();
         cursor.consume(count);

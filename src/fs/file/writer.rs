@@ -49,6 +49,7 @@ struct State {
 }
 
 impl Shared {
+    #[inline]
     pub(super) fn new(file: File, path: Option<PathBuf>) -> Self {
         Self {
             file,
@@ -57,38 +58,46 @@ impl Shared {
         }
     }
 
+    #[inline]
     pub(in crate::fs) fn file(&self) -> &File {
         &self.file
     }
 
+    #[inline]
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
+    #[inline]
     pub(super) fn into_file(self) -> File {
         self.file
     }
 
+    #[inline]
     pub(super) fn close(self) -> io::Result<()> {
         let path = self.path;
         sys::fs::close(self.file).map_err(|error| OsError::wrap(error, "close", path))
     }
 
+    #[inline]
     pub(super) fn wrap(&self, error: io::Error, operation: &'static str) -> io::Error {
         OsError::wrap(error, operation, self.about())
     }
 
     /// The path, as far as it is known.
+    #[inline]
     pub(super) fn about(&self) -> About {
         self.path.clone().into()
     }
 
     /// Takes the error of an accepted write, which is reported once.
+    #[inline]
     pub(super) fn take_error(&self) -> Option<io::Error> {
         self.lock().error.take()
     }
 
     /// Accepts as many bytes as there is room for. At least one buffer is not empty.
+    #[inline]
     pub(super) fn accept(&self, buffers: &[IoSlice<'_>]) -> Accepted {
         let mut state = self.lock();
         if let Some(error) = state.error.take() {
@@ -111,6 +120,7 @@ impl Shared {
     }
 
     /// Starts a job that seeks by `behind` and writes what is pending.
+    #[inline]
     pub(super) fn start_writing(self: &Arc<Self>, behind: Option<i64>) -> io::Result<()> {
         {
             let mut state = self.lock();
@@ -128,6 +138,7 @@ impl Shared {
     }
 
     /// Whether an accepted write is not yet reported as done.
+    #[inline]
     pub(super) fn is_writing(&self) -> bool {
         self.lock().courses > 0
     }
@@ -139,6 +150,7 @@ impl Shared {
     }
 
     /// Registers a task that is woken when a job completes and when there is room.
+    #[inline]
     pub(super) fn wait(&self, waker: &Waker) {
         // The clone and the drop happen outside the lock, since a waker runs user code there.
         let waker = waker.clone();
@@ -151,6 +163,7 @@ impl Shared {
     }
 
     /// Takes the pending bytes. `None`: there are none, and the job ends.
+    #[inline]
     fn take_pending(self: &Arc<Self>) -> Option<(Vec<u8>, Option<i64>)> {
         let (taken, is_waited_for) = {
             let mut state = self.lock();
@@ -170,6 +183,7 @@ impl Shared {
         Some(taken)
     }
 
+    #[inline]
     fn write(&self, bytes: &[u8], behind: Option<i64>) -> io::Result<()> {
         let mut file = &self.file;
         sys::fs::at_position(file, || {
@@ -180,6 +194,7 @@ impl Shared {
         })
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,6 +209,7 @@ pub(super) enum Accepted {
 
 /// One step writes what was pending at its start.
 impl Steps for Shared {
+    #[inline]
     fn step(self: &Arc<Self>) -> bool {
         let Some((mut bytes, behind)) = self.take_pending() else {
             return false;
@@ -210,6 +226,7 @@ impl Steps for Shared {
         state.is_writing
     }
 
+    #[inline]
     fn ended(self: &Arc<Self>) {
         self.lock().courses -= 1;
         self.wake_by_ref();
@@ -217,11 +234,13 @@ impl Steps for Shared {
 }
 
 impl Wake for Shared {
+    #[inline]
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     /// Wakes all tasks that wait now, outside the lock.
+    #[inline]
     fn wake_by_ref(self: &Arc<Self>) {
         let count = self.lock().waiters.len();
         for _ in 0..count {

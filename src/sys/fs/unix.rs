@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::{FileSystem, Time};
 
 /// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
+#[inline]
 pub(crate) fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
     // SAFETY: `file` owned the descriptor and has released it, so no other code closes it.
@@ -27,6 +28,7 @@ pub(crate) fn close(file: File) -> io::Result<()> {
 }
 
 /// Sets the times of a file, or of a symbolic link itself.
+#[inline]
 pub(crate) fn set_times(
     path: &Path,
     accessed: Time,
@@ -42,6 +44,7 @@ pub(crate) fn set_times(
     Ok(rustix::fs::utimensat(CWD, path, &times, flags)?)
 }
 
+#[inline]
 pub(crate) fn set_file_times(file: &File, accessed: Time, modified: Time) -> io::Result<()> {
     Ok(rustix::fs::futimens(
         file,
@@ -49,6 +52,7 @@ pub(crate) fn set_file_times(file: &File, accessed: Time, modified: Time) -> io:
     )?)
 }
 
+#[inline]
 fn timestamps(accessed: Time, modified: Time) -> io::Result<Timestamps> {
     Ok(Timestamps {
         last_access: timespec(accessed)?,
@@ -57,6 +61,7 @@ fn timestamps(accessed: Time, modified: Time) -> io::Result<Timestamps> {
 }
 
 /// Converts a time to a `timespec`: seconds rounded down, also before 1970, plus nanoseconds.
+#[inline]
 fn timespec(time: Time) -> io::Result<Timespec> {
     let too_far = |_| {
         let text = "the time does not fit into a `timespec`";
@@ -91,6 +96,7 @@ fn timespec(time: Time) -> io::Result<Timespec> {
 /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the data is not cached, and with other errors if
 /// the file system cannot tell.
 #[cfg(target_os = "linux")]
+#[inline]
 pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     use rustix::io::{ReadWriteFlags, preadv2};
     /// Offset -1: `preadv2` reads at the position and moves it.
@@ -102,33 +108,39 @@ pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::R
 }
 
 #[cfg(not(target_os = "linux"))]
+#[inline]
 pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Shares the data blocks of a file until one of both is written to.
 #[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
 pub(crate) fn clone_data(from: &File, to: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(to, from)?)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[inline]
 pub(crate) fn clone_data(_: &File, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Whether both are one file.
+#[inline]
 pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(identity(&one.metadata()?) == identity(&other.metadata()?))
 }
 
 /// Returns what no two files have in common: the device and the inode.
+#[inline]
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
 /// Whether metadata shows no change between two checks of a path. Any change of a field that is not
 /// compared here also changes `ctime`.
+#[inline]
 pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     let state = |metadata: &Metadata| {
         let times = [
@@ -142,31 +154,37 @@ pub(crate) fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
 }
 
 /// Copies the owner of a file, as far as this process has the privilege.
+#[inline]
 pub(crate) fn copy_owner(file: &File, of: &Metadata) {
     let _ = fchown(file, Some(of.uid()), Some(of.gid()));
 }
 
 /// Creates new files with the permissions of another from the start.
+#[inline]
 pub(crate) fn create_like(options: &mut OpenOptions, of: &Metadata) {
     options.mode(of.mode() & 0o777);
 }
 
 /// Creates new files for their owner only.
+#[inline]
 pub(crate) fn create_private(options: &mut OpenOptions) {
     set_mode(options, 0o600, false);
 }
 
 /// Creates a directory for its owner only.
+#[inline]
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     create_dir(path, 0o700)
 }
 
 /// Creates a directory with these permission bits, minus the umask of the process.
+#[inline]
 pub(crate) fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
 }
 
 /// Sets the permission bits of a created file, and whether its writes are synchronous (`O_SYNC`).
+#[inline]
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
     options.mode(mode);
     if is_synchronous {
@@ -175,41 +193,49 @@ pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: boo
 }
 
 /// Reads at an offset; the position stays.
+#[inline]
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     FileExt::read_at(file, buffer, offset)
 }
 
 /// Writes at an offset; the position stays.
+#[inline]
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     FileExt::write_at(file, bytes, offset)
 }
 
 /// Creates a symbolic link.
+#[inline]
 pub(crate) fn symlink(original: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(original, link)
 }
 
 /// Fills a buffer from an offset.
+#[inline]
 pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     FileExt::read_exact_at(file, buffer, offset)
 }
 
 /// Writes all bytes at an offset.
+#[inline]
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     FileExt::write_all_at(file, bytes, offset)
 }
 
 /// Whether the file has a position. Pipes have none.
+#[inline]
 pub(crate) fn can_seek(mut file: &File) -> bool {
     file.stream_position().is_ok()
 }
 
 /// Moves the position.
+#[inline]
 pub(crate) fn seek(mut file: &File, to: SeekFrom) -> io::Result<u64> {
     file.seek(to)
 }
 
 /// Reads a directory.
+#[inline]
 pub(crate) fn read_dir(path: &Path) -> io::Result<ReadDir> {
     std::fs::read_dir(path)
 }
@@ -221,21 +247,25 @@ pub(crate) fn at_position<R>(_: &File, operation: impl FnOnce() -> R) -> R {
 }
 
 /// Opens a file.
+#[inline]
 pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
 /// Removes a file or a symbolic link.
+#[inline]
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
 /// Renames a file or a directory, and replaces a file or an empty directory.
+#[inline]
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
 /// Checks permissions of this process: `R_OK`, `W_OK` and `X_OK`, in this order.
+#[inline]
 pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Result<()> {
     use rustix::fs::Access;
     let mut access = Access::EXISTS;
@@ -245,6 +275,7 @@ pub(crate) fn access(path: &Path, [read, write, execute]: [bool; 3]) -> io::Resu
     Ok(rustix::fs::access(path, access)?)
 }
 
+#[inline]
 pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {
     let figures = rustix::fs::statvfs(path)?;
     Ok(FileSystem {
@@ -261,12 +292,14 @@ pub(crate) fn file_system(path: &Path) -> io::Result<FileSystem> {
 
 /// The magic number of the file system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
 fn file_system_kind(path: &Path) -> io::Result<u64> {
     // It is a pattern of 32 bits in a type that differs between platforms.
     Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[inline]
 fn file_system_kind(_: &Path) -> io::Result<u64> {
     Ok(0)
 }
@@ -276,6 +309,7 @@ fn file_system_kind(_: &Path) -> io::Result<u64> {
 ///
 /// Returns the number of bytes copied: fewer than `length` if `from` ends, or if an error occurs
 /// after some.
+#[inline]
 pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
     let mut done = 0;
     let mut is_by_hand = false;
@@ -301,6 +335,7 @@ pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
 fn copy_in_kernel(from: &File, mut offset: u64, to: &File, length: u64) -> io::Result<u64> {
     // Some kernels refuse more than this in one call.
     let length = usize::try_from(length).map_or(1 << 30, |length| length.min(1 << 30));
@@ -310,10 +345,12 @@ fn copy_in_kernel(from: &File, mut offset: u64, to: &File, length: u64) -> io::R
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[inline]
 fn copy_in_kernel(_: &File, _: u64, _: &File, _: u64) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+#[inline]
 fn copy_by_hand(from: &File, offset: u64, mut to: &File, length: u64) -> io::Result<u64> {
     let mut buffer = [0; 64 * 1024];
     let length = usize::try_from(length).map_or(buffer.len(), |length| length.min(buffer.len()));
