@@ -117,6 +117,7 @@ impl Ledger {
     }
 
     /// Returns the jobs in progress.
+    #[inline]
     pub(super) fn jobs(&self) -> Vec<JobInfo> {
         self.jobs.list()
     }

@@ -85,6 +85,7 @@ impl Executor {
     }
 
     /// Returns what was polled when the foreign wakers were registered.
+    #[inline]
     pub(crate) fn foreign_wakers(&self) -> NumberedMap<*const (), Polled> {
         self.wait_notes.foreign.borrow().clone()
     }

@@ -76,6 +76,7 @@ impl Metrics {
     /// Returns the figures of the time between `earlier` and this copy. [`tasks`](Self::tasks)
     /// stays as it is.
     #[must_use]
+    #[inline]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut callbacks = self.callbacks;
         for (count, before) in callbacks.iter_mut().zip(earlier.callbacks) {
@@ -120,6 +121,7 @@ impl Metrics {
     /// Returns the share of the time that the loop was active, between 0 and 1; 0 before the first
     /// run.
     #[must_use]
+    #[inline]
     pub fn utilization(&self) -> f64 {
         Utilization {
             active: self.active,
@@ -149,6 +151,7 @@ impl Metrics {
     /// });
     /// ```
     #[must_use]
+    #[inline]
     pub fn delay(&self) -> Delay<'_> {
         Delay { metrics: self }
     }
@@ -241,6 +244,7 @@ impl Delay<'_> {
 
     /// Returns the share of all moments whose delay is longer than `limit`.
     #[must_use]
+    #[inline]
     pub fn share_above(&self, limit: Duration) -> f64 {
         let limit = limit.as_secs_f64();
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
@@ -260,6 +264,7 @@ impl Delay<'_> {
 
     /// Returns the longest busy period, which is the longest possible delay.
     #[must_use]
+    #[inline]
     pub fn max(&self) -> Duration {
         self.metrics.busy_periods.max()
     }
@@ -292,6 +297,7 @@ impl Utilization {
     /// Returns the share of the time that the loop was active, between 0 and 1; 0 before the first
     /// run.
     #[must_use]
+    #[inline]
     pub fn share(&self) -> f64 {
         let whole = (self.active + self.idle).as_secs_f64();
         if whole > 0.0 {
@@ -303,6 +309,7 @@ impl Utilization {
 
     /// Returns the times between `earlier` and this copy.
     #[must_use]
+    #[inline]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             active: self.active.saturating_sub(earlier.active),
@@ -327,6 +334,7 @@ impl Page {
         }
     }
 
+    #[inline]
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.text, "# HELP phaseloop_{name} {help}");
         let _ = writeln!(self.text, "# TYPE phaseloop_{name} {kind}");

@@ -62,6 +62,7 @@ pub(super) enum Who {
 
 impl Who {
     /// Returns the place of its [`Activity`].
+    #[inline]
     fn place(self) -> usize {
         match self {
             Self::Main => 0,
@@ -127,6 +128,7 @@ impl Core {
 
     /// Returns what waits on the loop, if more wakers than those of reports are known. It runs no
     /// user code.
+    #[inline]
     pub(super) fn waits_by(&self, known: &[(Polled, *const ())]) -> Waits {
         let tasks = self.task_states();
         let main = self.executor.main_info();
@@ -211,6 +213,7 @@ impl Core {
         found
     }
 
+    #[inline]
     fn waiting_job(&self, job: &JobInfo, tasks: &[TaskState]) -> Waiting {
         let of_task = |id: Id| place_of(tasks, id).map(|place| tasks[place].waker);
         let purpose = job.purpose;
@@ -307,6 +310,7 @@ impl Core {
 
 impl Waits {
     /// Notes what the tasks wait for.
+    #[inline]
     fn relate(&mut self, sets: &[(*const (), Vec<Id>)]) {
         for place in 0..self.found.len() {
             for waker in self.found[place].wakers.clone() {
@@ -331,6 +335,7 @@ impl Waits {
     }
 
     /// Notes that the task with a waker waits for `what`.
+    #[inline]
     fn add(&mut self, waker: *const (), what: Wait) {
         if let Some(&(who, _)) = self.owners.get(waker.addr()) {
             let activity = &mut self.activities[who.place()];
@@ -351,6 +356,7 @@ impl Waits {
         awaited
     }
 
+    #[inline]
     pub(super) fn state(&self, who: Who) -> State<'_> {
         match &self.activities[who.place()] {
             Activity {
@@ -363,11 +369,13 @@ impl Waits {
     }
 
     /// Returns the data pointers of the wakers by which the waits of [`state`](Self::state) end.
+    #[inline]
     pub(super) fn wakers(&self, who: Who) -> &[*const ()] {
         &self.activities[who.place()].wakers
     }
 
     /// Names what has a waker, if it is known.
+    #[inline]
     pub(super) fn owner_of(&self, waker: *const ()) -> Option<String> {
         let &(who, is_foreign) = self.owners.get(waker.addr())?;
         let name = match who {
@@ -383,16 +391,19 @@ impl Waits {
 }
 
 /// Tells one handle from another.
+#[inline]
 fn address(header: &Rc<Header>) -> usize {
     Rc::as_ptr(header).addr()
 }
 
 /// Returns the place of a task in the list, which is in the order of the numbers.
+#[inline]
 fn place_of(tasks: &[TaskState], id: Id) -> Option<usize> {
     tasks.binary_search_by_key(&id, |task| task.info.id()).ok()
 }
 
 /// Returns the number and the name of a task, without its line.
+#[inline]
 pub(super) fn short_name(info: &Info) -> String {
     match info.name() {
         Some(name) => format!("task {} {name:?}", info.id()),
@@ -401,6 +412,7 @@ pub(super) fn short_name(info: &Info) -> String {
 }
 
 impl Due {
+    #[inline]
     pub(crate) fn from(deadline: u64, now: u64) -> Self {
         Self(if deadline == NEVER {
             NEVER
@@ -411,6 +423,7 @@ impl Due {
 }
 
 impl fmt::Display for Due {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             NEVER => f.write_str("never due"),
@@ -429,6 +442,7 @@ impl fmt::Display for Due {
 }
 
 impl Waiting {
+    #[inline]
     pub(crate) fn new(kind: Keeper, site: Option<Site>) -> Self {
         Self {
             label: Label::new(kind.text(), ""),
@@ -488,15 +502,18 @@ impl Waiting {
     }
 
     /// Returns the label and the line of its creation.
+    #[inline]
     pub(super) fn name(&self) -> String {
         self.with_site(&self.label)
     }
 
     /// Returns the type and the line of its creation, which many others may share.
+    #[inline]
     pub(super) fn common_name(&self) -> String {
         self.with_site(&self.label.what)
     }
 
+    #[inline]
     fn with_site(&self, label: &dyn fmt::Display) -> String {
         match self.site {
             Some(site) => format!("{label} ({site})"),
@@ -506,6 +523,7 @@ impl Waiting {
 }
 
 impl Direction {
+    #[inline]
     fn waiter(self) -> &'static str {
         match self {
             Self::Read => "a reader",

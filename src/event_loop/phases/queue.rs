@@ -108,6 +108,7 @@ impl PhaseQueue {
     }
 
     /// Returns the data pointers of the wakers that wait for the phase.
+    #[inline]
     pub(in crate::event_loop) fn wakers(&self) -> Vec<*const ()> {
         let mut wakers = Vec::new();
         self.each(|entry| {
