@@ -13,6 +13,7 @@ mod util {
     pub(crate) mod pool;
     #[cfg(unix)]
     pub(crate) mod pty;
+    pub(crate) mod sites;
     pub(crate) mod sockets;
     pub(crate) mod trace;
     pub(crate) mod wakers;

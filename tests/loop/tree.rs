@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::pending;
 use std::rc::Rc;
 
+use crate::util::sites::without_columns;
 use crate::util::trace::{ms, paused, turn};
 use futures::FutureExt;
 use phaseloop::net::TcpListener;
@@ -15,15 +16,7 @@ use phaseloop::{JoinHandle, LoopHandle, block_on, phase, spawn, task};
 fn tree(handle: &LoopHandle) -> String {
     let text = handle.task_tree().to_string();
     assert_eq!(format!("{:?}", handle.task_tree()), text);
-    let mut parts = text.split(concat!(file!(), ":"));
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (line, rest) = part.split_once(':').unwrap();
-        out += "#";
-        out += line;
-        out += rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    }
-    out
+    without_columns(&text, file!())
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod util {
     pub(crate) mod http;
     pub(crate) mod panics;
     pub(crate) mod peers;
+    pub(crate) mod sites;
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod strace;
     pub(crate) mod trace;

@@ -14,6 +14,8 @@ use phaseloop::node::{
 use phaseloop::time::sleep;
 use phaseloop::{LoopHandle, phase, spawn};
 
+use crate::util::sites::without_columns;
+
 const HOUR: Duration = Duration::from_secs(3600);
 const READY: Event<u32> = Event::new("ready");
 
@@ -25,8 +27,8 @@ fn below(future: impl Future<Output = ()> + 'static) -> (Vec<String>, String) {
         phase::check().await;
         phase::check().await;
         let handle = LoopHandle::current();
-        let tree = without_columns(&handle.task_tree().to_string());
-        let report = without_columns(&handle.report().to_string());
+        let tree = without_columns(&handle.task_tree().to_string(), file!());
+        let report = without_columns(&handle.report().to_string(), file!());
         task.abort();
         let lines = tree
             .lines()
@@ -36,18 +38,6 @@ fn below(future: impl Future<Output = ()> + 'static) -> (Vec<String>, String) {
         let (_, said) = said.and_then(|(_, rest)| rest.split_once(": ")).unwrap();
         (lines.map(str::to_owned).collect(), said.to_owned())
     })
-}
-
-fn without_columns(text: &str) -> String {
-    let mut parts = text.split(concat!(file!(), ":"));
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (line, rest) = part.split_once(':').unwrap();
-        out += "#";
-        out += line;
-        out += rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    }
-    out
 }
 
 #[track_caller]

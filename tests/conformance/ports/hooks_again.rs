@@ -28,7 +28,7 @@ super::ports! {
 }
 
 /// The hook of these programs: the end of ticks, closures and promises is not told.
-fn told(names: &Names) -> Callbacks {
+pub(super) fn told(names: &Names) -> Callbacks {
     let (init, gone) = (names.clone(), names.clone());
     Callbacks::new()
         .init(move |id, kind, trigger| init.init(id, kind, trigger))

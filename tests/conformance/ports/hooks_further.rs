@@ -18,6 +18,7 @@ use phaseloop::node::{
 
 use super::contexts::{als, enter, run, store};
 use super::hooks::{Names, joined};
+use super::hooks_again::told;
 use crate::support::{block, log, say};
 
 super::ports! {
@@ -29,24 +30,6 @@ super::ports! {
     Virtual "612-hooks-of-hooks" => of_hooks,
     Virtual "613-performance-context" => observers,
     Real "614-performance-utilization" => utilization,
-}
-
-/// The hook of these programs: the end of ticks, closures and promises is not told.
-fn told(names: &Names) -> Callbacks {
-    let (init, gone) = (names.clone(), names.clone());
-    Callbacks::new()
-        .init(move |id, kind, trigger| init.init(id, kind, trigger))
-        .before(names.tells("before"))
-        .after(names.tells("after"))
-        .destroy(move |id| {
-            let name = gone.name(id);
-            if ["Timeout", "Immediate", "Mine"]
-                .iter()
-                .any(|kind| name.contains(kind))
-            {
-                log(format!("destroy-{name}"));
-            }
-        })
 }
 
 async fn microtask_errors() {
