@@ -740,15 +740,16 @@ fn with_environment(variables: &[(&str, &str)], test: &str, body: fn()) -> Optio
 }
 
 fn block_for_a_while() {
-    phaseloop::block_on(async {
-        let sleeper = spawn(sleep(ms(5)));
-        task::Builder::new()
-            .name("blocker")
-            .spawn(async { thread::sleep(ms(30)) })
-            .await
-            .unwrap();
-        sleeper.await.unwrap();
-    });
+    phaseloop::block_on(block_beside(ms(5)));
+}
+
+/// Blocks the loop, for long enough to make a sleep of `delay` late.
+async fn block_beside(delay: Duration) {
+    let sleeper = spawn(sleep(delay));
+    let blocker = task::Builder::new().name("blocker");
+    let blocker = blocker.spawn(async { thread::sleep(ms(30)) });
+    blocker.await.unwrap();
+    sleeper.await.unwrap();
 }
 
 fn read(path: &Path) -> String {
@@ -832,13 +833,7 @@ fn recorder_of_the_environment_writes_a_page_also_after_a_panic() {
     let printed = with_environment(&variables, name, || {
         let panicked = panic_of(|| {
             phaseloop::block_on(async {
-                let sleeper = spawn(sleep(ms(2)));
-                let blocker = task::Builder::new().name("blocker");
-                blocker
-                    .spawn(async { thread::sleep(ms(30)) })
-                    .await
-                    .unwrap();
-                sleeper.await.unwrap();
+                block_beside(ms(2)).await;
                 panic!("boom");
             })
         });
@@ -864,13 +859,7 @@ fn recorder_of_the_environment_writes_a_trace_also_if_the_program_exits() {
     let name = "recorder_of_the_environment_writes_a_trace_also_if_the_program_exits";
     let printed = with_environment(&variables, name, || {
         phaseloop::block_on(async {
-            let sleeper = spawn(sleep(ms(2)));
-            let blocker = task::Builder::new().name("blocker");
-            blocker
-                .spawn(async { thread::sleep(ms(30)) })
-                .await
-                .unwrap();
-            sleeper.await.unwrap();
+            block_beside(ms(2)).await;
             std::process::exit(0)
         });
     });
