@@ -67,8 +67,7 @@ pub(crate) mod io;
 pub(crate) mod ledger;
 mod metrics;
 pub(crate) mod phases;
-#[cfg(feature = "signal")]
-pub(crate) mod report_on;
+pub(crate) mod report;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
 mod watched;

@@ -21,7 +21,7 @@ pub(crate) mod join;
 mod lanes;
 mod main_future;
 pub(crate) mod message;
-pub(crate) mod named_waits;
+pub(crate) mod notes;
 pub(crate) mod pace;
 pub(crate) mod registry;
 pub(crate) mod shared;
@@ -29,7 +29,6 @@ pub(crate) mod shared;
 pub(crate) mod strangers;
 #[cfg(feature = "stacks")]
 mod unwoken;
-pub(crate) mod wait_notes;
 mod watched;
 pub(crate) mod yield_now;
 
@@ -41,9 +40,9 @@ use self::contexts::Contexts;
 use self::join::JoinHandle;
 use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
+use self::notes::WaitNotes;
 use self::registry::{Registry, TaskState};
 use self::shared::{Local, Runnable, Shared};
-use self::wait_notes::WaitNotes;
 use crate::clock::Clock;
 use crate::frame;
 use crate::probe::{Modes, Probe, Sinks};
@@ -88,7 +87,7 @@ pub(crate) struct Executor {
     modes: Modes,
     clock: Clock,
     /// What reports have to know of waits.
-    wait_notes: WaitNotes,
+    notes: WaitNotes,
     contexts: Contexts,
     probe: Probe,
     /// The kind of the notes before ticks; see [`push_noted_tick`](Self::push_noted_tick).
@@ -153,7 +152,7 @@ impl Executor {
             main_polls: Cell::new(0),
             is_draining: Cell::new(false),
             is_closed: Cell::new(false),
-            wait_notes: WaitNotes::default(),
+            notes: WaitNotes::default(),
             contexts: Contexts::default(),
             #[cfg(feature = "stacks")]
             kept: Cell::new(None),

@@ -1,5 +1,5 @@
-//! The public interface of a loop: its options, its handle, handles on it, reports, and the calls
-//! that run it.
+//! The public interface of a loop: its options, its handle, handles on it, and the calls that
+//! run it.
 
 pub(crate) mod any_handle;
 pub(crate) mod block_on;
@@ -10,6 +10,3 @@ pub(crate) mod loop_handle;
 pub(crate) mod metrics;
 pub(crate) mod phase_call;
 pub(crate) mod remote;
-pub(crate) mod report;
-pub(crate) mod tree;
-pub(crate) mod waits;

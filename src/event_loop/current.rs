@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
 use crate::executor::message::Message;
-use crate::executor::named_waits::WaitNote;
+use crate::executor::notes::WaitNote;
 use crate::executor::shared::{Local, Runnable, Shared};
 use crate::frame;
 use crate::probe::Area;

@@ -12,7 +12,7 @@ use std::any::Any;
 #[cfg(feature = "node")]
 use std::cell::OnceCell;
 
-pub(crate) use super::api::waits::Waiting;
+pub(crate) use super::report::waits::Waiting;
 
 #[cfg(feature = "node")]
 pub(crate) use reach::*;

@@ -2,7 +2,7 @@
 
 use super::SignalKind;
 use crate::event_loop::api::builder::Builder;
-use crate::event_loop::report_on::ReportOn;
+use crate::event_loop::report::on_signal::ReportOn;
 
 impl Builder {
     /// Prints the loop's [report](crate::LoopHandle::report) and its most important

@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use crate::event_loop::current;
-use crate::executor::named_waits::WaitNote;
+use crate::executor::notes::WaitNote;
 use crate::raw::nesting::drop_flat;
 use crate::site::Site;
 use crate::sorted::SortedMap;

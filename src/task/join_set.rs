@@ -14,7 +14,7 @@ use slab::Slab;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
-use crate::executor::wait_notes::TaskSet;
+use crate::executor::notes::TaskSet;
 use crate::task_info::Id;
 
 /// A set of tasks whose outputs are returned in the order of completion.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::event_loop::current;
 use crate::executor::join::JoinError;
-use crate::executor::named_waits::WaitNote;
+use crate::executor::notes::WaitNote;
 use crate::frame::{Frame, Framed};
 use crate::raw::scope as raw;
 pub use crate::raw::scope::Scope;

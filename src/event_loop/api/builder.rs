@@ -9,7 +9,7 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::MakeHook;
 #[cfg(feature = "signal")]
-use crate::event_loop::report_on::ReportOn;
+use crate::event_loop::report::on_signal::ReportOn;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;

@@ -13,15 +13,15 @@ use crate::site::Site;
 
 pub(crate) use crate::event_loop::api::block_on::with_main_future;
 pub(crate) use crate::event_loop::api::handle::Header;
-pub(crate) use crate::event_loop::api::waits::Due;
 pub(crate) use crate::event_loop::core::Core;
 pub(crate) use crate::event_loop::current;
 pub(crate) use crate::event_loop::phases::queue::Entry;
 pub(crate) use crate::event_loop::phases::timers::TimerState;
+pub(crate) use crate::event_loop::report::waits::Due;
 pub(crate) use crate::event_loop::uncaught::PanicHandler;
 pub(crate) use crate::executor::join::panic_message;
 pub(crate) use crate::executor::message::Message;
-pub(crate) use crate::executor::named_waits::{
+pub(crate) use crate::executor::notes::{
     Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
 };
 pub(crate) use crate::executor::shared::Shared;

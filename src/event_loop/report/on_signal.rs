@@ -6,10 +6,10 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::api::handle::Header;
-use super::core::Core;
-use super::current;
-use super::io::signals::Listener;
+use crate::event_loop::api::handle::Header;
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
+use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
 use crate::sys;
 
@@ -36,7 +36,7 @@ impl ReportOn {
 
     /// The environment asks. What it asks in vain is one line on standard error.
     #[cfg(feature = "probe")]
-    pub(super) fn by_environment((signal, file): (i32, Option<PathBuf>)) -> Self {
+    pub(in crate::event_loop) fn by_environment((signal, file): (i32, Option<PathBuf>)) -> Self {
         let start = |core: &Core, how: Self| {
             if let Err(error) = core.report_on(how) {
                 eprintln!("phaseloop: PHASELOOP_REPORT: {error}");
@@ -51,7 +51,7 @@ impl ReportOn {
     }
 
     /// Prints reports of the loop from now on.
-    pub(super) fn start(self, core: &Core) -> io::Result<()> {
+    pub(in crate::event_loop) fn start(self, core: &Core) -> io::Result<()> {
         (self.start)(core, self)
     }
 }

@@ -1,10 +1,10 @@
 //! The async functions between a task and what it waits for; see `raw/stack_poll.rs`.
 
 use super::{Stack, Stacks, TaskTree, lines_of};
-use crate::event_loop::api::waits::{State, Waits, Who};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::executor::wait_notes::Polled;
+use crate::event_loop::report::waits::{State, Waits, Who};
+use crate::executor::notes::Polled;
 use crate::raw::{stack, stack_poll};
 
 impl TaskTree {

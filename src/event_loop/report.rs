@@ -1,16 +1,21 @@
 //! The report of a loop: what keeps it alive, and what its tasks wait for.
 
+#[cfg(feature = "signal")]
+pub(crate) mod on_signal;
+pub(crate) mod tree;
+pub(crate) mod waits;
+
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
-use super::loop_handle::LoopHandle;
-use super::waits::{Due, PHASES, State, Wait, Waiting, Waits, Who, short_name};
-use crate::event_loop::core::Core;
+use self::waits::{Due, PHASES, State, Wait, Waiting, Waits, Who, short_name};
+use super::api::loop_handle::LoopHandle;
+use super::core::Core;
 use crate::keeper::Keeper;
 use crate::task_info::Info;
 
 /// More identical lines than this collapse into one with a count.
-pub(super) const ALIKE: usize = 3;
+const ALIKE: usize = 3;
 
 /// The maximum number of lines of each part of a report.
 const LINES: usize = 50;
@@ -152,7 +157,7 @@ impl Core {
 
 impl Waits {
     /// Returns what a report says of a wait that it does not know.
-    pub(super) fn something_else(&self) -> String {
+    fn something_else(&self) -> String {
         let of_runtime = self.runtime.map(|name| format!("something of {name}, or "));
         let of_runtime = of_runtime.unwrap_or_default();
         format!("{of_runtime}something else (a channel, a lock, another thread)")

@@ -8,11 +8,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use super::loop_handle::LoopHandle;
-use super::report::ALIKE;
+use super::ALIKE;
 use super::waits::{State, Wait, Waiting, Waits, Who};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-use crate::executor::wait_notes::Polled;
+use crate::executor::notes::Polled;
 
 /// A task that is deeper than this begins a tree of its own: its indentation would be wider than a
 /// terminal.

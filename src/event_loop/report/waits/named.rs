@@ -2,7 +2,7 @@
 
 use super::{Wait, Waiting, Waits, place_of};
 use crate::event_loop::core::Core;
-use crate::executor::named_waits::{NamedWait, Source};
+use crate::executor::notes::{NamedWait, Source};
 use crate::label::Label;
 
 impl Core {
