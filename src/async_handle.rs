@@ -54,7 +54,7 @@ impl AsyncHandle {
     }
 
     /// Creates a handle on behalf of the caller at `site`.
-    pub(crate) fn new_at(
+    pub fn new_at(
         handle: &LoopHandle,
         site: Site,
         mut callback: impl FnMut(&Self) + 'static,
@@ -126,7 +126,7 @@ impl AsyncHandle {
     /// Requests, from the callback, another call in this poll phase: after a drain, and before the
     /// handles after it.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn call_again(&self) {
+    pub fn call_again(&self) {
         self.state.again.set(true);
     }
 }

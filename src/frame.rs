@@ -16,9 +16,6 @@
 //! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
 //! of what panicked.
 
-#[allow(dead_code, reason = "used by the layer for Node only")]
-mod kept;
-
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -29,20 +26,16 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-#[allow(unused_imports, reason = "used by the layer for Node only")]
-pub(crate) use self::kept::Kept;
 use crate::raw::call::Call;
 
 /// The kind of a closure in the microtask lane, for a tracker.
-pub(crate) const MICROTASK: &str = "Microtask";
+pub const MICROTASK: &str = "Microtask";
 
 thread_local! {
     static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
     /// Apart from the frame, since it has no destructor: a read is one instruction.
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
-    /// The resource in whose scope the program runs.
-    static SCOPE: RefCell<Option<Rc<Kept>>> = const { RefCell::new(None) };
     static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
 }
 
@@ -55,18 +48,24 @@ const FILLED: u8 = 1;
 const TRACKED: u8 = 2;
 /// A frame or a tracker was set on this thread.
 const USED: u8 = 4;
-/// A [`Switch`] was turned off on this thread.
+/// A value with a switch was set on this thread.
 const SWITCHED: u8 = 8;
 
 /// Returns whether what is queued now needs nothing of its surroundings.
 #[inline(always)]
-pub(crate) fn is_plain() -> bool {
+pub fn is_plain() -> bool {
     STATE.get() & (FILLED | TRACKED) == 0
+}
+
+/// Returns whether there is a [`Tracker`], and what is queued now concerns it.
+#[inline(always)]
+pub fn is_tracked() -> bool {
+    STATE.get() & TRACKED != 0
 }
 
 /// Returns whether a frame or a tracker was ever set on this thread.
 #[inline(always)]
-pub(crate) fn is_used() -> bool {
+pub fn is_used() -> bool {
     STATE.get() & USED != 0
 }
 
@@ -77,11 +76,10 @@ pub(crate) fn use_on_this_thread() {
 
 /// The identity of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
     /// The address of a static variable.
     Static(usize),
     /// The number of a variable that was made at run time.
-    #[allow(dead_code, reason = "made by the layer for Node only")]
     Numbered(u64),
 }
 
@@ -89,38 +87,20 @@ pub(crate) enum Key {
 struct Entry {
     key: Key,
     value: Rc<dyn Any>,
+    /// Whether the value goes along with what is queued. Without a switch it does.
     switch: Option<Switch>,
 }
 
 /// Whether the values of a variable go along with what is queued.
-#[derive(Clone)]
-pub(crate) struct Switch(Rc<Cell<bool>>);
-
-#[allow(dead_code, reason = "used by the layer for Node only")]
-impl Switch {
-    pub(crate) fn new(is_on: bool) -> Self {
-        Self(Rc::new(Cell::new(is_on)))
-    }
-
-    pub(crate) fn is_on(&self) -> bool {
-        self.0.get()
-    }
-
-    pub(crate) fn set(&self, is_on: bool) {
-        if !is_on {
-            STATE.set(STATE.get() | SWITCHED);
-        }
-        self.0.set(is_on);
-    }
-}
+pub type Switch = Rc<Cell<bool>>;
 
 /// The values of all variables that have one. A clone is cheap.
 #[derive(Clone, Default)]
-pub(crate) struct Frame(Option<Rc<Vec<Entry>>>);
+pub struct Frame(Option<Rc<Vec<Entry>>>);
 
 impl Frame {
     /// Returns the current frame.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         if STATE.get() & FILLED == 0 {
             return Self::default();
         }
@@ -130,20 +110,29 @@ impl Frame {
     }
 
     /// Returns the frame for what is queued now: the current one, without what is switched off.
-    pub(crate) fn captured() -> Self {
+    pub fn captured() -> Self {
         let current = Self::current();
         if STATE.get() & SWITCHED == 0 {
             return current;
         }
-        let is_on = |entry: &Entry| entry.switch.as_ref().is_none_or(Switch::is_on);
+        let is_on = |entry: &Entry| entry.switch.as_ref().is_none_or(|switch| switch.get());
         if current.entries().iter().all(is_on) {
             return current;
         }
         current.filtered(is_on)
     }
 
+    /// Returns the frame for what is queued now, and reports a frame with values to the debug log.
+    pub fn captured_as(kind: &'static str) -> Self {
+        let frame = Self::captured();
+        if let (Some(report), false) = (ON_CAPTURE.get(), frame.is_empty()) {
+            report(kind, frame.len());
+        }
+        frame
+    }
+
     /// Returns the value of a variable in the current frame.
-    pub(crate) fn current_value(key: Key) -> Option<Rc<dyn Any>> {
+    pub fn current_value(key: Key) -> Option<Rc<dyn Any>> {
         Self::current().get(key)
     }
 
@@ -155,7 +144,10 @@ impl Frame {
 
     /// Returns this frame with another value of a variable.
     #[inline]
-    pub(crate) fn with(&self, key: Key, value: Rc<dyn Any>, switch: Option<Switch>) -> Self {
+    pub fn with(&self, key: Key, value: Rc<dyn Any>, switch: Option<Switch>) -> Self {
+        if switch.is_some() {
+            STATE.set(STATE.get() | SWITCHED);
+        }
         let others = self.entries().iter().filter(|entry| entry.key != key);
         let new = Entry { key, value, switch };
         Self(Some(Rc::new(others.cloned().chain([new]).collect())))
@@ -167,8 +159,7 @@ impl Frame {
     }
 
     /// Returns this frame with the value that a variable has in another.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn with_value_of(&self, key: Key, other: &Self) -> Self {
+    pub fn with_value_of(&self, key: Key, other: &Self) -> Self {
         match other.entries().iter().find(|entry| entry.key == key) {
             Some(entry) => self.with(key, entry.value.clone(), entry.switch.clone()),
             None => self.without(key),
@@ -176,8 +167,7 @@ impl Frame {
     }
 
     /// Returns whether both are one frame.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(two)) => Rc::ptr_eq(one, two),
             (one, two) => one.is_none() && two.is_none(),
@@ -194,7 +184,7 @@ impl Frame {
         self.0.as_ref().map_or(&[], |entries| entries.as_slice())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
@@ -208,7 +198,7 @@ impl Frame {
     }
 
     /// Makes this frame the current one and returns the one before, whose drop may run user code.
-    pub(crate) fn enter(self) -> Self {
+    pub fn enter(self) -> Self {
         let filled = if self.is_empty() { 0 } else { FILLED };
         debug_assert!(filled == 0 || is_used(), "the loop does not know");
         let state = STATE.get();
@@ -223,9 +213,8 @@ impl Frame {
 
     /// Calls `f`, a callback, in this frame. The one before is current again afterwards, but not
     /// after a panic: its handler runs in the frame of what has panicked.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     #[inline]
-    pub(crate) fn call<R>(self, f: impl FnOnce() -> R) -> R {
+    pub fn call<R>(self, f: impl FnOnce() -> R) -> R {
         let before = self.enter();
         let value = f();
         drop(before.enter());
@@ -233,7 +222,7 @@ impl Frame {
     }
 
     /// Calls `f` in this frame. The one before is current again afterwards, also after a panic.
-    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
         let _restored = Restored(Some(self.enter()));
         f()
     }
@@ -294,12 +283,11 @@ pub(crate) struct Restored(Option<Frame>);
 
 impl Restored {
     /// Restores the frame that is current now.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         Self(Some(Frame::current()))
     }
 
     /// Restores the frame that is current now, in place of the one before.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn keep_current(&mut self) {
         let before = self.0.replace(Frame::current());
         drop(before);
@@ -322,155 +310,56 @@ pub(crate) fn clear() {
     }
 }
 
-/// Follows the life of what is queued; see Node's `async_hooks`.
-pub(crate) trait Tracker {
-    /// Returns the numbers of new work and of what caused it. `cause` is `None` for the work that
-    /// is running.
-    fn init(&self, kind: &'static str, cause: Option<u64>) -> (u64, u64);
-    /// The work is about to be called.
-    fn before(&self, id: u64, cause: u64);
-    /// The call of the work has returned.
-    fn after(&self, id: u64);
-    /// The promise that the work settles is settled.
-    fn resolve(&self, id: u64);
-    /// The work will not be called any more.
-    fn destroy(&self, id: u64);
+/// Follows what is queued on a thread, for a layer above.
+pub trait Tracker {
+    /// Begins work of a kind: it was just queued.
+    fn begin(&self, kind: &'static str) -> Box<dyn Work>;
     /// The loop is about to run work that is not tracked, or has run all.
     fn reset(&self);
 }
 
-/// Sets the tracker of this thread, on which contexts are in use.
-#[allow(dead_code, reason = "called by the layer for Node only")]
-pub(crate) fn set_tracker(tracker: Rc<dyn Tracker>) {
-    debug_assert!(is_used(), "the loop does not know");
-    STATE.set(STATE.get() | TRACKED);
-    let before = TRACKER.replace(Some(tracker));
-    drop(before);
+/// Tracked work. Its drop ends it.
+pub trait Work {
+    /// Calls `f` as this work. A panic leaves it the running work, as it leaves the frame.
+    fn call(&self, f: &mut dyn FnMut());
+    /// Calls `f` as this work. What ran before runs again afterwards, also after a panic.
+    fn call_inside(&self, f: &mut dyn FnMut());
 }
 
-/// Removes the tracker of this thread.
-#[allow(dead_code, reason = "called by the layer for Node only")]
-pub(crate) fn remove_tracker() {
-    STATE.set(STATE.get() & !TRACKED);
-    let before = TRACKER.try_with(RefCell::take);
+/// Sets the tracker of this thread, on which contexts are in use. `None` removes it.
+pub fn set_tracker(tracker: Option<Rc<dyn Tracker>>) {
+    debug_assert!(tracker.is_none() || is_used(), "the loop does not know");
+    let tracked = if tracker.is_some() { TRACKED } else { 0 };
+    STATE.set(STATE.get() & !TRACKED | tracked);
+    let before = TRACKER.try_with(|slot| slot.replace(tracker));
     drop(before);
 }
 
 /// Returns the tracker of this thread.
 pub(crate) fn tracker() -> Option<Rc<dyn Tracker>> {
-    if STATE.get() & TRACKED == 0 {
+    if !is_tracked() {
         return None;
     }
     let tracker = TRACKER.try_with(|tracker| tracker.borrow().clone());
     tracker.ok().flatten()
 }
 
-/// Tracked work. Its drop ends it.
-pub(crate) struct Work {
-    id: u64,
-    cause: u64,
-    tracker: Rc<dyn Tracker>,
-    /// Whether the end of the work was not told and is told by the drop.
-    is_destroyed_by_drop: Cell<bool>,
-    /// The end of its call settles a promise that only the tracker sees.
-    is_promise: bool,
+/// Calls `f` once, through a function that takes a closure by reference.
+fn through<R>(call: impl FnOnce(&mut dyn FnMut()), f: impl FnOnce() -> R) -> R {
+    let (mut f, mut value) = (Some(f), None);
+    call(&mut || {
+        if let Some(f) = f.take() {
+            value = Some(f());
+        }
+    });
+    value.expect("work calls what it is given")
 }
 
-impl Work {
-    /// Begins work of a kind, if there is a tracker.
-    pub(crate) fn begin(kind: &'static str, cause: Option<u64>) -> Option<Self> {
-        let tracker = tracker()?;
-        let (id, cause) = tracker.init(kind, cause);
-        Some(Self {
-            id,
-            cause,
-            tracker,
-            is_destroyed_by_drop: Cell::new(true),
-            is_promise: false,
-        })
-    }
-
-    /// Returns work that has begun elsewhere, and that ends there.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn known(id: u64, cause: u64) -> Option<Self> {
-        Some(Self {
-            id,
-            cause,
-            tracker: tracker()?,
-            is_destroyed_by_drop: Cell::new(false),
-            is_promise: false,
-        })
-    }
-
-    /// Sets that the drop of this value is not reported: the work has no end that can be seen.
-    pub(crate) fn without_end(self) -> Self {
-        self.is_destroyed_by_drop.set(false);
-        self
-    }
-
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn cause(&self) -> u64 {
-        self.cause
-    }
-
-    /// Calls `f` as this work. A panic leaves it the running work, as it leaves the frame.
-    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.tracker.before(self.id, self.cause);
-        let value = f();
-        if self.is_promise {
-            self.resolve();
-        }
-        self.tracker.after(self.id);
-        value
-    }
-}
-
-#[allow(dead_code, reason = "called by the layer for Node only")]
-impl Work {
-    /// Sets that the work is a reaction with a promise that the program does not see. Its end is
-    /// not told, as of no promise.
-    pub(crate) fn of_hidden_promise(mut self) -> Self {
-        self.is_promise = true;
-        self.without_end()
-    }
-
-    /// Calls `f` as this work. What ran before runs again afterwards, also after a panic.
-    pub(crate) fn run_inside<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct After<'a>(&'a Work);
-        impl Drop for After<'_> {
-            fn drop(&mut self) {
-                self.0.tracker.after(self.0.id);
-            }
-        }
-
-        self.tracker.before(self.id, self.cause);
-        let _after = After(self);
-        f()
-    }
-
-    /// Tells that the promise of this work is settled.
-    pub(crate) fn resolve(&self) {
-        self.tracker.resolve(self.id);
-    }
-
-    /// Tells the end of the work, once. The drop does not tell it again.
-    pub(crate) fn destroy(&self) {
-        if self.is_destroyed_by_drop.replace(false) {
-            self.tracker.destroy(self.id);
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if self.is_destroyed_by_drop.get() {
-            self.tracker.destroy(self.id);
-        }
+/// Calls `f` as `work`, if there is any.
+pub(crate) fn call_as<R>(work: Option<&dyn Work>, f: impl FnOnce() -> R) -> R {
+    match work {
+        Some(work) => through(|f| work.call(f), f),
+        None => f(),
     }
 }
 
@@ -487,7 +376,7 @@ pub(crate) fn on_capture(tell: Option<OnCapture>) {
 #[derive(Default)]
 pub(crate) struct Capture {
     pub(crate) frame: Frame,
-    pub(crate) work: Option<Work>,
+    pub(crate) work: Option<Box<dyn Work>>,
 }
 
 impl Capture {
@@ -497,31 +386,24 @@ impl Capture {
         if is_plain() {
             return None;
         }
-        Some(Self::of(kind, None))
+        Some(Self::of(kind))
     }
 
-    /// Captures the current frame and begins work that `cause` has caused.
+    /// Captures the current frame and begins work of a kind.
     #[cold]
     #[inline(never)]
-    pub(crate) fn of(kind: &'static str, cause: Option<u64>) -> Self {
-        let frame = Frame::captured();
-        if let (Some(tell), false) = (ON_CAPTURE.get(), frame.is_empty()) {
-            tell(kind, frame.len());
-        }
+    pub(crate) fn of(kind: &'static str) -> Self {
         Self {
-            frame,
-            work: Work::begin(kind, cause),
+            frame: Frame::captured_as(kind),
+            work: tracker().map(|tracker| tracker.begin(kind)),
         }
     }
 
     /// Calls `f` in these surroundings, and restores those before. A panic does not restore them:
     /// its handler runs in them, and the loop sets the frame of the next call.
-    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         let before = self.frame.clone().enter();
-        let value = match &self.work {
-            Some(work) => work.run(f),
-            None => f(),
-        };
+        let value = call_as(self.work.as_deref(), f);
         drop(before.enter());
         value
     }
@@ -531,15 +413,14 @@ impl Capture {
     // Rule O10: in Node, V8 reports the error of a microtask outside of all callbacks.
     fn run_apart<R>(&self, f: impl FnOnce() -> R) -> R {
         self.frame.clone().run(|| match &self.work {
-            Some(work) => work.run_inside(f),
+            Some(work) => through(|f| work.call_inside(f), f),
             None => f(),
         })
     }
 }
 
 /// Calls `f`, which registers something of the crate's own, in no context and untracked.
-#[allow(dead_code, reason = "called by the layer for Node only")]
-pub(crate) fn without_context<R>(f: impl FnOnce() -> R) -> R {
+pub fn without_context<R>(f: impl FnOnce() -> R) -> R {
     struct Tracked(u8);
     impl Drop for Tracked {
         fn drop(&mut self) {
@@ -554,7 +435,7 @@ pub(crate) fn without_context<R>(f: impl FnOnce() -> R) -> R {
 
 /// Lets a queued closure run in the current surroundings.
 #[inline(always)]
-pub(crate) fn carry(kind: &'static str, call: Call) -> Call {
+pub fn carry(kind: &'static str, call: Call) -> Call {
     if is_plain() {
         return call;
     }
@@ -564,7 +445,7 @@ pub(crate) fn carry(kind: &'static str, call: Call) -> Call {
 #[cold]
 #[inline(never)]
 fn carry_along(kind: &'static str, call: Call) -> Call {
-    let capture = Capture::of(kind, None);
+    let capture = Capture::of(kind);
     if kind == MICROTASK {
         return Call::new(move || capture.run_apart(|| call.call()));
     }

@@ -21,7 +21,7 @@
 mod copy;
 mod dir;
 mod file;
-pub(crate) mod job;
+pub mod job;
 mod open_options;
 pub(crate) mod ops;
 mod positional;

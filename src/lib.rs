@@ -110,7 +110,6 @@
         feature = "fs",
         feature = "hyper",
         feature = "hyper-client",
-        feature = "node",
         feature = "os",
         feature = "probe",
         feature = "test-util",
@@ -198,11 +197,11 @@ pub mod shuffle;
 #[cfg(feature = "test-util")]
 pub mod sim;
 
+#[doc(hidden)]
+pub mod extension;
 pub mod guide;
 #[cfg(feature = "hyper")]
 pub mod hyper;
-#[cfg(feature = "node")]
-pub mod node;
 #[cfg(all(unix, feature = "tokio-rt"))]
 pub mod tokio;
 #[cfg(feature = "tokio-io")]

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map by a number or an address.
-pub(crate) type NumberedMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+pub type NumberedMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// A set of numbers.
 #[cfg(feature = "probe")]
@@ -17,7 +17,7 @@ pub(crate) type NumberedSet<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number by one multiplication.
 #[derive(Default)]
-pub(crate) struct NumberHasher(u64);
+pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn write(&mut self, bytes: &[u8]) {

@@ -45,7 +45,7 @@ mod traced;
 #[cfg(feature = "probe")]
 mod watchdog;
 
-pub(crate) use area::Area;
+pub use area::Area;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(not(feature = "probe"))]
@@ -60,7 +60,8 @@ pub use record::{Record, Subject, What};
 pub use recorder::Recorder;
 #[cfg(feature = "probe")]
 pub(crate) use recording::Recording;
-pub(crate) use switch::{Activity, Mode, Modes, Origin};
+pub use switch::Origin;
+pub(crate) use switch::{Activity, Mode, Modes};
 #[cfg(feature = "probe")]
 pub use watchdog::{Stall, Watchdog};
 

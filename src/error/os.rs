@@ -42,20 +42,20 @@ pub struct OsError {
 
 /// The object of an operation, as far as it is known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub struct About {
     /// A file, the path of a Unix socket, or a program.
-    pub(crate) path: Option<PathBuf>,
+    pub path: Option<PathBuf>,
     /// The second path of an operation on two.
-    pub(crate) target: Option<PathBuf>,
-    pub(crate) address: Option<SocketAddr>,
+    pub target: Option<PathBuf>,
+    pub address: Option<SocketAddr>,
     /// The abstract name of a Unix socket.
-    pub(crate) name: Option<Vec<u8>>,
+    pub name: Option<Vec<u8>>,
     /// The working directory for a program.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
     /// Whether that directory is the cause of the error.
-    pub(crate) is_directory: bool,
+    pub is_directory: bool,
     /// A remedy.
-    pub(crate) hint: Option<&'static str>,
+    pub hint: Option<&'static str>,
 }
 
 impl OsError {
@@ -110,7 +110,7 @@ impl OsError {
     }
 
     /// Adds an operation and its object to an error.
-    pub(crate) fn wrap(
+    pub fn wrap(
         source: io::Error,
         operation: &'static str,
         about: impl Into<About>,

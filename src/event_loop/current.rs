@@ -76,7 +76,7 @@ pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 
 /// Begins to use contexts on this thread. It is called before the first frame is made.
 #[inline]
-pub(crate) fn use_contexts() {
+pub fn use_contexts() {
     if !frame::is_used() {
         frame::use_on_this_thread();
         tell_of_contexts();
@@ -84,7 +84,7 @@ pub(crate) fn use_contexts() {
 }
 
 /// Tells the debug log of the current loop that a variable gets a value.
-pub(crate) fn log_value<T>() {
+pub fn log_value<T>() {
     with(|core| {
         if let Some(core) = core {
             let text = || format!("a value of type {} is set", type_name::<T>());
@@ -143,7 +143,7 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
 
 /// Notes for reports which task of the current loop registers a waker.
 #[inline]
-pub(crate) fn note_waker(waker: &Waker) {
+pub fn note_waker(waker: &Waker) {
     with(|core| {
         if let Some(core) = core {
             core.note_waker(waker);
@@ -153,7 +153,7 @@ pub(crate) fn note_waker(waker: &Waker) {
 
 /// Notes for reports whether a future of the current loop waits, and returns what its poll returns.
 #[inline]
-pub(crate) fn note_wait<T>(note: &mut WaitNote, cx: &Context<'_>, polled: Poll<T>) -> Poll<T> {
+pub fn note_wait<T>(note: &mut WaitNote, cx: &Context<'_>, polled: Poll<T>) -> Poll<T> {
     if polled.is_ready() {
         note.end();
     } else {

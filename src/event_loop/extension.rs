@@ -1,28 +1,20 @@
-//! The seam between the loop and its extension, the layer above that implements Node's API.
+//! The seam between the loop and its extension, the crate above that implements Node's API.
 //!
-//! The loop knows of the extension what stands here: that it may be compiled in, the slot for its
-//! state, and what it may do to a loop beyond the public API. The extension names nothing else of
-//! the loop's engine. No other file of the loop asks for the feature.
+//! The loop knows of the extension what stands here: the slot for its state, and what it may do to
+//! a loop beyond the public API ([`Loop`], [`SharedTimer`]). The root module `extension` exports it.
 
-#[cfg(feature = "node")]
 mod reach;
+mod timer;
 
-#[cfg(feature = "node")]
 use std::any::Any;
-#[cfg(feature = "node")]
 use std::cell::OnceCell;
 
-pub(crate) use super::report::waits::Waiting;
-
-#[cfg(feature = "node")]
-pub(crate) use reach::*;
-
-/// Whether the extension is compiled in. Code that only the extension needs is behind this
-/// constant, so that it costs other programs nothing.
-pub(super) const IS_COMPILED: bool = cfg!(feature = "node");
+pub use self::reach::{Loop, LoopRef, WeakLoop};
+pub use self::timer::SharedTimer;
+pub use super::report::waits::{Due, Waiting};
 
 /// The state that the extension keeps for a loop.
-pub(crate) trait Extension: 'static {
+pub trait Extension: 'static {
     /// Adds what waits in the extension to a report of the loop.
     fn report(&self, found: &mut Vec<Waiting>);
 
@@ -36,13 +28,11 @@ pub(crate) trait Extension: 'static {
 /// A slot that is empty until the extension is first used on the loop.
 #[derive(Default)]
 pub(crate) struct ExtensionSlot {
-    #[cfg(feature = "node")]
     value: OnceCell<Kept>,
 }
 
 /// Stored as `dyn Any`: a downcast through our own trait would cost a second virtual call on every
 /// access.
-#[cfg(feature = "node")]
 struct Kept {
     value: Box<dyn Any>,
     as_extension: fn(&dyn Any) -> Option<&dyn Extension>,
@@ -50,16 +40,27 @@ struct Kept {
 
 impl ExtensionSlot {
     /// Returns the extension, if it was used on the loop.
-    #[cfg(feature = "node")]
     pub(super) fn get(&self) -> Option<&dyn Extension> {
         let kept = self.value.get()?;
         (kept.as_extension)(&*kept.value)
     }
 
-    /// There is no extension.
-    #[cfg(not(feature = "node"))]
-    #[expect(clippy::unused_self, reason = "the other variant needs it")]
-    pub(super) fn get(&self) -> Option<&dyn Extension> {
-        None
+    /// Returns the state of the extension, if it was used on the loop.
+    #[inline]
+    fn state<T: Extension>(&self) -> Option<&T> {
+        self.value.get()?.value.downcast_ref()
+    }
+
+    fn state_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
+        let kept = self.value.get_or_init(|| Kept {
+            value: Box::new(make()),
+            as_extension: |value| {
+                value
+                    .downcast_ref::<T>()
+                    .map(|value| value as &dyn Extension)
+            },
+        });
+        let value = kept.value.downcast_ref();
+        value.expect("there is one extension")
     }
 }

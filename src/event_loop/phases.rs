@@ -173,7 +173,7 @@ impl Core {
     /// Queues an entry. `site` is the line that queues it, if known.
     // Inlined, so that the entry is written to its place and not copied on the way.
     #[inline(always)]
-    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
+    pub fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
         self.ledger.add(Keeper::Queued);
         self.phases.queue(phase).push(entry, site)
     }

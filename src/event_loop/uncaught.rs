@@ -32,7 +32,7 @@ use crate::probe::{Mode, Origin};
 use crate::raw::task::Payload;
 
 /// Receives an uncaught panic. It may resume unwinding.
-pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
+pub type PanicHandler = Rc<dyn Fn(Payload)>;
 
 #[derive(Default)]
 pub(crate) struct PanicPolicy {
@@ -46,7 +46,7 @@ pub(crate) struct PanicPolicy {
 impl PanicPolicy {
     #[inline]
     pub(super) fn program_has_exited(&self) -> bool {
-        extension::IS_COMPILED && self.program_has_exited.get()
+        self.program_has_exited.get()
     }
 
     /// Notes that a drain begins.
@@ -67,7 +67,7 @@ impl Core {
     /// Returns whether a handler receives panics.
     #[inline]
     pub(super) fn is_contained(&self) -> bool {
-        extension::IS_COMPILED && self.modes().has(Mode::CONTAINED)
+        self.modes().has(Mode::CONTAINED)
     }
 
     /// Returns whether a contained panic has left something in the lanes.
@@ -78,7 +78,7 @@ impl Core {
 
     /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
     /// `code` panicked or the program has exited.
-    pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
+    pub fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
         if !self.is_contained() {
             return Some(code());
         }

@@ -80,7 +80,7 @@ impl Executor {
     #[cold]
     #[inline(never)]
     pub(super) fn set_context(&self, slot: u32) {
-        self.tasks.set_context(slot, Capture::of(TASK, None));
+        self.tasks.set_context(slot, Capture::of(TASK));
     }
 
     /// Aborts the tasks whose frame meets a condition, oldest slot first. It runs no user code.
@@ -107,17 +107,9 @@ impl Executor {
         let (slot, id) = (runnable.slot(), runnable.local().id);
         let context = self.tasks.take_context(slot).unwrap_or_default();
         drop(context.frame.enter());
-        match context.work {
-            Some(work) => {
-                work.run(|| self.run_or_drop(runnable));
-                // The poll may have begun other work, which the next poll continues.
-                self.keep_context(slot, id, Some(work));
-            }
-            None => {
-                self.run_or_drop(runnable);
-                self.keep_context(slot, id, None);
-            }
-        }
+        frame::call_as(context.work.as_deref(), || self.run_or_drop(runnable));
+        // The poll may have begun other work, which the next poll continues.
+        self.keep_context(slot, id, context.work);
         frame::clear();
     }
 
@@ -140,7 +132,7 @@ impl Executor {
     }
 
     /// Keeps the current frame for the next poll of a task, if it has one.
-    fn keep_context(&self, slot: u32, id: Id, work: Option<Work>) {
+    fn keep_context(&self, slot: u32, id: Id, work: Option<Box<dyn Work>>) {
         if self.tasks.id(slot) != Some(id) {
             return;
         }
@@ -153,8 +145,7 @@ impl Executor {
     }
 
     /// Sets the work that the next poll of the running task continues.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn set_next_work(&self, work: Work) {
+    pub(crate) fn set_next_work(&self, work: Box<dyn Work>) {
         let slot = self.polled.get();
         if slot != NO_TASK && slot != MAIN_FUTURE {
             let context = Capture {

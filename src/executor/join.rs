@@ -327,7 +327,7 @@ impl JoinError {
 }
 
 /// Returns the text of a panic, if it has one.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
+pub fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
     payload
         .downcast_ref::<&'static str>()
         .copied()

@@ -121,18 +121,18 @@ impl Executor {
 
 /// What a task waits for.
 #[derive(Clone)]
-pub(crate) struct NamedWait {
+pub struct NamedWait {
     /// The kind: `promise`, `event`.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The name among others of the kind. It may be empty.
-    pub(crate) which: &'static str,
+    pub which: &'static str,
     /// The line of the program that waits, if known.
-    pub(crate) site: Option<Site>,
-    pub(crate) source: Source,
+    pub site: Option<Site>,
+    pub source: Source,
 }
 
 impl NamedWait {
-    pub(crate) fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
+    pub fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
         Self {
             what,
             which,
@@ -144,25 +144,23 @@ impl NamedWait {
 
 /// Which tasks end a wait, as far as it is known.
 #[derive(Clone, Default)]
-pub(crate) enum Source {
+pub enum Source {
     #[default]
     Unknown,
-    #[allow(dead_code, reason = "made by the layer for Node only")]
     Task(Id),
     /// Several results are combined, and these tasks have some of them.
-    #[allow(dead_code, reason = "made by the layer for Node only")]
     Combined(Rc<Combined>),
 }
 
-pub(crate) struct Combined {
+pub struct Combined {
     /// The name of the function that combines them.
-    pub(crate) how: &'static str,
-    pub(crate) tasks: Vec<Id>,
+    pub how: &'static str,
+    pub tasks: Vec<Id>,
 }
 
 /// The named waits of a loop.
 #[derive(Default)]
-pub(crate) struct NamedWaits {
+pub struct NamedWaits {
     list: RefCell<Slab<Entry>>,
     next_serial: Cell<u32>,
 }
@@ -178,15 +176,14 @@ struct Entry {
 
 /// Identifies a wait of the list. The serial number tells it apart from a later one in its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     place: u32,
     serial: u32,
 }
 
 impl NamedWaits {
     /// Adds a wait, and keeps the waker that ends it.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn park(&self, wait: NamedWait, waker: Waker) -> Key {
+    pub fn park(&self, wait: NamedWait, waker: Waker) -> Key {
         self.insert(wait, waker.data(), Some(waker))
     }
 
@@ -214,8 +211,7 @@ impl NamedWaits {
     }
 
     /// Replaces the waker of a wait. Returns the one before, whose drop may run user code.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn set_waker(&self, key: Key, waker: Waker) -> Option<Waker> {
+    pub fn set_waker(&self, key: Key, waker: Waker) -> Option<Waker> {
         let set = |entry: &mut Entry| {
             entry.data = waker.data();
             entry.waker.replace(waker)
@@ -224,13 +220,12 @@ impl NamedWaits {
     }
 
     /// Takes the waker of a wait, which is about to end.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn take_waker(&self, key: Key) -> Option<Waker> {
+    pub fn take_waker(&self, key: Key) -> Option<Waker> {
         self.with(key, |entry| entry.waker.take()).flatten()
     }
 
     /// Removes a wait. Returns its waker, whose drop may run user code.
-    pub(crate) fn remove(&self, key: Key) -> Option<Waker> {
+    pub fn remove(&self, key: Key) -> Option<Waker> {
         let mut list = self.list.borrow_mut();
         let is_it = |entry: &Entry| entry.serial == key.serial;
         if !list.get(key.place as usize).is_some_and(is_it) {
@@ -240,7 +235,7 @@ impl NamedWaits {
     }
 
     /// Returns the waits with the data pointers of their wakers.
-    pub(crate) fn all(&self) -> Vec<(NamedWait, *const ())> {
+    pub fn all(&self) -> Vec<(NamedWait, *const ())> {
         let list = self.list.borrow();
         let entries = list.iter().map(|(_, entry)| entry);
         entries
@@ -250,7 +245,7 @@ impl NamedWaits {
 }
 
 /// What one future waits for, and its place in the list while it waits. The drop ends the wait.
-pub(crate) struct WaitNote {
+pub struct WaitNote {
     what: &'static str,
     which: &'static str,
     site: Option<Site>,
@@ -259,7 +254,7 @@ pub(crate) struct WaitNote {
 
 impl WaitNote {
     /// `site` is the line of the program that waits, if known.
-    pub(crate) fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
+    pub fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
         Self {
             what,
             which,
@@ -269,7 +264,7 @@ impl WaitNote {
     }
 
     /// Notes that the future is pending.
-    pub(crate) fn begin(&mut self, waits: &Rc<NamedWaits>, waker: &Waker) {
+    pub fn begin(&mut self, waits: &Rc<NamedWaits>, waker: &Waker) {
         match &self.listed {
             Some((waits, key)) => _ = waits.with(*key, |entry| entry.data = waker.data()),
             None => {
@@ -281,7 +276,7 @@ impl WaitNote {
     }
 
     /// Notes that the future is ready.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         if let Some((waits, key)) = self.listed.take() {
             waits.remove(key);
         }

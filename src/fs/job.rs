@@ -93,7 +93,7 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
 
 /// Runs an operation as one job of the pool. `about` names its object in the error of a job that
 /// cannot be queued.
-pub(crate) async fn run_on<T: Send + 'static>(
+pub async fn run_on<T: Send + 'static>(
     operation: &'static str,
     about: impl Fn() -> About,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -102,7 +102,7 @@ pub(crate) async fn run_on<T: Send + 'static>(
 }
 
 /// Runs an operation on a path. An error names the operation and the path.
-pub(crate) async fn on_path<T: Send + 'static>(
+pub async fn on_path<T: Send + 'static>(
     operation: &'static str,
     path: &Path,
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,

@@ -96,7 +96,7 @@ fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Repeats a call that fails with `EINTR`.
-pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -137,7 +137,7 @@ pub(crate) enum Activity {
     not(feature = "probe"),
     allow(dead_code, reason = "without sinks it is not read")
 )]
-pub(crate) struct Origin {
+pub struct Origin {
     /// What kind of handle or request it belongs to.
     pub(crate) kind: Option<Keeper>,
     /// The line of the program that created the handle, request, task or closure.
@@ -147,7 +147,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn new(kind: Keeper, site: Option<Site>) -> Self {
+    pub fn new(kind: Keeper, site: Option<Site>) -> Self {
         Self {
             kind: Some(kind),
             site,
@@ -163,7 +163,7 @@ impl Origin {
         }
     }
 
-    pub(crate) fn due(self, deadline: u64) -> Self {
+    pub fn due(self, deadline: u64) -> Self {
         Self {
             due: Some(deadline),
             ..self

@@ -23,7 +23,7 @@ type Room = MaybeUninit<*mut ()>;
 type Line = Option<&'static Location<'static>>;
 
 /// A queued closure.
-pub(crate) struct Call {
+pub struct Call {
     /// The functions for the type of the closure in the room.
     actions: &'static Actions,
     room: Room,
@@ -96,7 +96,7 @@ impl<F: FnOnce()> InPlace<F> {
 
 impl Call {
     #[inline]
-    pub(crate) fn new<F: FnOnce() + 'static>(closure: F) -> Self {
+    pub fn new<F: FnOnce() + 'static>(closure: F) -> Self {
         if InPlace::<F>::FITS {
             Self::in_place(closure)
         } else {
@@ -146,7 +146,7 @@ impl Call {
     }
 
     #[inline]
-    pub(crate) fn call(self) {
+    pub fn call(self) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the actions match the type that was written to the room. The room is used for the
         // last time here: `self` is not dropped.

@@ -12,7 +12,7 @@ use slab::Slab;
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// Futures that run beside each other in one task.
-pub(crate) struct FutureSet<T> {
+pub struct FutureSet<T> {
     members: Slab<Member<T>>,
     woken: Arc<Woken>,
 }
@@ -34,7 +34,7 @@ impl<T> Default for FutureSet<T> {
 
 impl<T> FutureSet<T> {
     /// Adds a future, which the next poll of the set polls.
-    pub(crate) fn push(&mut self, future: BoxFuture<T>) {
+    pub fn push(&mut self, future: BoxFuture<T>) {
         let place = self.members.vacant_entry();
         let mark = Arc::new(Mark {
             key: place.key(),
@@ -51,7 +51,7 @@ impl<T> FutureSet<T> {
     }
 
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.members.len()
     }
 
@@ -60,7 +60,7 @@ impl<T> FutureSet<T> {
     ///
     /// A future that wakes itself is polled once a call. After a panic of a future, the set is to
     /// be dropped.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if self.members.is_empty() {
             return Poll::Ready(None);
         }

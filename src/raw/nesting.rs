@@ -27,7 +27,7 @@ thread_local! {
 /// returns.
 ///
 /// A chain of values that each drop the next one with this function uses a bounded amount of stack.
-pub(crate) fn drop_flat<T: 'static>(value: T) {
+pub fn drop_flat<T: 'static>(value: T) {
     drop(Flat::new(value));
 }
 
@@ -132,7 +132,7 @@ fn drop_deferred() {
 
 /// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.
 #[allow(dead_code, reason = "called by the layer for Node only")]
-pub(crate) fn call_nested<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub fn call_nested<R>(f: impl FnOnce() -> R) -> Option<R> {
     struct EndOfCall(u32);
     impl Drop for EndOfCall {
         fn drop(&mut self) {

@@ -45,7 +45,7 @@ pub(crate) use self::output::Output;
 use super::stack_poll;
 
 /// The payload of a panic.
-pub(crate) type Payload = Box<dyn Any + Send>;
+pub type Payload = Box<dyn Any + Send>;
 
 /// The data of a task about its loop. Other threads reach it through wakers.
 pub(crate) trait Local: Send + Sync + Sized + 'static {

@@ -11,7 +11,7 @@ use super::thread::{self, ThreadToken};
 /// Holds a value for its owner thread, which created it.
 ///
 /// On any other thread the value is not accessible, and dropping the holder leaks it.
-pub(crate) struct ThreadBound<T> {
+pub struct ThreadBound<T> {
     owner: ThreadToken,
     value: ManuallyDrop<T>,
 }
@@ -23,7 +23,7 @@ unsafe impl<T> Send for ThreadBound<T> {}
 unsafe impl<T> Sync for ThreadBound<T> {}
 
 impl<T> ThreadBound<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self {
             owner: thread::token(),
             value: ManuallyDrop::new(value),
@@ -36,7 +36,7 @@ impl<T> ThreadBound<T> {
     }
 
     /// Returns the value on its owner thread, and `None` on any other.
-    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+    pub fn get_mut(&mut self) -> Option<&mut T> {
         (self.owner == thread::token()).then_some(&mut *self.value)
     }
 }

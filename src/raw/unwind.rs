@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls `f`. It returns `None` if `f` panicked. The panic hook has reported the panic; it is not
 /// propagated.
-pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub fn quietly<R>(f: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(f)).map_err(discard).ok()
 }
 
 /// Drops the payload of a panic. If that drop panics, the second payload is leaked, since its drop
 /// may panic again.
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+pub fn discard(payload: Box<dyn Any + Send>) {
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
 }
 

@@ -8,7 +8,7 @@ use std::io;
     dead_code,
     reason = "called by watches of files and the layer for Node only"
 )]
-pub(crate) fn name(number: i32) -> Option<&'static str> {
+pub fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => {
             match number {

@@ -13,9 +13,9 @@ mod portable;
 mod unix;
 
 #[cfg(not(unix))]
-pub(crate) use portable::*;
+pub use portable::*;
 #[cfg(unix)]
-pub(crate) use unix::*;
+pub use unix::*;
 
 /// A change to one of the times of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

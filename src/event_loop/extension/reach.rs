@@ -1,173 +1,319 @@
-//! What the extension reaches of a loop, beyond the public API.
+//! A loop as its extension reaches it, beyond the public API.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::future::Future;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
-use super::{Extension, ExtensionSlot, Kept};
+use super::Extension;
+use crate::event_loop::RunMode;
+use crate::event_loop::api::block_on;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::metrics::Utilization;
+use crate::event_loop::core::Core;
+use crate::event_loop::current;
 use crate::event_loop::dispatch::once;
+use crate::event_loop::phases::queue::Entry;
+use crate::event_loop::uncaught::PanicHandler;
+use crate::executor::join::JoinHandle;
+use crate::executor::message::Message;
+use crate::executor::notes::NamedWaits;
+use crate::executor::shared::Shared;
 use crate::frame::{Restored, Work};
-use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Mode, Origin};
+use crate::probe::{Area, Mode, Origin};
+use crate::raw::call::Call;
 use crate::site::Site;
 
-pub(crate) use crate::event_loop::api::block_on::with_main_future;
-pub(crate) use crate::event_loop::api::handle::Header;
-pub(crate) use crate::event_loop::core::Core;
-pub(crate) use crate::event_loop::current;
-pub(crate) use crate::event_loop::phases::queue::Entry;
-pub(crate) use crate::event_loop::phases::timers::TimerState;
-pub(crate) use crate::event_loop::report::waits::Due;
-pub(crate) use crate::event_loop::uncaught::PanicHandler;
-pub(crate) use crate::executor::join::panic_message;
-pub(crate) use crate::executor::message::Message;
-pub(crate) use crate::executor::notes::{
-    Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
-};
-pub(crate) use crate::executor::shared::Shared;
+/// A loop.
+#[derive(Clone)]
+pub struct Loop(pub(super) Rc<Core>);
 
-impl ExtensionSlot {
-    fn get_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
-        let kept = self.value.get_or_init(|| Kept {
-            value: Box::new(make()),
-            as_extension: |value| {
-                value
-                    .downcast_ref::<T>()
-                    .map(|value| value as &dyn Extension)
-            },
-        });
-        let value = kept.value.downcast_ref();
-        value.expect("there is one extension")
+/// A reference that does not keep a loop.
+#[derive(Clone)]
+pub struct WeakLoop(Weak<Core>);
+
+/// A reference to a loop for any thread.
+#[derive(Clone)]
+pub struct LoopRef(Arc<Shared>);
+
+impl WeakLoop {
+    /// Returns the loop, unless it was dropped.
+    #[inline]
+    pub fn upgrade(&self) -> Option<Loop> {
+        let core = self.0.upgrade().filter(|core| !core.is_closed())?;
+        Some(Loop(core))
     }
 }
 
-/// The state of the extension.
-impl Core {
-    /// Returns the state of the extension, if it was used on the loop.
+impl LoopRef {
+    /// Returns the loop, if it is the current one of the thread.
     #[inline]
-    pub(crate) fn extension<T: Extension>(&self) -> Option<&T> {
-        self.extension.value.get()?.value.downcast_ref()
+    pub fn current(&self) -> Option<Loop> {
+        let is_it = |core: &Rc<Core>| Arc::ptr_eq(core.shared(), &self.0);
+        current::get().filter(is_it).map(Loop)
+    }
+
+    /// Calls `call` on the owner thread, in the poll phase. A loop that was dropped drops the call.
+    pub fn post(&self, call: impl FnOnce() + Send + 'static) {
+        drop(self.0.push(Message::Call(Box::new(call))));
+    }
+}
+
+/// References, and the state of the extension.
+impl Loop {
+    /// Returns the current loop of the thread.
+    pub fn current() -> Option<Self> {
+        current::get().map(Self)
+    }
+
+    pub fn of(handle: &LoopHandle) -> Self {
+        Self(handle.core().clone())
+    }
+
+    pub fn downgrade(&self) -> WeakLoop {
+        WeakLoop(Rc::downgrade(&self.0))
+    }
+
+    pub fn reference(&self) -> LoopRef {
+        LoopRef(self.0.shared().clone())
+    }
+
+    /// Calls `f` with the state of the extension on the current loop of the thread, if there is
+    /// one.
+    #[inline]
+    pub fn with_current_state<T: Extension, R>(f: impl FnOnce(&T) -> R) -> Option<R> {
+        current::with(|core| core?.extension.state().map(f))
     }
 
     /// Calls `f` with the state of the extension. `make` creates the state on first use.
-    pub(crate) fn with_extension<T: Extension, R>(
-        self: &Rc<Self>,
-        make: impl FnOnce(&Rc<Self>) -> T,
+    pub fn with_state<T: Extension, R>(
+        &self,
+        make: impl FnOnce() -> T,
         f: impl FnOnce(&T) -> R,
     ) -> R {
-        f(self.extension.get_or_make(|| make(self)))
+        f(self.0.extension.state_or_make(make))
+    }
+
+    /// Returns what tasks wait for that is no handle of the loop.
+    pub fn named_waits(&self) -> &Rc<NamedWaits> {
+        self.0.executor.named_waits()
+    }
+
+    /// Writes a line of the debug log, if it is on.
+    #[inline]
+    pub fn log(&self, text: impl Fn() -> String) {
+        self.0.log(Area::Node, text);
+    }
+
+    #[inline]
+    pub fn is_logged(&self) -> bool {
+        self.0.is_logged()
+    }
+}
+
+/// Returns how long the loop was active and idle in its runs.
+impl Loop {
+    pub fn utilization(&self) -> Utilization {
+        self.0.utilization()
+    }
+}
+
+/// The clock, in nanoseconds.
+impl Loop {
+    /// Returns the cached time.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.0.clock().now()
+    }
+
+    /// Reads the clock, caches its time and returns it.
+    #[inline]
+    pub fn update_now(&self) -> u64 {
+        self.0.clock().update();
+        self.0.clock().now()
+    }
+
+    /// Reads the clock.
+    #[inline]
+    pub fn read_clock(&self) -> u64 {
+        self.0.clock().read()
+    }
+
+    pub fn is_clock_paused(&self) -> bool {
+        self.0.clock().is_paused()
     }
 }
 
 /// The program that the extension runs on the loop.
-impl Core {
+impl Loop {
     /// Begins a program: the exit of another on this loop is forgotten.
-    pub(crate) fn begin_program(&self) {
-        let policy = &self.panic_policy;
+    pub fn begin_program(&self) {
+        let policy = &self.0.panic_policy;
         policy.program_has_exited.set(false);
         let has_handler = policy.handler.borrow().is_some();
-        self.modes().set(Mode::CONTAINED, has_handler);
+        self.0.modes().set(Mode::CONTAINED, has_handler);
         policy.interrupted.set(false);
     }
 
     /// Marks the program as exited and stops the loop: no callback runs any more.
-    pub(crate) fn exit_program(&self) {
-        self.stop.set(true);
-        self.panic_policy.program_has_exited.set(true);
-        self.modes().set(Mode::CONTAINED, true);
+    pub fn exit_program(&self) {
+        self.0.stop.set(true);
+        self.0.panic_policy.program_has_exited.set(true);
+        self.0.modes().set(Mode::CONTAINED, true);
     }
 
     #[inline]
-    pub(crate) fn program_has_exited(&self) -> bool {
-        self.panic_policy.program_has_exited()
+    pub fn program_has_exited(&self) -> bool {
+        self.0.panic_policy.program_has_exited()
     }
 
     /// Sets what receives uncaught panics. `None`: they leave the run.
-    pub(crate) fn set_panic_handler(&self, handler: Option<PanicHandler>) {
-        self.modes().set(Mode::CONTAINED, handler.is_some());
-        let before = self.panic_policy.handler.replace(handler);
+    pub fn set_panic_handler(&self, handler: Option<PanicHandler>) {
+        self.0.modes().set(Mode::CONTAINED, handler.is_some());
+        let before = self.0.panic_policy.handler.replace(handler);
         drop(before);
     }
 
+    /// Runs `code` and passes its panic to the handler, if there is one. Returns `None` if `code`
+    /// panicked or the program has exited.
+    pub fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
+        self.0.contain(code)
+    }
+
+    /// Makes `future` the main future while `run` runs the loop. `run` queues its first poll.
+    ///
+    /// # Panics
+    ///
+    /// If a loop already runs on this thread: before anything has begun.
+    #[track_caller]
+    pub fn with_main_future<F: Future, R>(
+        &self,
+        future: F,
+        site: Site,
+        run: impl FnOnce(&dyn Fn() -> bool) -> R,
+    ) -> (Option<F::Output>, R) {
+        block_on::with_main_future(&self.0, future, site, run)
+    }
+
+    /// Checks that no loop runs on this thread.
+    ///
+    /// # Panics
+    ///
+    /// If a loop already runs on this thread.
+    #[track_caller]
+    pub fn refuse_inside_a_run() {
+        current::refuse_inside_a_run();
+    }
+
     /// Polls the main future.
-    pub(crate) fn poll_main_future(&self) {
-        self.executor.poll_main_now();
+    pub fn poll_main_future(&self) {
+        self.0.executor.poll_main_now();
+    }
+
+    /// Calls `body` as a run of the loop.
+    #[track_caller]
+    pub fn running<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.0.running(body)
+    }
+
+    /// Runs the loop and returns whether it is still alive.
+    #[track_caller]
+    pub fn run(&self) -> io::Result<bool> {
+        self.0.run(RunMode::Default)
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.0.is_alive()
     }
 
     /// Returns whether the last run was stopped.
-    pub(crate) fn was_stopped(&self) -> bool {
-        self.was_stopped.get()
+    pub fn was_stopped(&self) -> bool {
+        self.0.was_stopped.get()
     }
 
     /// Names the main future and the tasks that are pending.
-    pub(crate) fn describe_pending(&self, main: Site) -> Box<str> {
-        crate::event_loop::api::block_on::describe_pending(main, &self.task_list())
+    pub fn describe_pending(&self, main: Site) -> Box<str> {
+        block_on::describe_pending(main, &self.0.task_list())
     }
 }
 
 /// The lanes.
-impl Core {
-    pub(crate) fn has_microtasks(&self) -> bool {
-        self.executor.has_microtasks()
+impl Loop {
+    pub fn push_tick(&self, tick: Call) {
+        self.0.push_tick(tick, None);
     }
 
-    pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.executor.are_lanes_empty()
+    #[inline]
+    pub fn push_microtask(&self, microtask: Call) {
+        self.0.push_microtask(microtask, None);
+    }
+
+    /// Queues a call for the check phase.
+    pub fn push_immediate(&self, call: Call) {
+        self.0.enqueue(Phase::Check, Entry::Call(call), None);
+    }
+
+    pub fn has_microtasks(&self) -> bool {
+        self.0.executor.has_microtasks()
+    }
+
+    pub fn are_lanes_empty(&self) -> bool {
+        self.0.executor.are_lanes_empty()
     }
 
     /// Drops the ticks and the microtasks that are no tasks.
-    pub(crate) fn drop_queued_calls(&self) {
-        drop(self.executor.take_calls());
+    pub fn drop_queued_calls(&self) {
+        drop(self.0.executor.take_calls());
     }
 
     /// Drops the contents of both lanes.
-    pub(crate) fn drop_lanes(&self) {
-        drop((self.executor.take_tasks(), self.executor.take_calls()));
+    pub fn drop_lanes(&self) {
+        drop((self.0.executor.take_tasks(), self.0.executor.take_calls()));
+    }
+
+    /// Drains the lanes between two user callbacks that one callback of the loop runs.
+    #[inline(always)]
+    pub fn drain(&self) {
+        self.0.drain();
     }
 
     /// Runs the microtasks, and those that they queue, at the end of the program. Ticks stay
     /// queued: Node runs none after `exit`.
-    pub(crate) fn drain_microtasks(&self) {
-        while let Some(run) = self.executor.next_microtask() {
-            self.contain(run);
+    pub fn drain_microtasks(&self) {
+        while let Some(run) = self.0.executor.next_microtask() {
+            self.0.contain(run);
         }
     }
 }
 
 /// Callbacks and tasks inside a running callback.
-impl Core {
-    /// Runs one of several user callbacks that one callback of the loop runs, without a drain.
+impl Loop {
+    /// Runs one of several user callbacks that one callback of the timers phase runs, without a
+    /// drain. `origin` returns the line that queued it, and its deadline.
     #[inline]
-    pub(crate) fn call_nested(
-        &self,
-        phase: Phase,
-        origin: impl FnOnce() -> Origin,
-        callback: impl FnOnce(),
-    ) {
-        self.counters.count_callback(phase);
-        if self.modes().is_unwatched() {
+    pub fn call_nested(&self, origin: impl FnOnce() -> Origin, callback: impl FnOnce()) {
+        let core = &*self.0;
+        core.counters.count_callback(Phase::Timers);
+        if core.modes().is_unwatched() {
             callback();
         } else {
-            self.call_watched(phase, origin(), &mut once(callback));
+            core.call_watched(Phase::Timers, origin(), &mut once(callback));
         }
-    }
-
-    /// Drains the lanes between two user callbacks that one callback of the loop runs.
-    #[inline(always)]
-    pub(crate) fn drain_nested(&self) {
-        self.drain();
     }
 
     /// Runs one more callback inside a callback that is running, and in its frame, then drains the
     /// lanes. What it enters stays for the callback around.
-    pub(crate) fn dispatch_nested(&self, callback: impl FnOnce()) {
-        if self.modes().is_plain() {
+    pub fn dispatch_nested(&self, callback: impl FnOnce()) {
+        let core = &*self.0;
+        if core.modes().is_plain() {
             callback();
-            if self.modes().is_plain() {
-                return self.drain();
+            if core.modes().is_plain() {
+                return core.drain();
             }
             let _frame = Restored::current();
-            self.drain();
+            core.drain();
         } else {
             let frame = RefCell::new(Restored::current());
             let callback = || {
@@ -175,18 +321,32 @@ impl Core {
                 callback();
             };
             let origin = Origin::default();
-            self.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
+            core.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
         }
     }
 
+    /// Spawns a task and polls it at once, inside of the caller.
+    pub fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.0.executor.spawn_eager(future, site)
+    }
+
     /// Sets the work that the next poll of the running task continues.
-    pub(crate) fn set_next_work(&self, work: Work) {
-        self.executor.set_next_work(work);
+    pub fn set_next_work(&self, work: Box<dyn Work>) {
+        self.0.executor.set_next_work(work);
     }
 
     /// Returns whether a task is being polled. The main future is not a task.
-    pub(crate) fn polls_task(&self) -> bool {
-        self.executor.is_polling() && !self.executor.polls_main_future()
+    pub fn polls_task(&self) -> bool {
+        self.0.executor.is_polling() && !self.0.executor.polls_main_future()
+    }
+
+    /// Returns whether the main future is being polled, or what it has called.
+    pub fn is_in_main_future(&self) -> bool {
+        self.0.executor.is_in_main_future()
     }
 }
 
@@ -199,14 +359,6 @@ impl Drop for Entered<'_> {
     }
 }
 
-impl Header {
-    /// Creates the flags of an object that counts as a handle but is not listed, since it has no
-    /// owner to close it.
-    pub(crate) fn unlisted(kind: Keeper, site: Site) -> Rc<Self> {
-        Rc::new(Self::new(kind, site, u64::MAX))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
@@ -215,13 +367,14 @@ mod tests {
     use std::task::{Poll, Waker};
 
     use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::event_loop::api::metrics::Utilization;
 
     /// Wakes a task, then queues a closure, both after a drain inside of the caller.
     fn wake_and_queue(waker: &Waker, log: &Rc<RefCell<Vec<&'static str>>>) {
         let handle = LoopHandle::current();
         let inner = log.clone();
         handle.queue_microtask(move || inner.borrow_mut().push("inner"));
-        handle.core().dispatch_nested(|| ());
+        super::Loop::of(&handle).dispatch_nested(|| ());
         waker.wake_by_ref();
         let behind = log.clone();
         handle.queue_microtask(move || behind.borrow_mut().push("closure"));

@@ -36,22 +36,22 @@ pub(super) const PHASES: [Phase; 6] = [
 ];
 
 /// A handle, sleep or job of a report.
-pub(crate) struct Waiting {
-    pub(crate) label: Label,
+pub struct Waiting {
+    pub label: Label,
     /// The line that created it, if known.
-    pub(crate) site: Option<Site>,
+    pub site: Option<Site>,
     /// Its state, as text.
-    pub(crate) state: String,
+    pub state: String,
     /// The time until it is due, if it has a deadline.
-    pub(crate) due: Option<Due>,
-    pub(crate) keeps_alive: bool,
+    pub due: Option<Due>,
+    pub keeps_alive: bool,
     /// The data pointers of the wakers that wait for it.
-    pub(crate) wakers: Vec<*const ()>,
+    pub wakers: Vec<*const ()>,
 }
 
 /// The time until a deadline in nanoseconds, or [`NEVER`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Due(pub(crate) u64);
+pub struct Due(pub u64);
 
 /// The main future, or a task by its place in [`Waits::tasks`].
 #[derive(Clone, Copy)]
@@ -443,7 +443,7 @@ impl fmt::Display for Due {
 
 impl Waiting {
     #[inline]
-    pub(crate) fn new(kind: Keeper, site: Option<Site>) -> Self {
+    pub fn new(kind: Keeper, site: Option<Site>) -> Self {
         Self {
             label: Label::new(kind.text(), ""),
             site,

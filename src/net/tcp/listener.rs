@@ -178,7 +178,7 @@ impl TcpListener {
     }
 
     /// Accepts on behalf of the caller at `site`.
-    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
+    pub async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();
         let (stream, peer) =
             accept_one(&self.source, &self.accepted, site, Acceptor::accept).await?;

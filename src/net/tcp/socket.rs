@@ -122,7 +122,7 @@ impl TcpSocket {
     }
 
     /// Listens on behalf of the caller at `site`.
-    pub(crate) fn listen_on(
+    pub fn listen_on(
         self,
         handle: &LoopHandle,
         backlog: u32,

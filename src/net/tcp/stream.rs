@@ -93,7 +93,7 @@ impl TcpStream {
     }
 
     /// Connects on behalf of the caller at `site`.
-    pub(crate) async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
+    pub async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current_for("net::TcpStream::connect", Some(site));
         first_of("connect", target, async |address| {
             let socket = Place::tcp(Some(&handle), address.is_ipv6())?;

@@ -109,7 +109,7 @@ impl UdpSocket {
 
     /// Binds on behalf of the caller at `site`.
     #[track_caller]
-    pub(crate) fn bind_at(
+    pub fn bind_at(
         address: SocketAddr,
         options: UdpOptions,
         site: Site,
@@ -133,7 +133,7 @@ impl UdpSocket {
     }
 
     /// Returns the socket, of the kernel or in memory.
-    pub(crate) fn packets(&self) -> &Packets {
+    pub fn packets(&self) -> &Packets {
         self.source.get_ref()
     }
 

@@ -72,7 +72,7 @@ impl UnixListener {
 
     /// Binds on behalf of the caller at `site`.
     #[track_caller]
-    pub(crate) fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+    pub fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         let (name, handle) = (name.into(), LoopHandle::current());
         Self::bind_to(&handle, name.clone(), site).map_err(|error| name.explain(error, "bind"))
     }
@@ -140,7 +140,7 @@ impl UnixListener {
     }
 
     /// Accepts on behalf of the caller at `site`.
-    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
+    pub async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
         let handle = self.event_loop();
         let accept = |listener: &net::UnixListener| {
             let (stream, _) = listener.accept()?;

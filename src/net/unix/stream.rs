@@ -99,7 +99,7 @@ impl UnixStream {
     }
 
     /// Connects on behalf of the caller at `site`.
-    pub(crate) async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
+    pub async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         // Before the attempt, whose error would wait for a phase of the loop.
         let handle = LoopHandle::current_for("net::UnixStream::connect", Some(site));
         let name = name.into();

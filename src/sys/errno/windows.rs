@@ -4,7 +4,7 @@ use windows_sys::Win32::Foundation::*;
 use windows_sys::Win32::Networking::WinSock::*;
 
 /// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed.
-pub(crate) fn name(number: i32) -> Option<&'static str> {
+pub fn name(number: i32) -> Option<&'static str> {
     match u32::try_from(number).ok()? {
         number @ 10_000..12_000 => name_of_socket_error(number as i32),
         number => name_of_system_error(number),

@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType};
 use super::{FileSystem, Time};
 
 /// Closes a file. The standard library does not report errors of closing.
-pub(crate) fn close(file: File) -> io::Result<()> {
+pub fn close(file: File) -> io::Result<()> {
     drop(file);
     Ok(())
 }
@@ -109,17 +109,17 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a directory. The parent's access list decides its permissions here.
-pub(crate) fn create_dir(path: &Path, _mode: u32) -> io::Result<()> {
+pub fn create_dir(path: &Path, _mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)
 }
 
 /// Does nothing: permission bits and `O_SYNC` exist on Unix only.
-pub(crate) fn set_mode(_: &mut OpenOptions, _mode: u32, _is_synchronous: bool) {}
+pub fn set_mode(_: &mut OpenOptions, _mode: u32, _is_synchronous: bool) {}
 
 /// Runs an operation that uses the position of a file. Operations at an offset move the position
 /// here and move it back, so that no two operations on one file may run at once. The kernel lets
 /// them wait for each other anyway.
-pub(crate) fn at_position<R>(file: &File, operation: impl FnOnce() -> R) -> R {
+pub fn at_position<R>(file: &File, operation: impl FnOnce() -> R) -> R {
     let _held = Held::new(file);
     operation()
 }
@@ -148,12 +148,12 @@ pub(crate) fn read_dir(path: &Path) -> io::Result<ReadDir> {
 }
 
 /// Reads at an offset; the position stays.
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     keep_position(file, || file.seek_read(buffer, offset))
 }
 
 /// Writes at an offset; the position stays.
-pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     keep_position(file, || file.seek_write(bytes, offset))
 }
 
@@ -229,7 +229,7 @@ impl Drop for Held {
 }
 
 /// Opens a file. A directory is no file here, and the error says so.
-pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options
         .open(path)
         .map_err(|error| match error.raw_os_error() {

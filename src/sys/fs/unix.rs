@@ -14,7 +14,7 @@ use super::{FileSystem, Time};
 
 /// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
 #[inline]
-pub(crate) fn close(file: File) -> io::Result<()> {
+pub fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
     // SAFETY: `file` owned the descriptor and has released it, so no other code closes it.
     if unsafe { libc::close(descriptor) } == 0 {
@@ -179,13 +179,13 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 
 /// Creates a directory with these permission bits, minus the umask of the process.
 #[inline]
-pub(crate) fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
+pub fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
 }
 
 /// Sets the permission bits of a created file, and whether its writes are synchronous (`O_SYNC`).
 #[inline]
-pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
+pub fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
     options.mode(mode);
     if is_synchronous {
         options.custom_flags(libc::O_SYNC);
@@ -194,13 +194,13 @@ pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: boo
 
 /// Reads at an offset; the position stays.
 #[inline]
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     FileExt::read_at(file, buffer, offset)
 }
 
 /// Writes at an offset; the position stays.
 #[inline]
-pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     FileExt::write_at(file, bytes, offset)
 }
 
@@ -242,13 +242,13 @@ pub(crate) fn read_dir(path: &Path) -> io::Result<ReadDir> {
 
 /// Runs an operation that uses the position of a file. Operations at an offset do not move it.
 #[inline]
-pub(crate) fn at_position<R>(_: &File, operation: impl FnOnce() -> R) -> R {
+pub fn at_position<R>(_: &File, operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
 /// Opens a file.
 #[inline]
-pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
 }
 

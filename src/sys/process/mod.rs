@@ -5,8 +5,7 @@
 #![allow(unsafe_code, reason = "sends signals by their number")]
 
 pub(crate) mod inherited;
-#[cfg(feature = "node")]
-pub(crate) mod node_channel;
+pub mod node_channel;
 mod pre_exec;
 
 use std::io;

@@ -8,7 +8,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
 /// Takes ownership of the socket. `None` if it does not exist or was taken before.
-pub(crate) fn take(number: &OsStr) -> Option<OwnedFd> {
+pub fn take(number: &OsStr) -> Option<OwnedFd> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
     let number: RawFd = number.to_str()?.parse().ok()?;
     if number < 3 || !is_inherited_socket(number) || IS_TAKEN.swap(true, Ordering::Relaxed) {

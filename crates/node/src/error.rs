@@ -1,0 +1,486 @@
+//! The error type of Node's events, signals and streams.
+
+mod system;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+pub(super) use self::system::code_of;
+use self::system::{Place, Request, syscall_of, text_of_file, text_of_socket};
+use phaseloop::{OsError, os_error};
+
+/// An error as Node reports it: a name, an optional code and a message. It is cheap to clone, since
+/// each listener may keep one.
+///
+/// The names are JavaScript's: `Error` by default, `AbortError` and `TimeoutError` from
+/// [signals](super::AbortSignal). The codes are Node's: those of OS errors, such as `ECONNREFUSED`,
+/// and `ERR_…` from streams. The messages are Node's too, with the system call, the path or the
+/// address:
+///
+/// ```text
+/// ENOENT: no such file or directory, open 'x'
+/// connect ECONNREFUSED 127.0.0.1:1
+/// ```
+///
+/// # Examples
+///
+/// ```
+/// use std::io;
+/// use phaseloop_node::Error;
+///
+/// let error = Error::from(io::Error::from(io::ErrorKind::ConnectionRefused));
+/// assert_eq!((error.name(), error.code()), ("Error", Some("ECONNREFUSED")));
+/// assert_eq!(Error::new("boom").to_string(), "boom");
+/// ```
+#[derive(Clone)]
+pub struct Error {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    name: Cow<'static, str>,
+    code: Option<Cow<'static, str>>,
+    message: Cow<'static, str>,
+    cause: Option<Cause>,
+    /// The failed request, for an OS error.
+    request: Option<Box<Request>>,
+}
+
+enum Cause {
+    Io(io::Error),
+    Node(Error),
+    /// The errors of several attempts, all of which failed.
+    Several(Vec<Error>),
+}
+
+impl Error {
+    /// Creates an error with a message only.
+    #[must_use]
+    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::make("Error", None, message.into(), None)
+    }
+
+    /// Creates an error with a code and a message.
+    #[must_use]
+    pub fn with_code(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::new(message).coded(code)
+    }
+
+    /// Creates an error with a name of its own: JavaScript's `class Name extends Error`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Error, catch, throw};
+    ///
+    /// let status = 503;
+    /// let error = Error::named("HttpError", "try again").coded(format!("E{status}"));
+    /// let caught = catch(|| throw(error)).unwrap_err();
+    /// assert_eq!((caught.name(), caught.code()), ("HttpError", Some("E503")));
+    /// ```
+    #[must_use]
+    pub fn named(
+        name: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let inner = Rc::new(Inner {
+            name: name.into(),
+            code: None,
+            message: message.into(),
+            cause: None,
+            request: None,
+        });
+        Self { inner }
+    }
+
+    /// Creates a `TypeError`: a value has the wrong type.
+    #[must_use]
+    pub fn type_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::named("TypeError", message)
+    }
+
+    /// Creates a `RangeError`: a value is outside of the allowed range.
+    #[must_use]
+    pub fn range_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::named("RangeError", message)
+    }
+
+    /// Returns the error with this code. Existing clones keep their code.
+    #[must_use]
+    pub fn coded(self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.change(|inner| inner.code = Some(code.into()))
+    }
+
+    /// Returns the error with `cause` as its [source](std::error::Error::source): JavaScript's `{
+    /// cause }`. Existing clones keep their source.
+    #[must_use]
+    pub fn caused_by(self, cause: impl Into<Self>) -> Self {
+        self.change(|inner| inner.cause = Some(Cause::Node(cause.into())))
+    }
+
+    /// Changes the error. If it is shared, changes a new error with its name, code and message.
+    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        if let Some(inner) = Rc::get_mut(&mut self.inner) {
+            change(inner);
+            return self;
+        }
+        let mut inner = Inner {
+            name: self.inner.name.clone(),
+            code: self.inner.code.clone(),
+            message: self.inner.message.clone(),
+            cause: Some(Cause::Node(self)),
+            request: None,
+        };
+        change(&mut inner);
+        Self {
+            inner: Rc::new(inner),
+        }
+    }
+
+    /// The default reason of an [`AbortController`](super::AbortController). Node's is a
+    /// `DOMException`, whose code is a number.
+    pub(super) fn aborted() -> Self {
+        let message = Cow::Borrowed("This operation was aborted");
+        Self::make("AbortError", Some("20"), message, None)
+    }
+
+    /// The error of an operation that was abandoned before its end.
+    pub(super) fn left() -> Self {
+        Self::stopped(None)
+    }
+
+    /// The error of an operation that a signal has cancelled, with the signal's reason as its
+    /// cause.
+    pub(super) fn aborted_by(reason: Self) -> Self {
+        Self::stopped(Some(Cause::Node(reason)))
+    }
+
+    fn stopped(cause: Option<Cause>) -> Self {
+        let message = Cow::Borrowed("The operation was aborted");
+        Self::make("AbortError", Some("ABORT_ERR"), message, cause)
+    }
+
+    /// The reason of [`AbortSignal::timeout`](super::AbortSignal::timeout).
+    pub(super) fn timed_out() -> Self {
+        let message = Cow::Borrowed("The operation was aborted due to timeout");
+        Self::make("TimeoutError", Some("23"), message, None)
+    }
+
+    /// The error of several failed attempts: their only error, or Node's `AggregateError` of all,
+    /// which has the code of the first and no text.
+    pub(super) fn aggregate(mut errors: Vec<Self>) -> Self {
+        if errors.len() == 1 {
+            return errors.remove(0);
+        }
+        let code = errors.first().and_then(|first| first.inner.code.clone());
+        let inner = Rc::new(Inner {
+            name: "AggregateError".into(),
+            code,
+            message: "".into(),
+            cause: Some(Cause::Several(errors)),
+            request: None,
+        });
+        Self { inner }
+    }
+
+    /// The reason of a promise that was resolved with itself.
+    pub(super) fn chaining_cycle() -> Self {
+        Self::type_error("Chaining cycle detected for promise #<Promise>")
+    }
+
+    fn make(
+        name: &'static str,
+        code: Option<&'static str>,
+        message: Cow<'static, str>,
+        cause: Option<Cause>,
+    ) -> Self {
+        let inner = Rc::new(Inner {
+            name: name.into(),
+            code: code.map(Cow::Borrowed),
+            message,
+            cause,
+            request: None,
+        });
+        Self { inner }
+    }
+
+    /// The name of the error, such as `Error`, `TypeError` or `AbortError`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The code: Node's, or the one set by [`coded`](Self::coded).
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.inner.code.as_deref()
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// The system call that failed, such as `open`, `connect` or `spawn ls`.
+    #[must_use]
+    pub fn syscall(&self) -> Option<&str> {
+        self.request().map(|request| &*request.syscall)
+    }
+
+    /// The path of the failed request.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.request()?.path.as_deref()
+    }
+
+    /// The second path, for calls with two paths. Node's `dest`.
+    #[must_use]
+    pub fn target(&self) -> Option<&Path> {
+        self.request()?.target.as_deref()
+    }
+
+    /// The address of the failed request.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.request()?.address
+    }
+
+    /// The OS error number, negative as in Node: -2 for `ENOENT` on Linux.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        self.as_io().and_then(os_error).map(|number| -number)
+    }
+
+    fn request(&self) -> Option<&Request> {
+        self.inner.request.as_deref()
+    }
+
+    /// The [`io::Error`] behind this error.
+    #[must_use]
+    pub fn as_io(&self) -> Option<&io::Error> {
+        match &self.inner.cause {
+            Some(Cause::Io(error)) => Some(error),
+            Some(Cause::Several(errors)) => errors.first()?.as_io(),
+            _ => None,
+        }
+    }
+
+    /// The errors of several attempts, such as a connection to a name with several addresses. Empty
+    /// for any other error.
+    #[must_use]
+    pub fn errors(&self) -> &[Self] {
+        match &self.inner.cause {
+            Some(Cause::Several(errors)) => errors,
+            _ => &[],
+        }
+    }
+
+    /// Returns whether both are clones of one error.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+/// OS errors, in Node's words.
+impl Error {
+    fn of_system(
+        code: Option<&'static str>,
+        message: String,
+        request: Request,
+        error: io::Error,
+    ) -> Self {
+        let inner = Rc::new(Inner {
+            name: Cow::Borrowed("Error"),
+            code: code.map(Cow::Borrowed),
+            message: Cow::Owned(message),
+            cause: Some(Cause::Io(error)),
+            request: Some(Box::new(request)),
+        });
+        Self { inner }
+    }
+
+    /// Creates an error of a socket. An error without a code of Node's keeps its own text.
+    fn of_socket(
+        error: io::Error,
+        syscall: &'static str,
+        says_why: bool,
+        place: &Place<'_>,
+    ) -> Self {
+        let code = code_of(&error);
+        let text = code.map(|code| text_of_socket(syscall, code, says_why, place));
+        let request = Request {
+            syscall: syscall.into(),
+            path: match place {
+                Place::Path(path) => Some((*path).to_owned()),
+                _ => None,
+            },
+            address: match place {
+                Place::Address(address) => Some(*address),
+                _ => None,
+            },
+            ..Request::default()
+        };
+        let text = text.unwrap_or_else(|| format!("{syscall}: {error}"));
+        Self::of_system(code, text, request, error)
+    }
+
+    /// Creates `read ECONNRESET`.
+    pub(super) fn of_call(error: io::Error, syscall: &'static str) -> Self {
+        Self::of_socket(error, syscall, false, &Place::None)
+    }
+
+    /// Creates `connect ECONNREFUSED 127.0.0.1:1` or `connect ENOENT /no/such/socket`, with the
+    /// address or path that `error` carries.
+    pub(super) fn of_connect(error: io::Error) -> Self {
+        Self::of_place(error, "connect", false, None)
+    }
+
+    /// Creates `listen EADDRINUSE: address already in use 127.0.0.1:1`.
+    pub(super) fn of_listen(error: io::Error, address: Option<SocketAddr>) -> Self {
+        Self::of_place(error, "listen", true, address)
+    }
+
+    /// Creates `bind EADDRINUSE 127.0.0.1:1` or `send EMSGSIZE 127.0.0.1:1`.
+    pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
+        Self::of_place(error, syscall, false, Some(to))
+    }
+
+    /// Creates an error of a socket with `address`, or else with the address or path that `error`
+    /// carries.
+    fn of_place(
+        error: io::Error,
+        syscall: &'static str,
+        says_why: bool,
+        address: Option<SocketAddr>,
+    ) -> Self {
+        let about = OsError::of(&error);
+        let address = address.or_else(|| about?.address());
+        let path = about.and_then(OsError::path).map(Path::to_owned);
+        let place = match (address, &path) {
+            (Some(address), _) => Place::Address(address),
+            (None, Some(path)) => Place::Path(path),
+            (None, None) => Place::None,
+        };
+        Self::of_socket(error, syscall, says_why, &place)
+    }
+
+    /// Creates the error of `rm` for a directory without `recursive`: `Path is a directory: rm
+    /// returned EISDIR (is a directory) /path`.
+    pub(super) fn of_rm_of_directory(path: PathBuf) -> Self {
+        let returned = "rm returned EISDIR (is a directory)";
+        let text = format!("Path is a directory: {returned} {}", path.display());
+        let request = Request {
+            syscall: "rm".into(),
+            path: Some(path),
+            ..Request::default()
+        };
+        let error = Self::named("SystemError", text).coded("ERR_FS_EISDIR");
+        error.change(|inner| inner.request = Some(Box::new(request)))
+    }
+
+    /// Creates `spawn no-such-program ENOENT`.
+    pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
+        let (code, name) = (code_of(&error), program.display());
+        let text = match code {
+            Some(code) => format!("spawn {name} {code}"),
+            None => error.to_string(),
+        };
+        let request = Request {
+            syscall: format!("spawn {name}").into(),
+            path: Some(program.to_owned()),
+            ..Request::default()
+        };
+        Self::of_system(code, text, request, error)
+    }
+
+    /// Creates `getaddrinfo ENOTFOUND no.such.name`. Errors of the resolver have no kinds: either
+    /// the name is unknown, or no name server answered.
+    pub(super) fn of_lookup(error: io::Error, host: &str) -> Self {
+        let code = code_of(&error).unwrap_or_else(|| {
+            // These are the texts of the C libraries; the standard library does not expose the
+            // code.
+            let words = ["Temporary failure", "Try again", "temporarily"];
+            let text = error.to_string();
+            if words.iter().any(|words| text.contains(words)) {
+                "EAI_AGAIN"
+            } else {
+                "ENOTFOUND"
+            }
+        });
+        let text = text_of_socket("getaddrinfo", code, false, &Place::Name(host));
+        let request = Request {
+            syscall: "getaddrinfo".into(),
+            ..Request::default()
+        };
+        Self::of_system(Some(code), text, request, error)
+    }
+}
+
+impl From<io::Error> for Error {
+    /// Keeps the error as the [source](std::error::Error::source) and looks up Node's code. For
+    /// errors of [`phaseloop::fs`] and [`phaseloop::net`] it also writes Node's message.
+    fn from(error: io::Error) -> Self {
+        let code = code_of(&error);
+        let Some(file) = OsError::of(&error) else {
+            let message = Cow::Owned(error.to_string());
+            return Self::make("Error", code, message, Some(Cause::Io(error)));
+        };
+        if file.address().is_some() {
+            let syscall = file.operation();
+            return Self::of_place(error, syscall, false, None);
+        }
+        let request = Request {
+            syscall: syscall_of(file.operation()).into(),
+            path: file.path().map(Path::to_owned),
+            target: file.target().map(Path::to_owned),
+            address: None,
+        };
+        let text = match code {
+            Some(code) => text_of_file(code, &request),
+            None => error.to_string(),
+        };
+        Self::of_system(code, text, request, error)
+    }
+}
+
+impl From<Error> for io::Error {
+    /// Keeps the kind of the [`io::Error`] behind this error. An abort is never
+    /// [`Interrupted`](io::ErrorKind::Interrupted), since readers and writers retry that.
+    fn from(error: Error) -> Self {
+        let kind = error.as_io().map_or(io::ErrorKind::Other, Self::kind);
+        Self::new(kind, error.message().to_owned())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.inner.name, self.inner.message)?;
+        self.code().map_or(Ok(()), |code| write!(f, " ({code})"))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.inner.cause {
+            Some(Cause::Io(error)) => Some(error),
+            Some(Cause::Node(error)) => Some(error),
+            Some(Cause::Several(errors)) => errors.first().map(|error| error as _),
+            None => None,
+        }
+    }
+}

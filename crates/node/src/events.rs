@@ -1,0 +1,611 @@
+//! Node's `EventEmitter`: listeners that are called synchronously, in order, by the name of an
+//! event.
+//!
+//! An event is a constant of type [`Event`]. It holds the name and the type of the argument of its
+//! listeners:
+//!
+//! ```
+//! use phaseloop_node::events::{Event, EventEmitter};
+//!
+//! const GREETING: Event<str> = Event::new("greeting");
+//!
+//! let emitter = EventEmitter::new();
+//! emitter.on(GREETING, |name| println!("hello, {name}"));
+//! assert!(emitter.emit(GREETING, "world"));
+//! ```
+//!
+//! | Node | here |
+//! |---|---|
+//! | `on`, `once` | [`on`](EventEmitter::on), [`once`](EventEmitter::once) |
+//! | `prependListener` | [`prepend`](EventEmitter::prepend) |
+//! | `prependOnceListener` | [`prepend_once`](EventEmitter::prepend_once) |
+//! | `off(name, listener)` | [`off`](EventEmitter::off) with the [`ListenerId`] of `on` |
+//! | `on(name, function () { this… })` | [`on_this`](Emitter::on_this) |
+//! | `class X extends EventEmitter` | [`Emitter`] |
+//! | `emit(name, a, b)` | [`emit`](EventEmitter::emit) with a tuple or a struct |
+//! | `'error'` without a listener throws | `emit` [throws](super::throw) the error |
+//! | | [`try_emit`](EventEmitter::try_emit) returns the error |
+//! | `events.errorMonitor` | [`Event::monitor`] |
+//! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
+//! | `await once(emitter, name)` | [`once()`] |
+//! | `for await (… of on(emitter, name))` | [`on()`] |
+//! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name |
+//!
+//! A listener is removed by its [`ListenerId`], because closures have no identity. On a thread
+//! without a loop, warnings are written to standard error.
+//!
+//! Listeners are `Fn`, not `FnMut`: a listener that emits its own event is called again while it
+//! runs. Mutable state belongs in a `Cell` or `RefCell`.
+
+mod awaited;
+mod emitter;
+mod event;
+mod iterate;
+mod listeners;
+mod observe;
+mod open;
+mod resource;
+
+use std::any::Any;
+use std::borrow::Borrow;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+pub use self::awaited::{Once, once, once_with_signal};
+pub use self::emitter::{Emitter, Listening};
+use self::event::Key;
+pub use self::event::{Event, ListenerId};
+pub(super) use self::iterate::EventQueue;
+pub use self::iterate::{Events, on, on_with_signal};
+pub(super) use self::listeners::Observer;
+use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, hear_error};
+pub(super) use self::open::OpenEmitters;
+pub use self::resource::EventEmitterAsyncResource;
+use super::error::Error;
+use super::process;
+use super::reason::Reason;
+use phaseloop::LoopHandle;
+use phaseloop::extension::drop_flat;
+
+/// Emitted with the name of an event before a listener is added to it. JavaScript: `'newListener'`.
+pub const NEW_LISTENER: Event<str> = Event::new("newListener");
+
+/// Emitted with the name of an event after a listener was removed from it. JavaScript:
+/// `'removeListener'`.
+pub const REMOVE_LISTENER: Event<str> = Event::new("removeListener");
+
+/// An error has occurred. Without a listener, emitting it panics; see [`EventEmitter::emit`].
+/// JavaScript: `'error'`.
+pub const ERROR: Event<Error> = Event::error();
+
+/// The default limit of listeners of an event, above which the emitter warns. JavaScript:
+/// `events.defaultMaxListeners`.
+pub const DEFAULT_MAX_LISTENERS: usize = 10;
+
+/// Notifies the owner of an emitter of added and removed listeners: a readable stream starts to
+/// flow.
+pub(super) trait Watch {
+    /// Called after `on` or `once` has added a listener.
+    fn added(&self, name: &'static str);
+    /// Called after a listener was removed.
+    fn removed(&self, name: &'static str);
+}
+
+#[derive(Default)]
+struct Inner {
+    listeners: RefCell<Listeners>,
+    /// What few emitters have.
+    limits: OnceCell<Box<Limits>>,
+    watch: RefCell<Option<Weak<dyn Watch>>>,
+    /// The class name of the emitter, for warnings; empty for a plain emitter.
+    class: Cell<&'static str>,
+}
+
+/// The limit of the listeners of an event, and the events above it.
+#[derive(Default)]
+struct Limits {
+    max_listeners: Cell<Option<usize>>,
+    /// The events of which the emitter has warned.
+    warned: RefCell<Vec<Key>>,
+}
+
+/// A listener may hold another emitter, and so on: the drop is flat, so that a long chain does not
+/// overflow the stack.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let listeners = self.listeners.take();
+        if !listeners.is_empty() {
+            drop_flat(listeners);
+        }
+    }
+}
+
+/// Calls the listeners of an event in the order in which they were added, inside
+/// [`emit`](Self::emit). JavaScript: `EventEmitter`.
+///
+/// A clone is a handle to the same emitter. A listener that holds a clone of its emitter is a
+/// reference cycle, which is never freed; give it a [`WeakEmitter`] instead.
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::RefCell, rc::Rc};
+/// use phaseloop_node::events::{Event, EventEmitter};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// let seen = Rc::new(RefCell::new(Vec::new()));
+/// let (first, second) = (seen.clone(), seen.clone());
+/// let id = emitter.on(DATA, move |n| first.borrow_mut().push(*n));
+/// emitter.once(DATA, move |n| second.borrow_mut().push(n * 10));
+/// assert!(emitter.emit(DATA, &1));
+/// assert!(emitter.emit(DATA, &2));
+/// emitter.off(id);
+/// assert!(!emitter.emit(DATA, &3), "no listener is left");
+/// assert_eq!(*seen.borrow(), [1, 10, 2]);
+/// ```
+#[derive(Clone, Default)]
+pub struct EventEmitter {
+    inner: Rc<Inner>,
+}
+
+impl EventEmitter {
+    /// Creates an emitter without listeners.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates an emitter with a class name, as `class Name extends EventEmitter` does in Node.
+    /// Warnings contain the name.
+    #[must_use]
+    pub fn of_class(name: &'static str) -> Self {
+        let emitter = Self::default();
+        emitter.inner.class.set(name);
+        emitter
+    }
+
+    /// Sets the class name; see [`of_class`](Self::of_class).
+    pub(super) fn set_class(&self, name: &'static str) {
+        self.inner.class.set(name);
+    }
+
+    /// Returns a weak reference to the emitter.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEmitter {
+        WeakEmitter {
+            inner: Rc::downgrade(&self.inner),
+        }
+    }
+
+    /// Calls `watch` for every listener that is added or removed.
+    pub(super) fn watched_by(&self, watch: Weak<dyn Watch>) {
+        *self.inner.watch.borrow_mut() = Some(watch);
+    }
+
+    /// Returns whether no listener was added and none can be: there is one handle.
+    pub(super) fn is_untouched(&self) -> bool {
+        let Inner {
+            listeners,
+            limits,
+            watch: _,
+            class: _,
+        } = &*self.inner;
+        Rc::strong_count(&self.inner) == 1
+            && Rc::weak_count(&self.inner) == 0
+            && listeners.borrow().is_empty()
+            && limits.get().is_none()
+    }
+
+    // Listeners.
+
+    /// Adds a listener after the others. [`NEW_LISTENER`] is emitted first. JavaScript:
+    /// `emitter.on(name, listener)`.
+    // N110.
+    pub fn on<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.on_as(ListenerId::new(event), event, listener)
+    }
+
+    /// Adds a listener under an id that the listener may know.
+    fn on_as<A: ?Sized + 'static>(
+        &self,
+        id: ListenerId,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.add(id, event, Calls::always(listener), false);
+        self.tell(|watch| watch.added(event.name));
+        id
+    }
+
+    /// Adds a listener that is called once: it is removed before it is called. JavaScript:
+    /// `emitter.once(name, listener)`.
+    // N111.
+    pub fn once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl FnOnce(&A) + 'static,
+    ) -> ListenerId {
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::once(listener), false);
+        self.tell(|watch| watch.added(event.name));
+        id
+    }
+
+    /// Adds a listener before the others. JavaScript: `emitter.prependListener(name, listener)`.
+    // N112.
+    pub fn prepend<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::always(listener), true);
+        id
+    }
+
+    /// Adds a listener before the others that is called once. JavaScript:
+    /// `emitter.prependOnceListener(name, listener)`.
+    pub fn prepend_once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl FnOnce(&A) + 'static,
+    ) -> ListenerId {
+        let id = ListenerId::new(event);
+        self.add(id, event, Calls::once(listener), true);
+        id
+    }
+
+    fn add<A: ?Sized + 'static>(
+        &self,
+        id: ListenerId,
+        event: Event<A>,
+        calls: Calls<A>,
+        first: bool,
+    ) {
+        let calls: Rc<dyn Any> = match event.is_monitor() {
+            true => Rc::new(MonitorCalls(calls)),
+            false => Rc::new(calls),
+        };
+        self.insert(id, Target::Closure(calls), first);
+    }
+
+    fn insert(&self, id: ListenerId, target: Target, first: bool) {
+        let key = id.key;
+        // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
+        if self.listener_count(NEW_LISTENER) > 0 {
+            self.emit(NEW_LISTENER, key.name);
+        }
+        let entry = Entry::new(id, target);
+        let count = self.inner.listeners.borrow_mut().insert(entry, first);
+        let limit = self.max_listeners();
+        if limit > 0 && count > limit && !self.has_warned(key) {
+            let limits = self.inner.limits.get_or_init(Box::default);
+            limits.warned.borrow_mut().push(key);
+            self.warn(key.name, count);
+        }
+    }
+
+    fn has_warned(&self, key: Key) -> bool {
+        let limits = self.inner.limits.get();
+        limits.is_some_and(|limits| limits.warned.borrow().contains(&key))
+    }
+
+    /// Removes a listener. [`REMOVE_LISTENER`] is emitted afterwards. A running emit still calls
+    /// the listener. Returns `false` if the listener was already removed, or belongs to another
+    /// emitter. JavaScript: `emitter.off(name, listener)`.
+    // N113, N115.
+    pub fn off(&self, id: ListenerId) -> bool {
+        let removed = self.inner.listeners.borrow_mut().remove(id);
+        let was_there = removed.is_some();
+        if was_there {
+            if let Some(limits) = self.inner.limits.get() {
+                // Node stores a single listener without a list, and loses the flag with the list.
+                if self.inner.listeners.borrow().count(id.key) < 2 {
+                    limits.warned.borrow_mut().retain(|key| *key != id.key);
+                }
+            }
+            if self.listener_count(REMOVE_LISTENER) > 0 {
+                self.emit(REMOVE_LISTENER, id.key.name);
+            }
+            self.tell(|watch| watch.removed(id.key.name));
+        }
+        // Dropped last, without a borrow: the drop of a closure may run user code.
+        drop(removed);
+        was_there
+    }
+
+    /// Removes all listeners of an event, the last one first. JavaScript:
+    /// `emitter.removeAllListeners(name)`.
+    pub fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
+        self.remove_key(event.key());
+    }
+
+    /// Removes all listeners of all events. Those of [`REMOVE_LISTENER`] are removed last, so that
+    /// they see the other removals. JavaScript: `emitter.removeAllListeners()`.
+    pub fn remove_all_events(&self) {
+        loop {
+            let keys = self.inner.listeners.borrow().keys();
+            let mut others = keys.iter().filter(|key| **key != REMOVE_LISTENER.key());
+            let next = others.next().or(keys.first()).copied();
+            match next {
+                Some(key) => self.remove_key(key),
+                None => return,
+            }
+        }
+    }
+
+    /// Drops all listeners without an event: the owner emits nothing any more.
+    pub(super) fn clear(&self) {
+        let listeners = self.inner.listeners.take();
+        drop(listeners);
+    }
+
+    fn remove_key(&self, key: Key) {
+        // One at a time, because a listener of 'removeListener' may change the list.
+        loop {
+            let last = self.inner.listeners.borrow().last(key);
+            match last {
+                Some(id) => self.off(id),
+                None => return,
+            };
+        }
+    }
+
+    /// Returns the number of listeners of an event. JavaScript: `emitter.listenerCount(name)`.
+    #[must_use]
+    pub fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
+        self.inner.listeners.borrow().count(event.key())
+    }
+
+    /// Returns the names of the events with listeners, in the order of their first listeners.
+    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node. JavaScript:
+    /// `emitter.eventNames()`.
+    #[must_use]
+    pub fn event_names(&self) -> Vec<&'static str> {
+        let mut keys = self.inner.listeners.borrow().keys();
+        keys.sort_by_key(|key| key.is_monitor());
+        keys.into_iter().map(|key| key.name).collect()
+    }
+
+    // Emitting.
+
+    /// Calls the listeners of an event, one after the other, inside this call. The lanes are not
+    /// drained between them. Returns `false` if there were none. The argument is a value or a
+    /// reference: `emit(DATA, 7)`, `emit(DATA, &7)`. JavaScript: `emitter.emit(name, ..)`.
+    ///
+    /// The list of listeners is fixed when the call starts: a listener added meanwhile is called by
+    /// the next emit, and a listener removed meanwhile is still called.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a listener; the listeners after it are not called. [`ERROR`], and other
+    /// events created by [`Event::error`], [throw](super::throw) the error itself if there is no
+    /// listener.
+    // N10, N113, N114.
+    #[track_caller]
+    pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
+        match self.try_emit(event, arguments) {
+            Ok(heard) => heard,
+            Err(unheard) => unheard.reason.raise(),
+        }
+    }
+
+    /// Emits an event like [`emit`](Self::emit), but returns an unhandled error in place of
+    /// throwing it.
+    ///
+    /// # Errors
+    ///
+    /// If the event is an [error](Event::error) without a listener. [Monitors](Event::monitor) were
+    /// called.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a listener.
+    pub fn try_emit<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        arguments: impl Borrow<A>,
+    ) -> Result<bool, UnheardError> {
+        let arguments = arguments.borrow();
+        let Some(unheard) = event.unheard else {
+            return Ok(self.call_all(event, arguments));
+        };
+        self.call_all(event.monitor(), arguments);
+        if self.call_all(event, arguments) {
+            return Ok(true);
+        }
+        Err(UnheardError {
+            reason: unheard(arguments),
+        })
+    }
+
+    fn call_all<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
+        // Most emitters of a message have no listeners.
+        if self.inner.listeners.borrow().is_empty() {
+            return false;
+        }
+        let key = event.key();
+        let listeners = self.inner.listeners.borrow().snapshot(key);
+        if listeners.is_empty() {
+            return false;
+        }
+        for (number, target) in listeners.iter() {
+            let calls = match target {
+                Target::Observer(observer, token) => {
+                    observer.clone().hear(*token);
+                    continue;
+                }
+                Target::ErrorObserver(observer, _) => {
+                    hear_error(observer, arguments);
+                    continue;
+                }
+                Target::Closure(calls) => calls,
+            };
+            let calls = match event.is_monitor() {
+                true => calls.downcast_ref().map(|MonitorCalls(calls)| calls),
+                false => calls.downcast_ref::<Calls<A>>(),
+            };
+            match calls.expect("the key contains the argument type") {
+                Calls::Always(call) => call(arguments),
+                Calls::Once(call) => {
+                    // A nested emit may have called it first.
+                    let Some(call) = call.take() else { continue };
+                    // Removed before the call, so that an emit inside the call does not count it.
+                    self.off(ListenerId {
+                        key,
+                        number: *number,
+                    });
+                    call(arguments);
+                }
+            }
+        }
+        true
+    }
+
+    // The limit.
+
+    /// Returns the limit of listeners of an event, above which the emitter warns; 0 means no limit.
+    /// JavaScript: `emitter.getMaxListeners()`.
+    #[must_use]
+    pub fn max_listeners(&self) -> usize {
+        let limits = self.inner.limits.get();
+        let limit = limits.and_then(|limits| limits.max_listeners.get());
+        limit.unwrap_or(DEFAULT_MAX_LISTENERS)
+    }
+
+    /// Sets [`max_listeners`](Self::max_listeners). JavaScript: `emitter.setMaxListeners(n)`.
+    pub fn set_max_listeners(&self, limit: usize) {
+        let limits = self.inner.limits.get_or_init(Box::default);
+        limits.max_listeners.set(Some(limit));
+    }
+
+    /// Warns that an event has more listeners than the limit.
+    fn warn(&self, event: &'static str, count: usize) {
+        let class = match self.inner.class.get() {
+            "" => "EventEmitter",
+            class => class,
+        };
+        let text = format!(
+            "Possible EventEmitter memory leak detected. {count} {event} listeners added to [{class}]. MaxListeners is {}. \
+             Use emitter.setMaxListeners() to increase limit",
+            self.max_listeners()
+        );
+        if LoopHandle::try_current().is_some() {
+            process::emit_warning("MaxListenersExceededWarning", text);
+        } else {
+            eprintln!("phaseloop: MaxListenersExceededWarning: {text}");
+        }
+    }
+
+    fn tell(&self, news: impl FnOnce(&dyn Watch)) {
+        let watch = self.inner.watch.borrow().as_ref().and_then(Weak::upgrade);
+        if let Some(watch) = watch {
+            news(&*watch);
+        }
+    }
+}
+
+impl fmt::Debug for EventEmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listeners = self.inner.listeners.borrow();
+        let keys = listeners.keys().into_iter();
+        let counts = keys.map(|key| (key.name, listeners.count(key)));
+        f.debug_map().entries(counts).finish()
+    }
+}
+
+/// A weak reference to an [`EventEmitter`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::{Event, EventEmitter};
+///
+/// const PING: Event<u32> = Event::new("ping");
+/// const PONG: Event<u32> = Event::new("pong");
+///
+/// let emitter = EventEmitter::new();
+/// let weak = emitter.downgrade();
+/// emitter.on(PING, move |n| {
+///     if let Some(emitter) = weak.upgrade() {
+///         emitter.emit(PONG, n);
+///     }
+/// });
+/// assert!(emitter.emit(PING, 1));
+/// ```
+#[derive(Clone)]
+pub struct WeakEmitter {
+    inner: Weak<Inner>,
+}
+
+impl WeakEmitter {
+    /// Returns the emitter if it is still alive.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<EventEmitter> {
+        self.inner.upgrade().map(|inner| EventEmitter { inner })
+    }
+}
+
+impl fmt::Debug for WeakEmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakEmitter")
+    }
+}
+
+/// An error that was emitted without a listener; returned by [`EventEmitter::try_emit`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Error, events::{ERROR, EventEmitter}};
+///
+/// let emitter = EventEmitter::new();
+/// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
+/// assert_eq!(unheard.message(), "too late");
+/// ```
+#[derive(Clone, Debug)]
+pub struct UnheardError {
+    reason: Reason,
+}
+
+impl UnheardError {
+    /// Returns the value that [`emit`](EventEmitter::emit) would have thrown: the error itself.
+    #[must_use]
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    /// Returns the text of the error.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.reason.to_string()
+    }
+}
+
+/// Errors with equal texts are equal.
+impl PartialEq for UnheardError {
+    fn eq(&self, other: &Self) -> bool {
+        self.message() == other.message()
+    }
+}
+
+impl Eq for UnheardError {}
+
+impl fmt::Display for UnheardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl std::error::Error for UnheardError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.reason.error()
+    }
+}

@@ -1,0 +1,256 @@
+//! The trait of types that emit events, and listeners that get the emitting object.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+use super::event::{Event, ListenerId};
+use super::{EventEmitter, WeakEmitter};
+
+/// Types that emit events: sockets, streams, servers, and types of the program. The trait has the
+/// common methods of [`EventEmitter`]; the others are behind [`emitter`](Self::emitter).
+///
+/// # Examples
+///
+/// A class that extends `EventEmitter`:
+///
+/// ```
+/// use phaseloop_node::events::{Emitter, Event, EventEmitter};
+///
+/// const OPEN: Event<str> = Event::new("open");
+///
+/// #[derive(Clone, Default)]
+/// struct Door {
+///     emitter: EventEmitter,
+/// }
+///
+/// impl Emitter for Door {
+///     fn emitter(&self) -> &EventEmitter {
+///         &self.emitter
+///     }
+/// }
+///
+/// let door = Door::default();
+/// door.once(OPEN, |name| println!("{name} was the first"));
+/// door.emit(OPEN, "Ada");
+/// assert_eq!(door.listener_count(OPEN), 0);
+/// ```
+pub trait Emitter {
+    /// Returns the emitter.
+    fn emitter(&self) -> &EventEmitter;
+
+    /// Adds a listener; see [`EventEmitter::on`].
+    fn on<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().on(event, listener)
+    }
+
+    /// Adds a listener that is called once; see [`EventEmitter::once`].
+    fn once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl FnOnce(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().once(event, listener)
+    }
+
+    /// Adds a listener before the others; see [`EventEmitter::prepend`].
+    fn prepend<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().prepend(event, listener)
+    }
+
+    /// Adds a listener before the others that is called once; see [`EventEmitter::prepend_once`].
+    fn prepend_once<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl FnOnce(&A) + 'static,
+    ) -> ListenerId {
+        self.emitter().prepend_once(event, listener)
+    }
+
+    /// Adds a listener that gets the emitting object as its first argument, like `this` in a
+    /// JavaScript function. The listener can use it to [remove itself](Listening::stop_listening).
+    ///
+    /// The listener needs no clone of the object. It refers to the object as
+    /// [`weak_this`](Self::weak_this) defines.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::events::{Emitter, Event, EventEmitter};
+    ///
+    /// const STEP: Event<u32> = Event::new("step");
+    /// const END: Event<()> = Event::new("end");
+    ///
+    /// let emitter = EventEmitter::new();
+    /// emitter.on_this(STEP, |this, n| {
+    ///     if *n == 2 {
+    ///         this.stop_listening();
+    ///         this.emit(END, ());
+    ///     }
+    /// });
+    /// assert!(emitter.emit(STEP, 1) && emitter.emit(STEP, 2));
+    /// assert!(!emitter.emit(STEP, 3), "it has taken itself off");
+    /// ```
+    fn on_this<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl Fn(&Listening<Self>, &A) + 'static,
+    ) -> ListenerId
+    where
+        Self: Clone + 'static,
+    {
+        self.emitter().on_with(event, self.weak_this(), listener)
+    }
+
+    /// Adds a listener that is called once and gets the emitting object as its first argument; see
+    /// [`on_this`](Self::on_this).
+    fn once_this<A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        listener: impl FnOnce(&Self, &A) + 'static,
+    ) -> ListenerId
+    where
+        Self: Clone + 'static,
+    {
+        let this = self.weak_this();
+        self.emitter().once(event, move |arguments| {
+            if let Some(this) = this() {
+                listener(&this, arguments);
+            }
+        })
+    }
+
+    /// Returns the reference from a listener of [`on_this`](Self::on_this) back to the object.
+    ///
+    /// The default keeps the object alive until the listener is removed. Override it with a weak
+    /// reference for a type whose clones share one state, as streams, sockets and servers do. A
+    /// listener whose object was dropped is not called.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>>
+    where
+        Self: Clone + 'static,
+    {
+        let this = self.clone();
+        Box::new(move || Some(this.clone()))
+    }
+
+    /// Removes a listener; see [`EventEmitter::off`].
+    fn off(&self, id: ListenerId) -> bool {
+        self.emitter().off(id)
+    }
+
+    /// Removes all listeners of an event; see [`EventEmitter::remove_all`].
+    fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
+        self.emitter().remove_all(event);
+    }
+
+    /// Returns the number of listeners of an event.
+    fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
+        self.emitter().listener_count(event)
+    }
+
+    /// Calls the listeners of an event; see [`EventEmitter::emit`].
+    ///
+    /// # Panics
+    ///
+    /// See [`EventEmitter::emit`].
+    fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
+        self.emitter().emit(event, arguments)
+    }
+}
+
+impl Emitter for EventEmitter {
+    fn emitter(&self) -> &EventEmitter {
+        self
+    }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = self.downgrade();
+        Box::new(move || this.upgrade())
+    }
+}
+
+/// The first argument of a listener of [`on_this`](Emitter::on_this): the emitting object and the
+/// listener's id. A clone can be kept, as a clone of the object can.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, events::{Event, EventEmitter}};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// emitter.on_this(DATA, |this, _| {
+///     assert!(this.stop_listening());
+/// });
+/// emitter.emit(DATA, 1);
+/// assert_eq!(emitter.listener_count(DATA), 0);
+/// ```
+#[derive(Clone)]
+pub struct Listening<E> {
+    pub(super) object: E,
+    pub(super) emitter: EventEmitter,
+    pub(super) id: ListenerId,
+}
+
+impl<E> Listening<E> {
+    /// Removes the listener that is being called. Returns `false` if it was already removed.
+    pub fn stop_listening(&self) -> bool {
+        self.emitter.off(self.id)
+    }
+
+    /// Returns the id of the listener, as [`on`](Emitter::on) does.
+    #[must_use]
+    pub fn id(&self) -> ListenerId {
+        self.id
+    }
+}
+
+impl<E> Deref for Listening<E> {
+    type Target = E;
+
+    fn deref(&self) -> &E {
+        &self.object
+    }
+}
+
+impl<E> fmt::Debug for Listening<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listening")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EventEmitter {
+    /// Adds a listener that gets the object behind `this`; see [`Emitter::on_this`].
+    pub(crate) fn on_with<E: 'static, A: ?Sized + 'static>(
+        &self,
+        event: Event<A>,
+        this: Box<dyn Fn() -> Option<E>>,
+        listener: impl Fn(&Listening<E>, &A) + 'static,
+    ) -> ListenerId {
+        let emitter: WeakEmitter = self.downgrade();
+        let id = ListenerId::new(event);
+        let call = move |arguments: &A| {
+            if let (Some(object), Some(emitter)) = (this(), emitter.upgrade()) {
+                let this = Listening {
+                    object,
+                    emitter,
+                    id,
+                };
+                listener(&this, arguments);
+            }
+        };
+        self.on_as(id, event, call);
+        id
+    }
+}

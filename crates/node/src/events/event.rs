@@ -1,0 +1,189 @@
+//! Events, and the ids of their listeners.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::listeners::{Calls, MonitorCalls};
+use crate::error::Error;
+use crate::reason::Reason;
+
+/// An event: its name, and the type `A` of the argument of its listeners. Define it as a constant.
+///
+/// Events with the same name and different `A` are different events.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::{Event, EventEmitter};
+///
+/// const MOVED: Event<(i32, i32)> = Event::new("moved");
+///
+/// let emitter = EventEmitter::new();
+/// emitter.on(MOVED, |(x, y)| assert_eq!((*x, *y), (3, 4)));
+/// assert!(emitter.emit(MOVED, (3, 4)));
+/// ```
+pub struct Event<A: ?Sized> {
+    pub(super) name: &'static str,
+    is_monitor: bool,
+    /// Creates the error that an emission without a listener throws.
+    pub(super) unheard: Option<fn(&A) -> Reason>,
+    arguments: PhantomData<fn(&A)>,
+}
+
+impl<A: ?Sized + 'static> Event<A> {
+    /// Creates an event that may be emitted without a listener.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            is_monitor: false,
+            unheard: None,
+            arguments: PhantomData,
+        }
+    }
+
+    /// Creates the event `error` with errors of type `A`, which needs a listener.
+    /// [`ERROR`](super::ERROR) is the one of this crate.
+    ///
+    /// An emission without a listener throws: an [`Error`] itself, and for another type an `Error`
+    /// with its text. A string is no error in Node, which throws an error with the code
+    /// `ERR_UNHANDLED_ERROR` in its place.
+    #[must_use]
+    pub const fn error() -> Self
+    where
+        A: fmt::Display + Sized,
+    {
+        Self {
+            name: "error",
+            is_monitor: false,
+            unheard: Some(|error| unheard(error, error)),
+            arguments: PhantomData,
+        }
+    }
+
+    /// Returns the event for monitors: their listeners are called first, and the event still needs
+    /// another listener. JavaScript: `events.errorMonitor`; the name is
+    /// `Symbol(events.errorMonitor)`.
+    #[must_use]
+    pub const fn monitor(self) -> Self {
+        Self {
+            name: MONITOR,
+            is_monitor: true,
+            ..self
+        }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn is_monitor(self) -> bool {
+        self.is_monitor
+    }
+
+    pub(super) fn key(self) -> Key {
+        Key {
+            name: self.name,
+            calls: match self.is_monitor {
+                true => TypeId::of::<MonitorCalls<A>>(),
+                false => TypeId::of::<Calls<A>>(),
+            },
+        }
+    }
+}
+
+impl<A: ?Sized> Clone for Event<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: ?Sized> Copy for Event<A> {}
+
+impl<A: ?Sized> fmt::Debug for Event<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.name).finish()
+    }
+}
+
+/// Returns the error that an emission without a listener throws.
+fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return Reason::new(error.clone());
+    }
+    if let Some(reason) = error.downcast_ref::<Reason>() {
+        return reason.clone();
+    }
+    if error.is::<String>() || error.is::<&'static str>() {
+        let text = format!("Unhandled error. ('{text}')");
+        return Reason::new(Error::with_code("ERR_UNHANDLED_ERROR", text));
+    }
+    Reason::new(Error::new(text.to_string()))
+}
+
+/// The name of all events for monitors.
+const MONITOR: &str = "Symbol(events.errorMonitor)";
+
+#[derive(Clone, Copy, Debug, Eq)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    /// The type of what its listeners call, which says the type of the argument.
+    pub(super) calls: TypeId,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_named(other.name) && self.calls == other.calls
+    }
+}
+
+impl Key {
+    #[inline]
+    pub(super) fn is_named(self, name: &'static str) -> bool {
+        // Most names are one constant: the texts need not be compared.
+        let is_same = || std::ptr::eq(self.name, name) || self.name == name;
+        self.name.len() == name.len() && is_same()
+    }
+
+    pub(super) fn is_monitor(self) -> bool {
+        self.name == MONITOR
+    }
+}
+
+/// Identifies a listener, for [`EventEmitter::off`](super::EventEmitter::off).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::{Event, EventEmitter};
+///
+/// const DATA: Event<u32> = Event::new("data");
+///
+/// let emitter = EventEmitter::new();
+/// let id = emitter.on(DATA, |n| println!("{n}"));
+/// assert!(emitter.off(id));
+/// assert!(!emitter.off(id));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenerId {
+    pub(super) key: Key,
+    pub(super) number: u64,
+}
+
+/// The number of the next listener. All emitters share one counter, so that an id is valid for its
+/// own emitter only.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+impl ListenerId {
+    /// Creates the id of a new listener.
+    pub(super) fn new<A: ?Sized + 'static>(event: Event<A>) -> Self {
+        Self {
+            key: event.key(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The headers of a message that is written: their values, and the list in the order of setting.
+
+use std::fmt;
+
+use crate::error::Error;
+use crate::http::validate::{validate_header_name, validate_header_value};
+
+/// The value of a header: a text, a number, or a list of them. A list is written as several lines.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::http::HeaderValue;
+///
+/// assert_eq!(HeaderValue::from(13).to_string(), "13");
+/// let list = HeaderValue::from(["a=1", "b=2"]);
+/// assert_eq!(list.values(), ["a=1", "b=2"]);
+/// assert_eq!(list.to_string(), "a=1, b=2");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderValue(Kind);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Kind {
+    /// JavaScript's `undefined`, which is refused.
+    Missing,
+    One(String),
+    List(Vec<String>),
+}
+
+impl HeaderValue {
+    /// Returns all values: one for a text or a number.
+    #[must_use]
+    pub fn values(&self) -> &[String] {
+        match &self.0 {
+            Kind::Missing => &[],
+            Kind::One(value) => std::slice::from_ref(value),
+            Kind::List(values) => values,
+        }
+    }
+
+    /// Returns whether the header was set to a list.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        matches!(self.0, Kind::List(_))
+    }
+
+    pub(super) fn validate(&self, name: &str) -> Result<(), Error> {
+        if self.0 == Kind::Missing {
+            let message = format!("Invalid value \"undefined\" for header \"{name}\"");
+            return Err(Error::type_error(message).coded("ERR_HTTP_INVALID_HEADER_VALUE"));
+        }
+        let mut values = self.values().iter();
+        values.try_for_each(|value| validate_header_value(name, value))
+    }
+
+    fn append(&mut self, other: Self) {
+        let mut values = std::mem::replace(self, Self(Kind::Missing)).into_values();
+        values.extend(other.into_values());
+        self.0 = Kind::List(values);
+    }
+
+    fn into_values(self) -> Vec<String> {
+        match self.0 {
+            Kind::Missing => Vec::new(),
+            Kind::One(value) => vec![value],
+            Kind::List(values) => values,
+        }
+    }
+}
+
+impl fmt::Display for HeaderValue {
+    /// Writes the values of a list with `, ` between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.values().iter().enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
+            write!(f, "{separator}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for HeaderValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Missing => f.write_str("undefined"),
+            Kind::One(value) => value.fmt(f),
+            Kind::List(values) => values.fmt(f),
+        }
+    }
+}
+
+impl PartialEq<str> for HeaderValue {
+    fn eq(&self, other: &str) -> bool {
+        matches!(&self.0, Kind::One(value) if value == other)
+    }
+}
+
+impl PartialEq<&str> for HeaderValue {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl From<&str> for HeaderValue {
+    fn from(value: &str) -> Self {
+        Self(Kind::One(value.to_owned()))
+    }
+}
+
+impl From<String> for HeaderValue {
+    fn from(value: String) -> Self {
+        Self(Kind::One(value))
+    }
+}
+
+impl From<&String> for HeaderValue {
+    fn from(value: &String) -> Self {
+        Self(Kind::One(value.clone()))
+    }
+}
+
+/// Numbers are written in decimal digits.
+macro_rules! from_numbers {
+    ($($number:ty),+) => {$(
+        impl From<$number> for HeaderValue {
+            fn from(value: $number) -> Self {
+                Self(Kind::One(value.to_string()))
+            }
+        }
+    )+};
+}
+
+from_numbers!(u8, u16, u32, u64, usize, i32, i64, f64);
+
+impl<T: Into<String>> From<Vec<T>> for HeaderValue {
+    fn from(values: Vec<T>) -> Self {
+        Self(Kind::List(values.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl<T: Into<String>, const N: usize> From<[T; N]> for HeaderValue {
+    fn from(values: [T; N]) -> Self {
+        Self(Kind::List(values.into_iter().map(Into::into).collect()))
+    }
+}
+
+/// `None` is JavaScript's `undefined`: an error when the header is set.
+impl<T: Into<Self>> From<Option<T>> for HeaderValue {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self(Kind::Missing), Into::into)
+    }
+}
+
+impl From<&Self> for HeaderValue {
+    fn from(value: &Self) -> Self {
+        value.clone()
+    }
+}
+
+/// A header: its name as it was set last, and its value.
+pub(in crate::http) type Field = (String, HeaderValue);
+
+/// Checks a header.
+pub(in crate::http) fn validate_field((name, value): &Field) -> Result<(), Error> {
+    validate_header_name(name)?;
+    value.validate(name)
+}
+
+/// The headers of a message, in the order in which they were set first.
+#[derive(Clone, Default)]
+pub(super) struct Fields {
+    list: Vec<Field>,
+    /// Whether a header was ever set; it may be removed since.
+    is_used: bool,
+}
+
+impl Fields {
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.is_used = false;
+    }
+
+    pub(super) fn list(&self) -> &[Field] {
+        &self.list
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        let is_it = |(known, _): &Field| known.eq_ignore_ascii_case(name);
+        self.list.iter().position(is_it)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&HeaderValue> {
+        self.position(name).map(|place| &self.list[place].1)
+    }
+
+    /// Sets a valid header. A known one keeps its place.
+    pub(super) fn set(&mut self, field: Field) {
+        self.is_used = true;
+        match self.position(&field.0) {
+            Some(place) => self.list[place] = field,
+            None => self.list.push(field),
+        }
+    }
+
+    /// Adds to a header, which becomes a list and keeps its name.
+    pub(super) fn append(&mut self, field: Field) {
+        match self.position(&field.0) {
+            Some(place) => self.list[place].1.append(field.1),
+            None => self.set(field),
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<Field> {
+        self.position(name).map(|place| self.list.remove(place))
+    }
+}

@@ -1,0 +1,612 @@
+//! How a message is sent: writes, chunks, the end, and what is kept while it has no socket.
+
+use std::cell::{Cell, RefCell};
+use std::io::Write as _;
+use std::rc::{Rc, Weak};
+
+use super::fields::{Field, Fields, validate_field};
+use super::head::{FirstLine, Framing, Head, make_head};
+use super::{Role, SOCKET};
+use crate::error::Error;
+use crate::events::{ERROR, EventEmitter};
+use crate::net::Socket;
+use crate::reason::throw;
+use crate::stream::{Base, Callback, DRAIN, FINISH, PREFINISH, Sink, Writable};
+use phaseloop::task::next_tick;
+
+/// How much a message without a socket keeps before `write` returns `false`.
+const HIGH_WATER_MARK: usize = 16 * 1024;
+
+/// Bytes up to this number are copied behind the head or the size of their chunk. More bytes are
+/// passed to the socket as they are; the socket is corked, so that all leave in one system call.
+const MOST_COPIED: usize = 16 * 1024;
+
+/// The end of a chunk.
+const CRLF: &[u8] = b"\r\n";
+
+/// The state of a message.
+pub(in crate::http) struct Sending {
+    pub(in crate::http) base: Rc<Base>,
+    me: Weak<Self>,
+    role: Rc<dyn Role>,
+    pub(super) fields: RefCell<Fields>,
+    pub(in crate::http) framing: Framing,
+    head: RefCell<HeadState>,
+    pub(super) trailers: RefCell<Vec<u8>>,
+    socket: RefCell<Option<Rc<Socket>>>,
+    /// Whether the socket belongs to this message now.
+    has_turn: Cell<bool>,
+    /// What was written while the message had no turn.
+    kept: RefCell<Vec<(Vec<u8>, Option<Callback>)>>,
+    kept_size: Cell<usize>,
+    /// Whether the connection is gone before the message had its turn.
+    is_abandoned: Cell<bool>,
+    /// The corks while the message has no socket.
+    corked: Cell<usize>,
+    /// The number of bytes of the body so far, without the framing.
+    body_size: Cell<u64>,
+    needs_drain: Cell<bool>,
+    ended: Cell<bool>,
+    /// Whether an error of the connection was reported, after which 'finish' is not emitted.
+    pub(in crate::http) had_error: Cell<bool>,
+}
+
+enum HeadState {
+    /// Headers may still be set.
+    Open,
+    /// The bytes wait for the first ones of the body.
+    Fixed(Vec<u8>),
+    Sent,
+}
+
+impl Sending {
+    pub(super) fn new(base: Rc<Base>, role: Rc<dyn Role>) -> Rc<Self> {
+        Rc::new_cyclic(|me| Self {
+            base,
+            me: me.clone(),
+            role,
+            fields: RefCell::default(),
+            framing: Framing::new(),
+            head: RefCell::new(HeadState::Open),
+            trailers: RefCell::default(),
+            socket: RefCell::default(),
+            has_turn: Cell::new(false),
+            kept: RefCell::default(),
+            kept_size: Cell::new(0),
+            is_abandoned: Cell::new(false),
+            corked: Cell::new(0),
+            body_size: Cell::new(0),
+            needs_drain: Cell::new(false),
+            ended: Cell::new(false),
+            had_error: Cell::new(false),
+        })
+    }
+
+    /// Returns whether the message has one handle, which its stream doubles, and perhaps the
+    /// callback of its last write.
+    pub(super) fn is_unseen(self: &Rc<Self>) -> bool {
+        let holders = 2 + usize::from(self.ended.get());
+        // The weak references are the message's own, and that of its stream.
+        Rc::strong_count(self) == holders && Rc::weak_count(self) == 2
+    }
+
+    /// Makes an unseen message ready for another use.
+    pub(super) fn renew(&self) {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            base: _,
+            me: _,
+            role: _,
+            fields,
+            framing,
+            head,
+            trailers,
+            socket,
+            has_turn,
+            kept,
+            kept_size,
+            is_abandoned,
+            corked,
+            body_size,
+            needs_drain,
+            ended,
+            had_error,
+        } = self;
+        for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
+            flag.set(false);
+        }
+        let sizes = (kept_size.take(), corked.take(), body_size.take());
+        framing.renew();
+        fields.borrow_mut().clear();
+        trailers.borrow_mut().clear();
+        let left = (head.replace(HeadState::Open), socket.take(), kept.take());
+        drop((left, sizes));
+    }
+
+    fn me(&self) -> Rc<Self> {
+        self.me.upgrade().expect("the caller holds the message")
+    }
+
+    pub(in crate::http) fn emitter(&self) -> &EventEmitter {
+        &self.base.emitter
+    }
+
+    pub(in crate::http) fn socket(&self) -> Option<Rc<Socket>> {
+        self.socket.borrow().clone()
+    }
+
+    // The socket.
+
+    /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
+    // H17, H18.
+    pub(in crate::http) fn attach(&self, socket: Rc<Socket>) {
+        self.socket.replace(Some(socket.clone()));
+        self.has_turn.set(true);
+        self.emitter().emit(SOCKET, &*socket);
+    }
+
+    /// Takes the turn from the message. The socket stays known unless `forgets` is set.
+    pub(in crate::http) fn detach(&self, forgets: bool) {
+        self.has_turn.set(false);
+        if forgets {
+            let socket = self.socket.take();
+            drop(socket);
+        }
+    }
+
+    /// Writes what was kept, after the socket was attached.
+    pub(in crate::http) fn flush(&self) {
+        let Some(socket) = self.socket() else { return };
+        if !socket.writable().is_writable() {
+            return;
+        }
+        let room = self.write_kept(&socket);
+        if self.ended.get() {
+            self.emitter().emit(PREFINISH, ());
+        } else if room == Some(true) && self.needs_drain.take() {
+            self.emitter().emit(DRAIN, ());
+        }
+    }
+
+    /// Writes what was kept. Returns whether the socket has room, or `None` if nothing was kept.
+    fn write_kept(&self, socket: &Socket) -> Option<bool> {
+        let writable = socket.writable();
+        for _ in 0..self.corked.take() {
+            writable.cork();
+        }
+        let kept = self.kept.take();
+        if kept.is_empty() {
+            return None;
+        }
+        writable.cork();
+        let mut room = true;
+        for (bytes, callback) in kept {
+            room = socket.writable().write_chunk(bytes, callback);
+        }
+        writable.uncork();
+        let size = self.kept_size.take();
+        self.role.kept_bytes_changed(0, size);
+        Some(room)
+    }
+
+    /// Reports that the socket has drained.
+    pub(in crate::http) fn socket_drained(&self) {
+        if !self.ended.get() && self.needs_drain.take() {
+            self.emitter().emit(DRAIN, ());
+        }
+    }
+
+    /// Drops what is kept: the connection is gone.
+    pub(in crate::http) fn drop_kept(&self) {
+        let kept = self.kept.take();
+        let size = self.kept_size.take();
+        if size > 0 {
+            self.role.kept_bytes_changed(0, size);
+        }
+        drop(kept);
+    }
+
+    /// Drops what is kept and will be written: the message never gets its turn. The size stays, so
+    /// that the message does not seem to be finished.
+    pub(in crate::http) fn abandon(&self) {
+        self.is_abandoned.set(true);
+        let kept = self.kept.take();
+        drop(kept);
+    }
+
+    /// Marks the message as destroyed without any effect on the socket.
+    pub(in crate::http) fn mark_destroyed(&self) {
+        self.base.destroyed.set(true);
+    }
+
+    /// Emits 'close', after which the message emits nothing.
+    pub(in crate::http) fn emit_close(&self) {
+        Writable::<Vec<u8>>::close_foreign(&self.base);
+    }
+
+    // The head.
+
+    /// Returns whether the head is fixed: headers can no longer be changed.
+    pub(in crate::http) fn is_head_fixed(&self) -> bool {
+        !matches!(*self.head.borrow(), HeadState::Open)
+    }
+
+    /// Returns whether bytes of the head were passed on.
+    pub(in crate::http) fn is_head_sent(&self) -> bool {
+        matches!(*self.head.borrow(), HeadState::Sent)
+    }
+
+    /// Fixes the head. If headers were set before, `given` is merged into them; otherwise it is
+    /// taken as it is and may repeat names.
+    // H21.
+    pub(in crate::http) fn fix_head(
+        &self,
+        first: &FirstLine<'_>,
+        given: Vec<Field>,
+    ) -> Result<(), Error> {
+        given.iter().try_for_each(validate_field)?;
+        let head = if given.is_empty() {
+            make_head(&self.framing, first, self.fields.borrow().list())?
+        } else if self.fields.borrow().is_used() {
+            let mut fields = self.fields.borrow().clone();
+            given.into_iter().for_each(|field| fields.set(field));
+            let head = make_head(&self.framing, first, fields.list())?;
+            self.fields.replace(fields);
+            head
+        } else {
+            make_head(&self.framing, first, &given)?
+        };
+        let Head { bytes, is_urgent } = head;
+        self.head.replace(HeadState::Fixed(bytes));
+        if is_urgent {
+            self.send_head();
+        }
+        Ok(())
+    }
+
+    /// Fixes the head that the message has if the program did not write one.
+    fn fix_implicit_head(&self) {
+        if self.is_head_fixed() {
+            return;
+        }
+        if let Err(error) = self.role.fix_implicit_head(self) {
+            throw(error);
+        }
+    }
+
+    fn take_head(&self) -> Option<Vec<u8>> {
+        let mut head = self.head.borrow_mut();
+        match std::mem::replace(&mut *head, HeadState::Sent) {
+            HeadState::Fixed(bytes) => Some(bytes),
+            HeadState::Sent => None,
+            HeadState::Open => {
+                *head = HeadState::Open;
+                None
+            }
+        }
+    }
+
+    fn send_head(&self) {
+        let bytes = self.take_head().unwrap_or_default();
+        self.write_raw(bytes, None);
+    }
+
+    /// Sends the head now.
+    // H33.
+    pub(in crate::http) fn flush_headers(&self) {
+        self.fix_implicit_head();
+        self.send_head();
+    }
+
+    // Writing.
+
+    /// Writes bytes to the socket, or keeps them until the message has one.
+    pub(in crate::http) fn write_raw(
+        &self,
+        bytes: Vec<u8>,
+        callback: Option<Callback>,
+    ) -> bool {
+        let socket = self.socket();
+        if socket.as_ref().is_some_and(|socket| socket.destroyed()) {
+            return false;
+        }
+        let turn = socket.filter(|socket| self.has_turn.get() && socket.writable().is_writable());
+        if let Some(socket) = turn {
+            self.write_kept(&socket);
+            return socket.writable().write_chunk(bytes, callback);
+        }
+        let size = self.kept_size.get() + bytes.len();
+        let added = bytes.len();
+        self.kept_size.set(size);
+        if self.is_abandoned.get() {
+            return size < HIGH_WATER_MARK;
+        }
+        self.kept.borrow_mut().push((bytes, callback));
+        self.role.kept_bytes_changed(added, 0);
+        size < HIGH_WATER_MARK
+    }
+
+    /// Refuses a write after the end or to a destroyed message.
+    // H30, H51.
+    fn refuse(&self, error: Error, callback: Option<Callback>) {
+        let is_destroyed = self.base.destroyed.get();
+        let me = self.me();
+        next_tick(move || {
+            if let Some(callback) = callback {
+                callback(Err(error.clone()));
+            }
+            if !is_destroyed && !me.base.destroyed.get() {
+                me.emitter().emit(ERROR, error);
+            }
+        });
+    }
+
+    /// Writes a piece of the body. Returns whether there is room for more.
+    // H24, H25, H33.
+    fn write_body(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
+        if self.ended.get() {
+            let error = Error::with_code("ERR_STREAM_WRITE_AFTER_END", "write after end");
+            self.refuse(error, callback);
+            return false;
+        }
+        if self.base.destroyed.get() {
+            let message = "Cannot call write after a stream was destroyed";
+            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), callback);
+            return false;
+        }
+        self.count_body(chunk.len(), false);
+        self.fix_implicit_head();
+        if !self.framing.has_body.get() {
+            if let Some(callback) = callback {
+                next_tick(move || callback(Ok(())));
+            }
+            return true;
+        }
+        self.cork_for_a_tick();
+        let mut bytes = self.take_head().unwrap_or_default();
+        if self.framing.is_chunked.get() && !chunk.is_empty() {
+            push_chunk_size(&mut bytes, chunk.len());
+            return self.write_parts(bytes, chunk, CRLF, callback);
+        }
+        self.write_parts(bytes, chunk, b"", callback)
+    }
+
+    /// Writes the head and the framing before a piece, the piece, and the framing after it.
+    fn write_parts(
+        &self,
+        mut before: Vec<u8>,
+        piece: Vec<u8>,
+        after: &[u8],
+        callback: Option<Callback>,
+    ) -> bool {
+        if before.is_empty() && after.is_empty() {
+            return self.write_raw(piece, callback);
+        }
+        if piece.len() <= MOST_COPIED {
+            before.extend_from_slice(&piece);
+            before.extend_from_slice(after);
+            return self.write_raw(before, callback);
+        }
+        if !before.is_empty() {
+            self.write_raw(before, None);
+        }
+        if after.is_empty() {
+            return self.write_raw(piece, callback);
+        }
+        self.write_raw(piece, None);
+        self.write_raw(after.to_vec(), callback)
+    }
+
+    /// Corks the socket until the next tick, so that all writes of one callback leave together.
+    fn cork_for_a_tick(&self) {
+        let Some(socket) = self.socket() else { return };
+        if socket.writable().corked() == 0 {
+            socket.writable().cork();
+            next_tick(move || socket.writable().uncork());
+        }
+    }
+
+    /// Counts bytes of the body, and compares them with the length that the program has set.
+    // H125.
+    fn count_body(&self, size: usize, is_end: bool) {
+        let framing = &self.framing;
+        let size = self.body_size.get() + size as u64;
+        if framing.is_strict.get() && framing.has_body.get() && !framing.is_chunked.get() {
+            let declared = match self.is_head_fixed() {
+                true => framing.content_length.get(),
+                false => None,
+            };
+            if let Some(length) =
+                declared.filter(|length| size > *length || is_end && size != *length)
+            {
+                let message = format!(
+                    "Response body's content-length of {size} byte(s) does not match the content-length of {length} \
+                     byte(s) set in header"
+                );
+                throw(Error::with_code(
+                    "ERR_HTTP_CONTENT_LENGTH_MISMATCH",
+                    message,
+                ));
+            }
+        }
+        self.body_size.set(size);
+    }
+
+    /// Closes the connection after a body whose length is not the one in the head: the peer would
+    /// take the next message for a part of this one.
+    // H125.
+    fn check_length(&self) {
+        let framing = &self.framing;
+        let has_length = framing.has_body.get() && !framing.is_chunked.get();
+        let length = framing.content_length.get().filter(|_| has_length);
+        if length.is_some_and(|length| length != self.body_size.get()) {
+            framing.is_last.set(true);
+            framing.keeps_alive.set(false);
+        }
+    }
+
+    // The end.
+
+    /// Ends the message.
+    // H7, H23, H30.
+    fn end_body(&self, chunk: Option<Vec<u8>>, callback: Option<Callback>) {
+        let chunk = chunk.filter(|chunk| !chunk.is_empty());
+        if self.ended.get() {
+            return self.end_again(chunk.is_some(), callback);
+        }
+        let size = chunk.as_ref().map_or(0, Vec::len);
+        let has_chunk = chunk.is_some();
+        if self.base.destroyed.get() && has_chunk {
+            // As a write to a destroyed message: only a piece of the body is refused.
+            let message = "Cannot call write after a stream was destroyed";
+            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), None);
+        } else {
+            if !self.is_head_fixed() {
+                self.framing.content_length.set(Some(size as u64));
+            }
+            self.fix_implicit_head();
+            self.count_body(size, true);
+        }
+        if let Some(callback) = callback {
+            self.emitter().once(FINISH, move |()| callback(Ok(())));
+        }
+        self.check_length();
+        self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
+        if let Some(socket) = self.socket() {
+            socket.writable().uncork_all();
+        }
+        self.corked.set(0);
+        self.ended.set(true);
+        if self.kept.borrow().is_empty() && self.has_turn.get() {
+            self.emitter().emit(PREFINISH, ());
+        }
+    }
+
+    fn end_again(&self, has_chunk: bool, callback: Option<Callback>) {
+        if has_chunk {
+            if !self.base.destroyed.get() {
+                let error = Error::with_code("ERR_STREAM_WRITE_AFTER_END", "write after end");
+                self.refuse(error, callback);
+            }
+            return;
+        }
+        let Some(callback) = callback else { return };
+        if self.finished() {
+            let message = "Cannot call end after a stream was finished";
+            callback(Err(Error::with_code(
+                "ERR_STREAM_ALREADY_FINISHED",
+                message,
+            )));
+        } else {
+            self.emitter().once(FINISH, move |()| callback(Ok(())));
+        }
+    }
+
+    /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
+    /// them, also if the last piece is not sent.
+    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) {
+        let has_body = self.framing.has_body.get();
+        let is_chunked = has_body && self.framing.is_chunked.get();
+        let chunk = chunk.filter(|_| has_body);
+        let is_long = chunk
+            .as_ref()
+            .is_some_and(|chunk| chunk.len() > MOST_COPIED);
+        if let Some(socket) = self.socket().filter(|_| is_long) {
+            socket.writable().cork();
+        }
+        let is_head_sent = self.is_head_sent();
+        let mut before = self.take_head().unwrap_or_default();
+        let mut after = Vec::new();
+        if is_chunked {
+            if let Some(chunk) = &chunk {
+                push_chunk_size(&mut before, chunk.len());
+                after.extend_from_slice(CRLF);
+            }
+            after.extend_from_slice(b"0\r\n");
+            after.extend_from_slice(&self.trailers.take());
+            after.extend_from_slice(CRLF);
+        }
+        let me = self.me();
+        let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
+        if nothing_left {
+            return next_tick(move || me.finish());
+        }
+        let finish: Callback = Box::new(move |_| me.finish());
+        self.write_parts(before, chunk.unwrap_or_default(), &after, Some(finish));
+    }
+
+    fn finish(&self) {
+        if self.had_error.get() || self.base.is_closed() {
+            return;
+        }
+        self.role.finished(self);
+        self.emitter().emit(FINISH, ());
+    }
+}
+
+/// Appends the line before a chunk.
+fn push_chunk_size(bytes: &mut Vec<u8>, size: usize) {
+    let written = write!(bytes, "{size:x}\r\n");
+    debug_assert!(written.is_ok(), "a vector accepts all bytes");
+}
+
+impl Sink<Vec<u8>> for Sending {
+    fn write(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
+        let room = self.write_body(chunk, callback);
+        if !room {
+            self.needs_drain.set(true);
+        }
+        room
+    }
+
+    fn end(&self, chunk: Option<Vec<u8>>, callback: Option<Callback>) {
+        self.end_body(chunk, callback);
+    }
+
+    fn cork(&self) {
+        match self.socket() {
+            Some(socket) => socket.writable().cork(),
+            None => self.corked.set(self.corked.get() + 1),
+        }
+    }
+
+    fn uncork(&self) {
+        match self.socket() {
+            Some(socket) => socket.writable().uncork(),
+            None => self.corked.set(self.corked.get().saturating_sub(1)),
+        }
+    }
+
+    fn corked(&self) -> usize {
+        let of_socket = self.socket().map_or(0, |socket| socket.writable().corked());
+        of_socket + self.corked.get()
+    }
+
+    fn ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    fn finished(&self) -> bool {
+        self.ended.get() && self.length() == 0
+    }
+
+    fn need_drain(&self) -> bool {
+        self.needs_drain.get()
+    }
+
+    fn length(&self) -> usize {
+        let of_socket = self.socket().map_or(0, |socket| socket.writable().length());
+        of_socket + self.kept_size.get()
+    }
+
+    fn high_water_mark(&self) -> usize {
+        let of_socket = self
+            .socket()
+            .map(|socket| socket.writable().high_water_mark());
+        of_socket.unwrap_or(HIGH_WATER_MARK)
+    }
+
+    fn destroy(&self, error: Option<Error>) {
+        self.role.destroyed(self, error);
+    }
+}

@@ -1,0 +1,488 @@
+//! Responses of a server.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Deref;
+use std::rc::{Rc, Weak};
+
+use super::connection::Connection;
+use super::incoming::{IncomingMessage, set_limit};
+use super::outgoing::{
+    Field, FirstLine, HeaderValue, OutgoingMessage, Role, SOCKET, Sending, headers_sent,
+    validate_field,
+};
+use super::status::status_message;
+use super::validate::validate_text;
+use crate::delay::Delay;
+use crate::error::Error;
+use crate::events::{Emitter, EventEmitter};
+
+/// The answer that asks for the body.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The response of a server to one request. A clone is a handle to the same response. It
+/// dereferences to [`OutgoingMessage`], which has the headers and the body. JavaScript:
+/// `http.ServerResponse`.
+///
+/// Responses leave in the order of their requests. A response whose turn has not come has no
+/// [`socket`](OutgoingMessage::socket), and keeps what is written.
+///
+/// A response that is dropped without an [`end`](OutgoingMessage::end) sends nothing, as in Node:
+/// the connection waits until a timeout or the peer closes it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{http, run};
+///
+/// run(async {
+///     let server = http::create_server(|request, response| {
+///         if request.url() == "/" {
+///             response.set_header("Content-Type", "text/plain").unwrap();
+///             return response.end_bytes("hello");
+///         }
+///         response.set_status(404);
+///         response.end_bytes("no such page");
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+/// });
+/// ```
+#[derive(Clone)]
+pub struct ServerResponse {
+    message: OutgoingMessage,
+    state: Rc<ResponseState>,
+    request: IncomingMessage,
+}
+
+/// A response that the program cannot see, for the next request.
+pub(super) struct SpareResponse {
+    message: OutgoingMessage,
+    state: Rc<ResponseState>,
+}
+
+/// What a response has beyond other messages.
+pub(super) struct ResponseState {
+    connection: RefCell<Weak<Connection>>,
+    status: Cell<u16>,
+    status_message: RefCell<Option<Cow<'static, str>>>,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub(super) expects_continue: Cell<bool>,
+    sent_continue: Cell<bool>,
+}
+
+impl ServerResponse {
+    pub(super) fn new(
+        request: &IncomingMessage,
+        connection: &Rc<Connection>,
+        spare: Option<SpareResponse>,
+    ) -> Self {
+        let SpareResponse { message, state } = spare.unwrap_or_else(SpareResponse::new);
+        state.connection.replace(Rc::downgrade(connection));
+        let framing = &message.sending().framing;
+        framing.sends_date.set(true);
+        if request.method() == "HEAD" {
+            framing.has_body.set(false);
+        }
+        let (major, minor) = request.head().version();
+        if major < 1 || minor < 1 {
+            // H26.
+            let codings = request.headers().get("te");
+            let accepts = codings.is_some_and(|te| super::validate::has_word(te, "chunked"));
+            framing.chunks_by_default.set(accepts);
+        }
+        Self {
+            message,
+            state,
+            request: request.clone(),
+        }
+    }
+
+    /// Returns whether the program has no access to the response: this is the only handle.
+    pub(super) fn is_unseen(&self) -> bool {
+        // The message holds the state as its role.
+        Rc::strong_count(&self.state) == 2 && self.message.is_unseen()
+    }
+
+    /// Takes an unseen response and its request apart, for the next ones.
+    pub(super) fn into_spares(self) -> (SpareResponse, IncomingMessage) {
+        let Self {
+            message,
+            state,
+            request,
+        } = self;
+        message.renew();
+        state.renew();
+        (SpareResponse { message, state }, request)
+    }
+
+    pub(super) fn state(&self) -> &ResponseState {
+        &self.state
+    }
+
+    /// Returns the request. JavaScript: `response.req`.
+    #[must_use]
+    pub fn request(&self) -> &IncomingMessage {
+        &self.request
+    }
+
+    // The head.
+
+    /// Returns the status that the head has or will have. JavaScript: `response.statusCode`.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.state.status.get()
+    }
+
+    /// Sets the status. It is checked when the head is fixed. JavaScript: `response.statusCode =
+    /// 404`.
+    pub fn set_status(&self, status: u16) -> &Self {
+        self.state.status.set(status);
+        self
+    }
+
+    /// Returns the text behind the status, if it was set or the head is fixed. JavaScript:
+    /// `response.statusMessage`.
+    #[must_use]
+    pub fn status_message(&self) -> Option<String> {
+        self.state
+            .status_message
+            .borrow()
+            .as_deref()
+            .map(str::to_owned)
+    }
+
+    /// Sets the text behind the status. It is checked when the head is fixed. JavaScript:
+    /// `response.statusMessage = 'Not here'`.
+    pub fn set_status_message(&self, text: impl Into<String>) -> &Self {
+        let text = Some(text.into()).filter(|text: &String| !text.is_empty());
+        self.state.status_message.replace(text.map(Cow::Owned));
+        self
+    }
+
+    /// Sets whether the head has a `Date`. The default is `true`. JavaScript: `response.sendDate =
+    /// false`.
+    pub fn send_date(&self, sends: bool) -> &Self {
+        self.message.sending().framing.sends_date.set(sends);
+        self
+    }
+
+    /// Sets whether the connection is kept for further requests, if the program does not set a
+    /// `Connection` header. The default follows from the request. JavaScript:
+    /// `response.shouldKeepAlive = false`.
+    pub fn set_keep_alive(&self, keeps: bool) -> &Self {
+        self.message.sending().framing.keeps_alive.set(keeps);
+        self
+    }
+
+    /// Fixes the head with a status; the head leaves with the first bytes of the body. JavaScript:
+    /// `response.writeHead(status)`.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_HTTP_HEADERS_SENT` if the head is fixed already, `ERR_HTTP_INVALID_STATUS_CODE` if the
+    /// status is not from 100 to 999, `ERR_INVALID_CHAR` for a bad status message. The response is
+    /// left as it was.
+    pub fn write_head(&self, status: u16) -> Result<(), Error> {
+        self.state
+            .fix_head(self.message.sending(), status, None, Vec::new())
+    }
+
+    /// Fixes the head with a status, a text and headers. If headers were
+    /// [set](OutgoingMessage::set_header) before, these are merged into them and win; otherwise
+    /// they are taken as they are, and a name may be repeated. JavaScript:
+    /// `response.writeHead(status, reason, headers)`.
+    ///
+    /// # Errors
+    ///
+    /// See [`write_head`](Self::write_head), and [`set_header`](OutgoingMessage::set_header) for a
+    /// bad header.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{http, run};
+    ///
+    /// run(async {
+    ///     let server = http::create_server(|_, response| {
+    ///         let headers = [("Content-Type", "text/plain")];
+    ///         response.write_head_with(200, None, headers).unwrap();
+    ///         response.end_bytes("hello");
+    ///     });
+    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+    /// });
+    /// ```
+    pub fn write_head_with<'a, N, V>(
+        &self,
+        status: u16,
+        reason: impl Into<Option<&'a str>>,
+        headers: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<(), Error>
+    where
+        N: Into<String>,
+        V: Into<HeaderValue>,
+    {
+        let headers = headers.into_iter();
+        let headers = headers.map(|(name, value)| (name.into(), value.into()));
+        let sending = self.message.sending();
+        self.state
+            .fix_head(sending, status, reason.into(), headers.collect())
+    }
+
+    // Heads before the head.
+
+    /// Sends `100 Continue`, which asks the client for the body. JavaScript:
+    /// `response.writeContinue()`.
+    // H15.
+    pub fn write_continue(&self) {
+        self.write_bytes(CONTINUE.to_vec());
+        self.state.sent_continue.set(true);
+    }
+
+    /// Sends `100 Continue`, and calls `callback` when it is written. JavaScript:
+    /// `response.writeContinue(callback)`.
+    pub fn write_continue_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        let sending = self.message.sending();
+        sending.write_raw(CONTINUE.to_vec(), Some(Box::new(callback)));
+        self.state.sent_continue.set(true);
+    }
+
+    /// Sends `102 Processing`. JavaScript: `response.writeProcessing()`.
+    pub fn write_processing(&self) {
+        self.write_bytes(b"HTTP/1.1 102 Processing\r\n\r\n".to_vec());
+    }
+
+    /// Sends `103 Early Hints`: `link`, a text or a list, and then the other hints. Without a link,
+    /// nothing is sent. JavaScript: `response.writeEarlyHints(hints)`.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_INVALID_ARG_VALUE` for a link that is not `<url>` with parameters. A bad name or value
+    /// of another hint: as in [`set_header`](OutgoingMessage::set_header).
+    // H32.
+    pub fn write_early_hints<N, V>(
+        &self,
+        hints: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<(), Error>
+    where
+        N: Into<String>,
+        V: Into<HeaderValue>,
+    {
+        let hints = hints.into_iter();
+        let hints = hints.map(|(name, value)| (name.into(), value.into()));
+        let hints: Vec<Field> = hints.collect();
+        hints.iter().try_for_each(validate_field)?;
+        let link = hints.iter().find(|(name, _)| name == "link");
+        let link = link.map(|(_, value)| value.to_string()).unwrap_or_default();
+        if link.is_empty() {
+            return Ok(());
+        }
+        let links = hints.iter().filter(|(name, _)| name == "link");
+        for value in links.flat_map(|(_, value)| value.values()) {
+            validate_link(value)?;
+        }
+        let mut head = format!("HTTP/1.1 103 Early Hints\r\nLink: {link}\r\n");
+        for (name, value) in hints.iter().filter(|(name, _)| name != "link") {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        let mut bytes = Vec::new();
+        super::validate::push_latin1(&mut bytes, &head);
+        self.write_bytes(bytes);
+        Ok(())
+    }
+
+    fn write_bytes(&self, bytes: Vec<u8>) {
+        self.message.sending().write_raw(bytes, None);
+    }
+
+    /// Sets the timeout of the socket, now or when the response has one; see
+    /// [`Socket::set_timeout`](crate::net::Socket::set_timeout). Zero removes it. The event
+    /// is [`server::TIMEOUT`](crate::http::server::TIMEOUT). JavaScript:
+    /// `response.setTimeout(delay)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn set_timeout(&self, delay: impl Into<Delay>) -> &Self {
+        let limit = delay.into().as_limit();
+        match self.message.sending().socket() {
+            Some(socket) => set_limit(&socket, limit),
+            None => drop(self.once(SOCKET, move |socket| set_limit(socket, limit))),
+        }
+        self
+    }
+}
+
+impl SpareResponse {
+    fn new() -> Self {
+        let state = Rc::new(ResponseState {
+            connection: RefCell::default(),
+            status: Cell::new(200),
+            status_message: RefCell::default(),
+            expects_continue: Cell::new(false),
+            sent_continue: Cell::new(false),
+        });
+        let message = OutgoingMessage::new("ServerResponse", state.clone());
+        Self { message, state }
+    }
+}
+
+impl ResponseState {
+    fn connection(&self) -> Option<Rc<Connection>> {
+        self.connection.borrow().upgrade()
+    }
+
+    fn renew(&self) {
+        // Without `..`, so that a new field is thought of here.
+        let Self {
+            connection,
+            status,
+            status_message,
+            expects_continue,
+            sent_continue,
+        } = self;
+        connection.take();
+        status.set(200);
+        status_message.take();
+        expects_continue.set(false);
+        sent_continue.set(false);
+    }
+
+    /// Fixes the head.
+    // H16, H20, H21, H25, H29.
+    fn fix_head(
+        &self,
+        message: &Sending,
+        status: u16,
+        reason: Option<&str>,
+        headers: Vec<Field>,
+    ) -> Result<(), Error> {
+        if message.is_head_fixed() {
+            return Err(headers_sent("write"));
+        }
+        if !(100..=999).contains(&status) {
+            let error = Error::range_error(format!("Invalid status code: {status}"));
+            return Err(error.coded("ERR_HTTP_INVALID_STATUS_CODE"));
+        }
+        let known = self.status_message.borrow().clone();
+        let text = match (reason, known) {
+            (Some(reason), _) => Cow::Owned(reason.to_owned()),
+            (None, Some(text)) => text,
+            (None, None) => Cow::Borrowed(status_message(status).unwrap_or("unknown")),
+        };
+        if let Cow::Owned(text) = &text {
+            validate_text("statusMessage", None, text)?;
+        }
+        let framing = &message.framing;
+        let before = (framing.has_body.get(), framing.keeps_alive.get());
+        if matches!(status, 100..=199 | 204 | 304) {
+            framing.has_body.set(false);
+        }
+        if self.expects_continue.get() && !self.sent_continue.get() {
+            framing.keeps_alive.set(false);
+        }
+        let line = match status {
+            200 if text == "OK" => Cow::Borrowed("HTTP/1.1 200 OK"),
+            _ => Cow::Owned(format!("HTTP/1.1 {status} {text}")),
+        };
+        let first = FirstLine {
+            text: &line,
+            forbids_chunks: matches!(status, 204 | 304),
+        };
+        let fixed = message.fix_head(&first, headers);
+        if fixed.is_err() {
+            framing.has_body.set(before.0);
+            framing.keeps_alive.set(before.1);
+        } else {
+            self.status.set(status);
+            self.status_message.replace(Some(text));
+        }
+        fixed
+    }
+}
+
+impl Role for ResponseState {
+    fn fix_implicit_head(&self, message: &Sending) -> Result<(), Error> {
+        self.fix_head(message, self.status.get(), None, Vec::new())
+    }
+
+    fn finished(&self, _: &Sending) {
+        if let Some(connection) = self.connection() {
+            connection.response_finished();
+        }
+    }
+
+    fn destroyed(&self, message: &Sending, error: Option<Error>) {
+        match message.socket() {
+            Some(socket) => socket.destroy(error),
+            None => {
+                let destroys = move |socket: &crate::net::Socket| socket.destroy(error);
+                message.emitter().once(SOCKET, destroys);
+            }
+        }
+    }
+
+    fn kept_bytes_changed(&self, added: usize, removed: usize) {
+        if let Some(connection) = self.connection() {
+            connection.kept_bytes_changed(added, removed);
+        }
+    }
+}
+
+/// Checks a link: `<url>`, and parameters behind semicolons.
+fn validate_link(text: &str) -> Result<(), Error> {
+    let refused = || {
+        let message = format!(
+            "The argument 'hints' must be an array or string of format \"</styles.css>; rel=preload; as=style\". \
+             Received '{text}'"
+        );
+        Error::type_error(message).coded("ERR_INVALID_ARG_VALUE")
+    };
+    let rest = text.strip_prefix('<').ok_or_else(refused)?;
+    let (_, mut rest) = rest.split_once('>').ok_or_else(refused)?;
+    while !rest.is_empty() {
+        let parameter = rest.trim_start().strip_prefix(';').ok_or_else(refused)?;
+        let parameter = parameter.trim_start();
+        let end = parameter.find(|c: char| c == ';' || c.is_whitespace());
+        let (parameter, after) = parameter.split_at(end.unwrap_or(parameter.len()));
+        if !is_link_parameter(parameter) {
+            return Err(refused());
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+/// Returns whether a text is `name`, `name=value` or `name="value"`.
+fn is_link_parameter(text: &str) -> bool {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let quoted = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
+    let value = quoted.unwrap_or(value);
+    !name.is_empty() && !name.contains('"') && !value.contains('"')
+}
+
+impl Deref for ServerResponse {
+    type Target = OutgoingMessage;
+
+    fn deref(&self) -> &OutgoingMessage {
+        &self.message
+    }
+}
+
+impl Emitter for ServerResponse {
+    fn emitter(&self) -> &EventEmitter {
+        self.message.emitter()
+    }
+}
+
+impl fmt::Debug for ServerResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerResponse")
+            .field("status", &self.status())
+            .field("message", &self.message)
+            .finish_non_exhaustive()
+    }
+}

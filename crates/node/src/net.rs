@@ -1,0 +1,41 @@
+//! Servers and sockets that emit events: Node's `net`, a thin layer over [`phaseloop::net`].
+//!
+//! | event | emitted |
+//! |---|---|
+//! | [`LISTENING`] | on the next tick |
+//! | [`CONNECTION`] | in the poll phase, one callback for each |
+//! | [`CONNECT`], then [`READY`] | in one callback of the poll phase |
+//! | `data` | in the callback of the read, in the poll phase |
+//! | [`END`](super::stream::END) | on a tick |
+//! | the callback of a write | on a tick if the kernel accepts all bytes at once |
+//! | [`TIMEOUT`] | in the timers phase |
+//! | `error` | on a tick, before `close` |
+//! | [`CLOSE`](super::stream::CLOSE) of a socket | in the closing phase, last closed first |
+//! | [`CLOSE`](super::stream::CLOSE) of a server | on a tick after its last socket is destroyed |
+//!
+//! A socket that never had a connection emits `close` on a tick.
+//
+// N95 to N100.
+
+mod address;
+#[macro_use]
+mod connection;
+mod server;
+mod socket;
+
+#[cfg(unix)]
+mod local;
+#[cfg(not(unix))]
+#[path = "net/pipes.rs"]
+mod local;
+
+pub use self::address::Address;
+#[cfg(feature = "tls")]
+pub(crate) use self::connection::{Accept, Connection, Listener};
+#[cfg(unix)]
+pub(crate) use self::local::socket_of;
+pub use self::server::{CONNECTION, LISTENING, Server, create_server, create_server_with};
+#[cfg(feature = "tls")]
+pub(crate) use self::socket::open_connection;
+pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};
+pub(crate) use self::socket::{Consumer, ReadBuffer};

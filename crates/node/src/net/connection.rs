@@ -1,0 +1,230 @@
+//! The connection behind a socket: TCP or local.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use phaseloop::{Close, Handle};
+use phaseloop::net::{TcpListener, TcpStream};
+use crate::stream::write_chunks;
+use crate::site::Site;
+
+/// A connected stream.
+pub(crate) trait Connection {
+    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+    fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;
+    fn poll_write_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>>;
+    /// Returns whether a read would be attempted now, without waiting for an event.
+    fn is_readable(&self) -> bool;
+    /// Returns whether the loop knows that the peer has closed both directions.
+    fn is_hung_up(&self) -> bool;
+    fn shutdown_write(&self) -> io::Result<()>;
+    /// Shuts down the writing direction once everything is sent that has to precede its end.
+    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = cx;
+        Poll::Ready(self.shutdown_write())
+    }
+    /// Sets whether the connection keeps the loop alive.
+    fn set_referenced(&self, is_referenced: bool);
+    /// Sets whether small writes leave at once. A failure is ignored, as in Node.
+    fn set_no_delay(&self, no_delay: bool) {
+        let _ = no_delay;
+    }
+    /// Makes the close a reset. Returns `false` if the connection is not TCP.
+    fn resets_on_close(&self) -> bool {
+        false
+    }
+    fn close(self: Box<Self>) -> Close;
+    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
+}
+
+/// The connection of a socket. `None` before it is connected and after it is destroyed.
+pub(super) type Slot = RefCell<Option<Box<dyn Connection>>>;
+
+/// A listening socket.
+pub(crate) trait Listener {
+    /// Accepts a connection on behalf of the caller at `site`.
+    fn accept(&self, site: Site) -> Accept<'_>;
+    /// Returns whether the listener rests after a persistent error: one that concerns the listener
+    /// and not a single connection.
+    fn is_resting(&self) -> bool;
+    /// Sets whether the listener keeps the loop alive.
+    fn set_referenced(&self, is_referenced: bool);
+    fn address(&self) -> Option<SocketAddr>;
+}
+
+pub(crate) type Accept<'a> =
+    Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
+
+/// Implements `unref` and `ref_` of a type by its `set_referenced`.
+macro_rules! impl_ref {
+    ($Type:ident, $name:literal) => {
+        impl $Type {
+            #[doc = concat!("Lets the loop end while the ", $name, " is open.")]
+            #[doc = concat!("JavaScript: `", $name, ".unref()`.")]
+            pub fn unref(&self) {
+                self.set_referenced(false);
+            }
+
+            #[doc = concat!("Makes the ", $name, " keep the loop alive, which is the default.")]
+            #[doc = concat!("JavaScript: `", $name, ".ref()`.")]
+            pub fn ref_(&self) {
+                self.set_referenced(true);
+            }
+        }
+    };
+}
+
+/// Implements the methods of [`Connection`] that all streams of [`phaseloop::net`] share: all but the
+/// addresses.
+macro_rules! connection_of_stream {
+    () => {
+        fn poll_read(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffer: &mut [u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            futures_lite::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+        }
+
+        fn poll_write(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffer: &[u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            futures_lite::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+        }
+
+        fn poll_write_vectored(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            buffers: &[std::io::IoSlice<'_>],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            let mut stream = &*self;
+            let stream = std::pin::Pin::new(&mut stream);
+            futures_lite::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
+        }
+
+        fn is_readable(&self) -> bool {
+            $crate::callback_futures::is_ready(self.readable())
+        }
+
+        fn is_hung_up(&self) -> bool {
+            Self::is_hung_up(self)
+        }
+
+        fn set_referenced(&self, is_referenced: bool) {
+            $crate::net::connection::set_referenced(self, is_referenced);
+        }
+
+        fn shutdown_write(&self) -> std::io::Result<()> {
+            self.shutdown(std::net::Shutdown::Write)
+        }
+
+        fn close(self: Box<Self>) -> phaseloop::Close {
+            self.close_now()
+        }
+    };
+}
+
+impl Connection for TcpStream {
+    connection_of_stream!();
+
+    fn set_no_delay(&self, no_delay: bool) {
+        let _ = self.set_nodelay(no_delay);
+    }
+
+    fn resets_on_close(&self) -> bool {
+        // An error says that the connection is reset already.
+        let _ = self.set_linger(Some(Duration::ZERO));
+        true
+    }
+
+    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        (self.local_addr().ok(), self.peer_addr().ok())
+    }
+}
+
+impl Listener for TcpListener {
+    fn accept(&self, site: Site) -> Accept<'_> {
+        Box::pin(async move {
+            let (stream, _) = self.accept_at(site).await?;
+            let connection: Box<dyn Connection> = Box::new(stream);
+            Ok(connection)
+        })
+    }
+
+    fn is_resting(&self) -> bool {
+        Self::is_resting(self)
+    }
+
+    fn set_referenced(&self, is_referenced: bool) {
+        set_referenced(self, is_referenced);
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.local_addr().ok()
+    }
+}
+
+pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
+    if is_referenced {
+        handle.ref_();
+    } else {
+        handle.unref();
+    }
+}
+
+/// Writes as much as the kernel takes now. `None`: nothing, because the kernel is full or there is
+/// no connection. Most writes need no more, and so no future.
+pub(super) fn write_now(slot: &Slot, bytes: &[u8]) -> Option<io::Result<usize>> {
+    let slot = slot.borrow();
+    let connection = slot.as_ref()?;
+    if bytes.is_empty() {
+        return Some(Ok(0));
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    match connection.poll_write(&mut cx, bytes) {
+        Poll::Ready(written) => Some(written),
+        Poll::Pending => None,
+    }
+}
+
+/// Writes all bytes.
+pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let size = poll_fn(|cx| match &*slot.borrow() {
+            Some(connection) => connection.poll_write(cx, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        })
+        .await?;
+        bytes = &bytes[size..];
+    }
+    Ok(())
+}
+
+/// Writes all chunks with vectored writes.
+pub(super) async fn write_all_chunks(slot: &Slot, chunks: &[Vec<u8>]) -> io::Result<()> {
+    write_chunks(chunks, |cx, buffers| match &*slot.borrow() {
+        Some(connection) => connection.poll_write_vectored(cx, buffers),
+        None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+    })
+    .await
+}
+
+/// Shuts down the writing direction. Without a connection there is nothing to do.
+pub(super) async fn shut_down(slot: &Slot) -> io::Result<()> {
+    poll_fn(|cx| match &*slot.borrow() {
+        Some(connection) => connection.poll_shutdown(cx),
+        None => Poll::Ready(Ok(())),
+    })
+    .await
+}

@@ -1,0 +1,419 @@
+//! Servers.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::panic::Location;
+use std::rc::{Rc, Weak};
+
+use super::address::Address;
+use super::connection::Listener;
+use super::local;
+use super::socket::{Owner, Socket, SocketOptions};
+use phaseloop::LoopHandle;
+use phaseloop::net::TcpSocket;
+use crate::abort::AbortController;
+use crate::callback_futures::{call_user, in_callbacks};
+use crate::dns;
+use crate::error::Error;
+use crate::events::{ERROR, Emitter, Event, EventEmitter};
+use crate::stream::CLOSE;
+use crate::site::Site;
+use phaseloop::task::next_tick;
+
+/// The server listens. JavaScript: `'listening'`.
+pub const LISTENING: Event<()> = Event::new("listening");
+
+/// A client has connected. JavaScript: `'connection'`.
+pub const CONNECTION: Event<Socket> = Event::new("connection");
+
+/// The backlog: connections that may wait to be accepted. Node's default.
+const BACKLOG: u32 = 511;
+
+/// Creates a server that calls `listener` with each connection. It does not listen yet. JavaScript:
+/// `net.createServer(listener)`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{net, run};
+///
+/// run(async {
+///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         println!("listening on {:?}", server.address());
+///         server.close();
+///     });
+/// });
+/// ```
+pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
+    let server = Server::new();
+    server.on(CONNECTION, listener);
+    server
+}
+
+/// Creates a server whose sockets have `options`. It does not listen yet. JavaScript:
+/// `net.createServer({ allowHalfOpen, highWaterMark }, listener)`.
+pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + 'static) -> Server {
+    let server = Server::with_options(options);
+    server.on(CONNECTION, listener);
+    server
+}
+
+/// Accepts connections. A clone is a handle to the same server. JavaScript: `net.Server`.
+///
+/// A listening server is held by its loop and keeps it alive.
+///
+/// An error of `accept` that does not concern a single connection, such as `ENOBUFS` or `EPERM`, is
+/// emitted as [`ERROR`](crate::events::ERROR). The server stays open and tries again some
+/// milliseconds later.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, net, run};
+///
+/// run(async {
+///     let server = net::Server::new();
+///     server.on(net::CONNECTION, |socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         assert!(server.is_listening());
+///         server.close();
+///     });
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    inner: Rc<Inner>,
+}
+
+/// Changes what a listener accepts.
+type Wrap = Rc<dyn Fn(Box<dyn Listener>) -> Box<dyn Listener>>;
+
+#[derive(Default)]
+struct Inner {
+    emitter: EventEmitter,
+    address: Cell<Option<SocketAddr>>,
+    /// Stops the accept loop. `None` if the server does not listen.
+    listening: RefCell<Option<AbortController>>,
+    connections: Cell<usize>,
+    /// Incremented by each close, so that a lookup started before the close does not listen.
+    generation: Cell<u64>,
+    /// The options of the accepted sockets.
+    options: Cell<SocketOptions>,
+    /// The listening socket. The task that accepts owns it, so that it closes with the loop.
+    listener: RefCell<Option<Weak<dyn Listener>>>,
+    /// Whether the server does not keep the loop alive.
+    is_unreferenced: Cell<bool>,
+    /// Makes another listener of the one that was bound.
+    wrap: RefCell<Option<Wrap>>,
+}
+
+impl Server {
+    /// Creates a server without listeners.
+    #[must_use]
+    pub fn new() -> Self {
+        let inner = Rc::<Inner>::default();
+        inner.emitter.set_class("Server");
+        Self { inner }
+    }
+
+    /// Creates a server without listeners whose sockets have `options`. JavaScript: `new
+    /// net.Server({ allowHalfOpen, highWaterMark })`.
+    #[must_use]
+    pub fn with_options(options: SocketOptions) -> Self {
+        let server = Self::new();
+        server.inner.options.set(options);
+        server
+    }
+
+    /// Changes what the server accepts from its next `listen` on.
+    #[cfg(feature = "tls")]
+    pub(crate) fn wrap_listener(&self, wrap: Wrap) {
+        self.inner.wrap.replace(Some(wrap));
+    }
+
+    /// Starts to listen at once, and emits [`LISTENING`] on the next tick. An error is also emitted
+    /// on the next tick. A name is looked up first. JavaScript: `server.listen(port, host)`.
+    ///
+    /// A bare port listens on all IPv6 and IPv4 addresses, or on IPv4 only if the machine has no
+    /// IPv6.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn listen(&self, address: impl Into<Address>) {
+        let (address, site) = (address.into(), Location::caller());
+        let listener = match (&address, address.to_listen()) {
+            (Address::Path(path), _) => {
+                local::listen(path, site).map_err(|error| Error::of_listen(error, None))
+            }
+            (Address::Port(port), Some(address)) => bind(address, site).or_else(|error| {
+                if error.code() == Some("EADDRINUSE") {
+                    return Err(error);
+                }
+                // The machine has no IPv6.
+                bind((Ipv4Addr::UNSPECIFIED, *port).into(), site)
+            }),
+            (_, Some(address)) => bind(address, site),
+            (Address::Host(host, port), None) => return self.look_up(host, *port, site),
+            (_, None) => unreachable!("only a name or a path has no address"),
+        };
+        self.listen_on(listener, site);
+    }
+
+    #[track_caller]
+    fn look_up(&self, host: &str, port: u16, site: Site) {
+        let (server, generation) = (self.clone(), self.inner.generation.get());
+        dns::lookup(host, move |address| {
+            if server.inner.generation.get() != generation {
+                // The server was closed during the lookup.
+                return;
+            }
+            match address {
+                Ok(address) => {
+                    let listener = bind((address, port).into(), site);
+                    server.listen_on(listener, site);
+                }
+                Err(error) => {
+                    server.inner.emitter.emit(ERROR, &error);
+                }
+            }
+        });
+    }
+
+    #[track_caller]
+    fn listen_on(&self, listener: Result<Box<dyn Listener>, Error>, site: Site) {
+        let server = self.clone();
+        match listener {
+            Ok(listener) => {
+                self.inner.address.set(listener.address());
+                self.start(listener, site);
+                next_tick(move || {
+                    // A listener or task may have closed the server before this tick.
+                    if server.is_listening() {
+                        server.inner.emitter.emit(LISTENING, ());
+                    }
+                });
+            }
+            Err(error) => {
+                next_tick(move || {
+                    server.inner.emitter.emit(ERROR, &error);
+                });
+            }
+        }
+    }
+
+    /// Starts to listen, and calls `callback` when the server listens; see
+    /// [`listen`](Self::listen).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn listen_with(&self, address: impl Into<Address>, callback: impl FnOnce() + 'static) {
+        self.once(LISTENING, move |()| callback());
+        self.listen(address);
+    }
+
+    /// Starts to listen, and calls `callback` with the server when it listens; see
+    /// [`listen`](Self::listen).
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{net, run};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         println!("listening on {}", server.address().unwrap());
+    ///         server.close();
+    ///     });
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
+        self.once_this(LISTENING, move |server, ()| callback(server));
+        self.listen(address);
+    }
+
+    fn start(&self, listener: Box<dyn Listener>, site: Site) {
+        let (server, controller) = (self.clone(), AbortController::new());
+        let signal = controller.signal();
+        let before = self.inner.listening.replace(Some(controller));
+        drop(before);
+        let wrap = self.inner.wrap.borrow().clone();
+        let listener = match wrap {
+            Some(wrap) => wrap(listener),
+            None => listener,
+        };
+        let listener: Rc<dyn Listener> = Rc::from(listener);
+        listener.set_referenced(!self.inner.is_unreferenced.get());
+        self.inner.listener.replace(Some(Rc::downgrade(&listener)));
+        in_callbacks(async move {
+            let closed = signal.clone();
+            let accepting = signal.guard(async move {
+                while !closed.aborted() {
+                    match listener.accept(site).await {
+                        Ok(connection) => {
+                            server.inner.connections.set(server.connections() + 1);
+                            let (options, owner) = (server.inner.options.get(), &server.inner);
+                            let socket = Socket::of(connection, options, Some(owner.clone()), site);
+                            call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
+                        }
+                        Err(error) if is_worth_an_event(&error, &*listener) => {
+                            let error = Error::of_call(error, "accept");
+                            call_user(|| server.inner.emitter.emit(ERROR, &error));
+                        }
+                        Err(_) => {}
+                    }
+                }
+            });
+            // The result is an abort: the server was closed.
+            drop(accepting.await);
+        });
+    }
+
+    /// Stops accepting. [`CLOSE`] is emitted on a tick, when no connection is left. JavaScript:
+    /// `server.close()`.
+    pub fn close(&self) {
+        self.inner.generation.set(self.inner.generation.get() + 1);
+        let listener = self.inner.listener.take();
+        drop(listener);
+        let listening = self.inner.listening.take();
+        if let Some(listening) = listening {
+            listening.abort();
+        }
+        self.inner.close_if_drained();
+    }
+
+    /// Stops accepting, and calls `callback` when the server is closed; see [`close`](Self::close).
+    pub fn close_with(&self, callback: impl FnOnce() + 'static) {
+        self.once(CLOSE, move |()| callback());
+        self.close();
+    }
+
+    /// Returns whether the server listens. JavaScript: `server.listening`.
+    #[must_use]
+    pub fn is_listening(&self) -> bool {
+        self.inner.listening.borrow().is_some()
+    }
+
+    /// Returns the address of the listening socket. `None` for a local socket. JavaScript:
+    /// `server.address()`.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.inner.address.get()
+    }
+
+    /// Calls `callback` on the next tick with the number of open connections.
+    /// [`connections`](Self::connections) returns the number directly. JavaScript:
+    /// `server.getConnections(callback)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    pub fn get_connections(&self, callback: impl FnOnce(Result<usize, Error>) + 'static) {
+        let count = self.connections();
+        next_tick(move || callback(Ok(count)));
+    }
+
+    fn set_referenced(&self, is_referenced: bool) {
+        self.inner.is_unreferenced.set(!is_referenced);
+        let listener = self.inner.listener.borrow().clone();
+        if let Some(listener) = listener.and_then(|listener| listener.upgrade()) {
+            listener.set_referenced(is_referenced);
+        }
+    }
+
+    /// Returns the number of open connections.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.inner.connections.get()
+    }
+}
+
+impl_ref!(Server, "server");
+
+/// Returns whether an error of `accept` concerns the server itself, and is emitted while the
+/// listener rests. A connection that was reset before it was accepted, or refused for lack of a
+/// descriptor, emits no error.
+fn is_worth_an_event(error: &io::Error, listener: &dyn Listener) -> bool {
+    listener.is_resting() && error.kind() != io::ErrorKind::ConnectionAborted
+}
+
+#[track_caller]
+fn bind(address: SocketAddr, site: Site) -> Result<Box<dyn Listener>, Error> {
+    bind_now(address, site).map_err(|error| Error::of_listen(error, Some(address)))
+}
+
+#[track_caller]
+fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        let socket = TcpSocket::new_v6()?;
+        // The unspecified IPv6 address also accepts IPv4 connections.
+        if address.ip().is_unspecified() {
+            socket.set_only_v6(false)?;
+        }
+        socket
+    };
+    socket.bind(address)?;
+    let handle = LoopHandle::current();
+    Ok(Box::new(socket.listen_on(&handle, BACKLOG, site)?))
+}
+
+impl Owner for Inner {
+    fn socket_gone(self: Rc<Self>) {
+        self.connections.set(self.connections.get() - 1);
+        self.close_if_drained();
+    }
+}
+
+impl Inner {
+    fn close_if_drained(self: &Rc<Self>) {
+        if self.listening.borrow().is_none() && self.connections.get() == 0 {
+            let server = self.clone();
+            next_tick(move || {
+                server.emitter.emit(CLOSE, ());
+            });
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Emitter for Server {
+    fn emitter(&self) -> &EventEmitter {
+        &self.inner.emitter
+    }
+
+    /// Weak, because a closed server keeps its listeners: it may listen again. The reference is
+    /// valid while the server emits.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Rc::downgrade(&self.inner);
+        Box::new(move || this.upgrade().map(|inner| Self { inner }))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address())
+            .field("listening", &self.is_listening())
+            .field("connections", &self.connections())
+            .finish_non_exhaustive()
+    }
+}

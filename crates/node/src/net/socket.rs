@@ -1,0 +1,597 @@
+//! Sockets.
+//!
+//! ```text
+//!   new ── connect ──> connecting ── poll phase: 'connect', 'ready' ──> open
+//!    │                     └──────────────── destroy ────────────────┴──> closing phase: 'close'
+//!    └── destroy ──> a tick: 'close'
+//! ```
+
+mod idle;
+mod opening;
+mod options;
+mod reading;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::panic::Location;
+use std::rc::Rc;
+
+use self::opening::open;
+#[cfg(feature = "tls")]
+pub(crate) use self::opening::open as open_connection;
+pub use self::options::SocketOptions;
+use self::reading::Reading;
+pub(crate) use self::reading::{Consumer, ReadBuffer};
+use super::address::Address;
+use super::connection::{self, Connection, Slot};
+use crate::async_hooks::Kept;
+use phaseloop::extension::frame::Frame;
+use crate::callback_futures::in_callbacks;
+use crate::context::Node;
+use crate::error::Error;
+use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::stream::{
+    CLOSE, Device, Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable,
+};
+use crate::timers::Timeout;
+use phaseloop::phase;
+use crate::site::Site;
+
+/// The socket is connected. JavaScript: `'connect'`.
+pub const CONNECT: Event<()> = Event::new("connect");
+
+/// The socket is ready for use; emitted right after [`CONNECT`]. JavaScript: `'ready'`.
+pub const READY: Event<()> = Event::new("ready");
+
+/// The socket was idle for the time set by [`Socket::set_timeout`]. JavaScript: `'timeout'`.
+pub const TIMEOUT: Event<()> = Event::new("timeout");
+
+/// Creates a socket and connects it. JavaScript: `net.connect(port, host)`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+///
+/// run(async {
+///     let server = net::create_server(|socket| {
+///         socket.on_data_this(|socket, bytes| socket.end_chunk(bytes));
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let client = net::connect(server.address().unwrap());
+///         client.write("hello");
+///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///         let server = server.clone();
+///         client.on(CLOSE, move |()| server.close());
+///     });
+/// });
+/// ```
+#[track_caller]
+pub fn connect(address: impl Into<Address>) -> Socket {
+    let socket = Socket::new();
+    socket.connect(address);
+    socket
+}
+
+/// Creates a socket, connects it, and calls `callback` with it when it is connected. JavaScript:
+/// `net.connect(port, host, callback)`.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+///
+/// run(async {
+///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let client = net::connect_with(server.address().unwrap(), |client| client.end());
+///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///         let server = server.clone();
+///         client.on(CLOSE, move |()| server.close());
+///     });
+/// });
+/// ```
+#[track_caller]
+pub fn connect_with(
+    address: impl Into<Address>,
+    callback: impl FnOnce(&Socket) + 'static,
+) -> Socket {
+    let socket = Socket::new();
+    socket.once_this(CONNECT, move |socket, ()| callback(socket));
+    socket.connect(address);
+    socket
+}
+
+/// A connection as a [duplex stream](Duplex). A clone is a handle to the same socket. JavaScript:
+/// `net.Socket`.
+///
+/// The socket ends its writing direction when the peer ends, unless
+/// [`allow_half_open`](Self::allow_half_open) is set. [`CLOSE`](crate::stream::CLOSE) is
+/// emitted when the connection is closed.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+///
+/// run(async {
+///     let server = net::create_server(|socket| {
+///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| {
+///         let socket = net::Socket::new();
+///         socket.connect(server.address().unwrap());
+///         socket.end_chunk("hello");
+///         socket.resume();
+///         let server = server.clone();
+///         socket.on(CLOSE, move |()| server.close());
+///     });
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Socket {
+    duplex: Duplex<Vec<u8>, Vec<u8>>,
+    inner: Rc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    slot: Slot,
+    connecting: Cell<bool>,
+    reading: Reading,
+    /// Whether the socket does not keep the loop alive.
+    is_unreferenced: Cell<bool>,
+    had_error: Cell<bool>,
+    /// Whether the close resets the connection.
+    resets: Cell<bool>,
+    /// Whether small writes leave at once.
+    no_delay: Cell<bool>,
+    addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
+    /// The timer of `set_timeout`, and its delay.
+    idle: RefCell<Option<Timeout>>,
+    idle_delay: Cell<u32>,
+    /// Whether the timer runs without an effect.
+    is_idle_muted: Cell<bool>,
+    owner: Cell<Option<Rc<dyn Owner>>>,
+    /// What the events of the connection run in: the frame of `connect`, and none for an accepted
+    /// connection.
+    frame: Kept,
+    /// The line of the program that has made the connection: that of `connect` or `listen`.
+    site: Cell<Option<Site>>,
+    /// The streams of this socket. Weak, because the streams hold this value.
+    duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
+}
+
+/// What is told when a socket is destroyed: a server counts its connections.
+pub(super) trait Owner {
+    fn socket_gone(self: Rc<Self>);
+}
+
+impl Socket {
+    /// Creates a socket that is not connected. JavaScript: `new net.Socket()`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread and the socket is used.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_options(SocketOptions::default())
+    }
+
+    /// Creates a socket with options that is not connected. JavaScript: `new net.Socket({
+    /// allowHalfOpen, highWaterMark })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread and the socket is used.
+    #[must_use]
+    pub fn with_options(options: SocketOptions) -> Self {
+        let inner = Rc::new(Inner::default());
+        let readable = Readable::bytes().source(inner.clone());
+        let writable = Writable::to_device(inner.clone());
+        let duplex = options.duplex(readable, writable);
+        duplex.emitter().set_class("Socket");
+        let known = inner.duplex.set(duplex.downgrade());
+        debug_assert!(known.is_ok(), "a socket has one stream");
+        Self { duplex, inner }
+    }
+
+    /// Sets what the events of the connection run in from now on.
+    pub(crate) fn set_frame(&self, frame: Frame) {
+        self.inner.frame.set_frame(frame);
+    }
+
+    fn open(&self, connection: Box<dyn Connection>) {
+        Node::current().emitters.insert(self.emitter());
+        self.inner.open(connection);
+    }
+
+    /// Creates the socket of an accepted connection.
+    pub(super) fn of(
+        connection: Box<dyn Connection>,
+        options: SocketOptions,
+        owner: Option<Rc<dyn Owner>>,
+        site: Site,
+    ) -> Self {
+        let socket = Self::with_options(options);
+        socket.duplex.closes_by_hand();
+        socket.inner.site.set(Some(site));
+        socket.inner.owner.set(owner);
+        socket.open(connection);
+        socket.readable().read_size(0);
+        socket
+    }
+
+    /// Connects the socket. [`CONNECT`] and [`READY`] are emitted when the connection is
+    /// established; an error destroys the socket. JavaScript: `socket.connect(port, host)`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn connect(&self, address: impl Into<Address>) {
+        self.connect_at(address.into(), Location::caller());
+    }
+
+    /// Connects the socket for a line of the program.
+    #[track_caller]
+    pub(crate) fn connect_at(&self, address: Address, site: Site) {
+        self.connect_by(site, open(address, site));
+    }
+
+    /// Connects the socket with the connection that `opening` opens, for a line of the program.
+    #[track_caller]
+    pub(crate) fn connect_by(
+        &self,
+        site: Site,
+        opening: impl Future<Output = Result<Box<dyn Connection>, Error>> + 'static,
+    ) {
+        let socket = self.clone();
+        self.inner.site.set(Some(site));
+        self.inner.connecting.set(true);
+        self.inner.frame.set_frame(Frame::captured());
+        self.duplex.closes_by_hand();
+        let at_once = Rc::new(Cell::new(true));
+        let still_inside = at_once.clone();
+        in_callbacks(async move {
+            let connected = opening.await;
+            if still_inside.get() {
+                // The result is known inside this call, before the caller could add a listener. It
+                // is deferred to the poll phase.
+                phase::poll().await;
+            }
+            if !socket.inner.connecting.replace(false) {
+                return;
+            }
+            match connected {
+                Ok(connection) => {
+                    socket.open(connection);
+                    socket.inner.is_active();
+                    socket.emitter().emit(CONNECT, ());
+                    socket.emitter().emit(READY, ());
+                    if !socket.readable().is_paused() {
+                        socket.readable().read_size(0);
+                    }
+                }
+                Err(error) => {
+                    socket.inner.connecting.set(true);
+                    socket.destroy(Some(error));
+                }
+            }
+        });
+        at_once.set(false);
+    }
+
+    /// Returns the readable side.
+    #[must_use]
+    pub fn readable(&self) -> &Readable<Vec<u8>> {
+        self.duplex.readable()
+    }
+
+    /// Returns the writable side.
+    #[must_use]
+    pub fn writable(&self) -> &Writable<Vec<u8>> {
+        self.duplex.writable()
+    }
+
+    /// Returns the duplex stream, for a [`pipeline`](crate::stream::pipeline()).
+    #[must_use]
+    pub fn duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {
+        &self.duplex
+    }
+
+    /// Adds a listener for received bytes; see [`Readable::on_data`].
+    pub fn on_data(&self, listener: impl Fn(&Vec<u8>) + 'static) -> ListenerId {
+        self.readable().on_data(listener)
+    }
+
+    /// Adds a listener for received bytes that gets the socket as its first argument; see
+    /// [`Emitter::on_this`].
+    pub fn on_data_this(
+        &self,
+        listener: impl Fn(&Listening<Self>, &Vec<u8>) + 'static,
+    ) -> ListenerId {
+        self.on_this(Readable::<Vec<u8>>::DATA, listener)
+    }
+
+    /// Writes bytes; see [`Writable::write`]. Writes before [`CONNECT`] wait for the connection.
+    pub fn write(&self, bytes: impl IntoChunk<Vec<u8>>) -> bool {
+        self.writable().write(bytes.into_chunk())
+    }
+
+    /// Writes bytes and calls `callback` when they are written; see [`Writable::write_with`].
+    pub fn write_with(
+        &self,
+        bytes: impl IntoChunk<Vec<u8>>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) -> bool {
+        self.writable().write_with(bytes.into_chunk(), callback)
+    }
+
+    /// Ends the writing direction after all writes. JavaScript: `socket.end()`.
+    pub fn end(&self) {
+        self.writable().end();
+    }
+
+    /// Writes the last bytes and ends the writing direction; see [`Writable::end_chunk`].
+    pub fn end_chunk(&self, bytes: impl IntoChunk<Vec<u8>>) {
+        self.writable().end_chunk(bytes.into_chunk());
+    }
+
+    /// Ends the writing direction and calls `callback`; see [`Writable::end_with`].
+    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.writable().end_with(callback);
+    }
+
+    /// Writes the last bytes, ends the writing direction and calls `callback`; see
+    /// [`Writable::end_chunk_with`].
+    pub fn end_chunk_with(
+        &self,
+        bytes: impl IntoChunk<Vec<u8>>,
+        callback: impl FnOnce(Result<(), Error>) + 'static,
+    ) {
+        self.writable().end_chunk_with(bytes.into_chunk(), callback);
+    }
+
+    /// Resumes the flow. Received bytes are discarded if no listener for `data` exists.
+    pub fn resume(&self) {
+        self.readable().resume();
+    }
+
+    /// Stops the flow at once. JavaScript: `socket.pause()`.
+    pub fn pause(&self) {
+        self.readable().pause();
+    }
+
+    /// Closes both directions at once; see [`Readable::destroy`].
+    pub fn destroy(&self, error: Option<Error>) {
+        self.duplex.destroy(error);
+    }
+}
+
+impl Inner {
+    fn open(&self, connection: Box<dyn Connection>) {
+        connection.set_referenced(!self.is_unreferenced.get());
+        if self.no_delay.get() {
+            connection.set_no_delay(true);
+        }
+        self.addresses.set(connection.addresses());
+        self.slot.replace(Some(connection));
+    }
+
+    /// Restarts the idle timer after a read or write.
+    fn is_active(&self) {
+        if self.is_idle_muted.get() {
+            return;
+        }
+        if let Some(idle) = &*self.idle.borrow() {
+            idle.refresh();
+        }
+    }
+
+    /// Calls `f` in the connection's frame.
+    // Rule O9.
+    fn in_frame<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.frame.call(f)
+    }
+
+    fn is_open(&self) -> bool {
+        self.slot.borrow().is_some()
+    }
+
+    /// Calls `f` now, or from a listener of 'connect'.
+    fn when_connected(&self, emitter: &EventEmitter, f: impl FnOnce() + 'static) {
+        if self.is_open() {
+            return f();
+        }
+        emitter.once(CONNECT, move |()| f());
+    }
+
+    fn duplex(&self) -> Option<Duplex<Vec<u8>, Vec<u8>>> {
+        self.duplex.get().and_then(WeakDuplex::upgrade)
+    }
+
+    /// Writes now, or from a listener of 'connect'. A close before that fails the write from a
+    /// listener of 'close'.
+    fn write_when_connected<W>(self: &Rc<Self>, write: W, done: Done)
+    where
+        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
+    {
+        let duplex = self.duplex().filter(|_| self.connecting.get());
+        if self.is_open() {
+            return self.start_writing(write, done);
+        }
+        let Some(duplex) = duplex else {
+            let error = Error::with_code("ERR_SOCKET_CLOSED", "Socket is closed");
+            return done.fail(error);
+        };
+        let waits = Rc::new(Cell::new(Some((write, done))));
+        let closed = waits.clone();
+        let on_close = duplex.once(CLOSE, move |()| {
+            if let Some((_, done)) = closed.take() {
+                let text = "Socket closed before the connection was established";
+                done.fail(Error::with_code(
+                    "ERR_SOCKET_CLOSED_BEFORE_CONNECTION",
+                    text,
+                ));
+            }
+        });
+        let inner = self.clone();
+        duplex.once(CONNECT, move |()| {
+            if let Some(duplex) = inner.duplex() {
+                duplex.off(on_close);
+            }
+            if let Some((write, done)) = waits.take() {
+                inner.start_writing(write, done);
+            }
+        });
+    }
+
+    fn start_writing<W>(self: &Rc<Self>, write: W, done: Done)
+    where
+        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
+    {
+        let inner = self.clone();
+        in_callbacks(async move {
+            inner.is_active();
+            let written = write(&inner).await;
+            inner.is_active();
+            done.call(written.map_err(write_error));
+        });
+    }
+}
+
+impl Device<Vec<u8>> for Inner {
+    fn write(self: Rc<Self>, mut bytes: Vec<u8>, done: Done) {
+        match connection::write_now(&self.slot, &bytes) {
+            Some(Ok(size)) if size < bytes.len() => drop(bytes.drain(..size)),
+            Some(result) => {
+                self.is_active();
+                return done.call(result.map(drop).map_err(write_error));
+            }
+            None => {}
+        }
+        let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
+        self.write_when_connected(write, done);
+    }
+
+    /// Writes all buffered chunks with one vectored write.
+    fn write_all(self: Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
+        let write =
+            async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
+        self.write_when_connected(write, done);
+    }
+
+    /// Shuts down the writing direction in the pending phase, after all writes. libuv's
+    /// `uv_shutdown` also completes there.
+    fn end(self: Rc<Self>, done: Done) {
+        let inner = self.clone();
+        let shut_down = move || {
+            in_callbacks(async move {
+                phase::pending().await;
+                let result = if inner.resets.get() {
+                    // The peer would read an EOF before the reset.
+                    Ok(())
+                } else {
+                    connection::shut_down(&inner.slot).await
+                };
+                done.call(match result {
+                    Err(error) if error.kind() != io::ErrorKind::NotConnected => {
+                        Err(Error::of_call(error, "shutdown"))
+                    }
+                    _ => Ok(()),
+                });
+            });
+        };
+        if let Some(duplex) = self.duplex() {
+            self.when_connected(duplex.emitter(), shut_down);
+        }
+    }
+}
+
+impl Source<Vec<u8>> for Inner {
+    fn read(self: Rc<Self>, readable: &Readable<Vec<u8>>) {
+        let (inner, stream) = (self.clone(), readable.clone());
+        let start = move || inner.start_reading(&stream);
+        self.when_connected(readable.emitter(), start);
+    }
+
+    fn leave(&self) -> bool {
+        true
+    }
+
+    fn destroy(self: Rc<Self>, _: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
+        let (duplex, connection) = (self.duplex(), self.slot.take());
+        self.reading.end();
+        let was_connecting = self.connecting.replace(false);
+        let had_handle = connection.is_some() || was_connecting;
+        self.had_error.set(error.is_some() && had_handle);
+        let idle = self.idle.take();
+        if let Some(idle) = idle {
+            idle.close();
+        }
+        match (duplex, connection) {
+            (Some(duplex), Some(connection)) => {
+                let this = self.clone();
+                let closed = move || this.in_frame(|| duplex.emit_close());
+                self.in_frame(|| connection.close().then(closed));
+            }
+            (Some(duplex), None) if was_connecting => self.in_frame(|| {
+                in_callbacks(async move {
+                    phase::closing().await;
+                    duplex.emit_close();
+                });
+            }),
+            _ => {}
+        }
+        done.pass(error);
+        if let Some(owner) = self.owner.take() {
+            owner.socket_gone();
+        }
+    }
+}
+
+impl Default for Socket {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn write_error(error: io::Error) -> Error {
+    Error::of_call(error, "write")
+}
+
+impl Emitter for Socket {
+    fn emitter(&self) -> &EventEmitter {
+        self.duplex.emitter()
+    }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let (duplex, inner) = (self.duplex.downgrade(), Rc::downgrade(&self.inner));
+        Box::new(move || {
+            let (duplex, inner) = (duplex.upgrade()?, inner.upgrade()?);
+            Some(Self { duplex, inner })
+        })
+    }
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("local", &self.local_address())
+            .field("remote", &self.remote_address())
+            .field("connecting", &self.connecting())
+            .field("destroyed", &self.destroyed())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,84 @@
+//! How a socket is connected.
+
+use std::io;
+use std::net::SocketAddr;
+
+use phaseloop::net::{TcpStream, lookup_host};
+use crate::error::Error;
+use crate::net::address::Address;
+use crate::net::connection::Connection;
+use crate::net::local;
+use crate::site::Site;
+
+pub(crate) async fn open(
+    address: Address,
+    site: Site,
+) -> Result<Box<dyn Connection>, Error> {
+    let (host, port) = match address {
+        Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
+        Address::Host(host, port) => (host, port),
+        Address::Port(port) => ("localhost".to_owned(), port),
+        Address::Path(path) => {
+            let connected = local::connect(&path, site).await;
+            return connected.map_err(Error::of_connect);
+        }
+    };
+    let addresses = lookup_host((host.as_str(), port)).await;
+    let addresses = addresses.map_err(|error| Error::of_lookup(error, &host))?;
+    open_one_of(&addresses, site).await
+}
+
+/// Connects to the first address that accepts.
+async fn open_one_of(addresses: &[SocketAddr], site: Site) -> Result<Box<dyn Connection>, Error> {
+    let mut errors = Vec::new();
+    for &address in addresses {
+        match opened(TcpStream::connect_at(address, site).await) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(Error::aggregate(errors))
+}
+
+fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
+    match stream {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(Error::of_connect(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::panic::Location;
+
+    use super::open_one_of;
+
+    /// Returns two ports that refuse connections.
+    fn refusing() -> [SocketAddr; 2] {
+        let listen = |()| std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        [(); 2]
+            .map(listen)
+            .map(|listener| listener.local_addr().unwrap())
+    }
+
+    #[test]
+    fn the_errors_of_several_addresses_are_one_aggregate_error() {
+        phaseloop::block_on(async {
+            let site = Location::caller();
+            let addresses = refusing();
+            let Err(error) = open_one_of(&addresses, site).await else {
+                panic!("the port refuses connections");
+            };
+            let parts = (error.name(), error.code(), error.message());
+            assert_eq!(parts, ("AggregateError", Some("ECONNREFUSED"), ""));
+            let texts: Vec<_> = error.errors().iter().map(ToString::to_string).collect();
+            let expected = addresses.map(|address| format!("connect ECONNREFUSED {address}"));
+            assert_eq!(texts, expected);
+            let Err(error) = open_one_of(&addresses[..1], site).await else {
+                panic!("the port refuses connections");
+            };
+            assert_eq!((error.name(), error.message()), ("Error", &*expected[0]));
+        });
+    }
+}

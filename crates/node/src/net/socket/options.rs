@@ -1,0 +1,217 @@
+//! The options of a socket, and its properties.
+
+use std::net::SocketAddr;
+
+use super::{CONNECT, Socket};
+use crate::error::Error;
+use crate::events::{Emitter, ListenerId};
+use crate::reason::throw;
+use crate::stream::{Duplex, FINISH, ReadableBuilder, WritableBuilder};
+use crate::string_decoder::Encoding;
+
+/// Options of a socket. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{net, run};
+///
+/// run(async {
+///     let options = net::SocketOptions { allow_half_open: true, high_water_mark: Some(4096) };
+///     let socket = net::Socket::with_options(options);
+///     assert!(socket.allow_half_open());
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Whether the writing direction stays open when the peer has ended.
+    pub allow_half_open: bool,
+    /// The high water mark of each direction in bytes. The default is 16 KiB.
+    pub high_water_mark: Option<usize>,
+}
+
+impl SocketOptions {
+    pub(super) fn duplex(
+        self,
+        mut readable: ReadableBuilder<Vec<u8>>,
+        mut writable: WritableBuilder<Vec<u8>>,
+    ) -> Duplex<Vec<u8>, Vec<u8>> {
+        if let Some(mark) = self.high_water_mark {
+            readable = readable.high_water_mark(mark);
+            writable = writable.high_water_mark(mark);
+        }
+        let duplex = Duplex::new(readable, writable);
+        duplex.set_allow_half_open(self.allow_half_open);
+        duplex
+    }
+}
+
+impl Socket {
+    fn set_referenced(&self, is_referenced: bool) {
+        self.inner.is_unreferenced.set(!is_referenced);
+        if let Some(connection) = &*self.inner.slot.borrow() {
+            connection.set_referenced(is_referenced);
+        }
+    }
+
+    /// Sets whether small writes leave at once, without waiting for the acknowledgement of earlier
+    /// ones. It has no effect on a local socket. JavaScript: `socket.setNoDelay(true)`.
+    pub fn set_no_delay(&self, no_delay: bool) -> &Self {
+        self.inner.no_delay.set(no_delay);
+        if let Some(connection) = &*self.inner.slot.borrow() {
+            connection.set_no_delay(no_delay);
+        }
+        self
+    }
+
+    /// Ends the writing direction, and destroys the socket when all bytes are written. JavaScript:
+    /// `socket.destroySoon()`.
+    pub fn destroy_soon(&self) {
+        if self.writable().is_writable() {
+            self.end();
+        }
+        if self.writable().finished() {
+            return self.destroy(None);
+        }
+        self.once_this(FINISH, |socket, ()| socket.destroy(None));
+    }
+
+    /// Ends the writing direction, and resets the connection when all bytes are written: the peer
+    /// gets the error `ECONNRESET`. JavaScript: `socket.resetAndDestroy()`.
+    ///
+    /// A socket without a connection is destroyed with the error `ERR_SOCKET_CLOSED`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_INVALID_HANDLE_TYPE` if the connection is not TCP.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Emitter, net, run, events::ERROR};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.reset_and_destroy());
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         let client = net::connect(server.address().unwrap());
+    ///         client.resume();
+    ///         let server = server.clone();
+    ///         client.on(ERROR, move |error| {
+    ///             assert_eq!(error.code(), Some("ECONNRESET"));
+    ///             server.close();
+    ///         });
+    ///     });
+    /// });
+    /// ```
+    pub fn reset_and_destroy(&self) {
+        if self.connecting() {
+            self.once_this(CONNECT, |socket, ()| socket.reset_and_destroy());
+            return;
+        }
+        let connection = self.inner.slot.borrow();
+        let resets = connection.as_ref().map(|known| known.resets_on_close());
+        drop(connection);
+        match resets {
+            Some(true) => {
+                self.inner.resets.set(true);
+                self.destroy_soon();
+            }
+            Some(false) => {
+                let error = Error::type_error("This handle type cannot be sent");
+                throw(error.coded("ERR_INVALID_HANDLE_TYPE"));
+            }
+            None => {
+                let error = Error::with_code("ERR_SOCKET_CLOSED", "Socket is closed");
+                self.destroy(Some(error));
+            }
+        }
+    }
+
+    /// Sets the timeout like [`set_timeout`](Self::set_timeout), and uses a muted timer of the same
+    /// delay again.
+    pub(crate) fn set_timeout_again(&self, millis: u32) {
+        if self.inner.is_idle_muted.replace(false) && self.inner.idle_delay.get() == millis {
+            return self.inner.is_active();
+        }
+        self.set_timeout(millis);
+    }
+
+    /// Takes the effect from the timeout, as [`clear_timeout`](Self::clear_timeout) does, but keeps
+    /// the timer for [`set_timeout_again`](Self::set_timeout_again).
+    pub(crate) fn mute_timeout(&self) {
+        self.inner.is_idle_muted.set(true);
+    }
+
+    /// Returns the number of bytes received. JavaScript: `socket.bytesRead`.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.readable().bytes_read()
+    }
+
+    /// Returns the number of bytes written, with those still buffered. JavaScript:
+    /// `socket.bytesWritten`.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.writable().bytes_written() + self.writable().length() as u64
+    }
+
+    /// Returns whether the writing direction stays open when the peer has ended. JavaScript:
+    /// `socket.allowHalfOpen`.
+    #[must_use]
+    pub fn allow_half_open(&self) -> bool {
+        self.duplex.allow_half_open()
+    }
+
+    /// Sets [`allow_half_open`](Self::allow_half_open). JavaScript: `socket.allowHalfOpen = true`.
+    pub fn set_allow_half_open(&self, allow: bool) {
+        self.duplex.set_allow_half_open(allow);
+    }
+
+    /// Decodes received bytes from now on; see
+    /// [`Readable::set_encoding`](crate::stream::Readable::set_encoding). JavaScript:
+    /// `socket.setEncoding('utf8')`.
+    pub fn set_encoding(&self, encoding: Encoding) -> &Self {
+        self.readable().set_encoding(encoding);
+        self
+    }
+
+    /// Adds a listener for received text; see
+    /// [`Readable::on_text`](crate::stream::Readable::on_text).
+    pub fn on_text(&self, listener: impl Fn(&str) + 'static) -> ListenerId {
+        self.readable().on_text(listener)
+    }
+
+    /// Returns whether the socket was destroyed. JavaScript: `socket.destroyed`.
+    #[must_use]
+    pub fn destroyed(&self) -> bool {
+        self.readable().destroyed()
+    }
+
+    /// Returns whether the socket is connecting. JavaScript: `socket.connecting`.
+    #[must_use]
+    pub fn connecting(&self) -> bool {
+        self.inner.connecting.get()
+    }
+
+    /// Returns whether an error has closed the connection: the argument of Node's `'close'` event.
+    #[must_use]
+    pub fn had_error(&self) -> bool {
+        self.inner.had_error.get()
+    }
+
+    /// Returns the local address, also after the close. `None` for a local socket. JavaScript:
+    /// `socket.localAddress`.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.inner.addresses.get().0
+    }
+
+    /// Returns the address of the peer, also after the close. `None` for a local socket.
+    /// JavaScript: `socket.remoteAddress`.
+    #[must_use]
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.inner.addresses.get().1
+    }
+}
+
+impl_ref!(Socket, "socket");

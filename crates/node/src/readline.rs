@@ -1,0 +1,463 @@
+//! Node's `readline`: a stream of bytes, read line by line.
+//!
+//! ```text
+//!   'data' of the input ──> decoded ──┬── a question is open ──> its callback
+//!                                     └── otherwise ──> LINE, one after the other
+//!   'end' of the input ──> LINE for the rest ──> PAUSE ──> CLOSE
+//! ```
+//!
+//! | Node | here |
+//! |---|---|
+//! | `readline.createInterface({ input })` | [`create_interface(&input)`](create_interface) |
+//! | `{ output }`, `{ signal }` | [`output`](Interface::output), [`signal`](Interface::signal) |
+//! | `{ prompt }` | [`set_prompt`](Interface::set_prompt) |
+//! | `{ crlfDelay }` | [`crlf_delay`](Interface::crlf_delay) |
+//! | `rl.on('line', ..)` | [`on`](super::Emitter::on)`(`[`LINE`]`, ..)` |
+//! | `'close'`, `'pause'`, `'resume'` | [`CLOSE`], [`PAUSE`], [`RESUME`] |
+//! | `for await (const line of rl)` | [`lines`](Interface::lines) |
+//! | `rl.question(query, callback)` | [`question`](Interface::question) |
+//! | `await rl.question(query)` of `readline/promises` | [`promises::question`] |
+//! | `rl.prompt()`, `rl.write(text)` | [`prompt`](Interface::prompt), [`write`](Interface::write) |
+//! | `rl.pause()`, `rl.resume()`, `rl.close()` | [`pause`](Interface::pause), … |
+//!
+//! # Terminals
+//!
+//! The module reads lines, not keys. On a terminal the line editor of the operating system is used:
+//! it echoes the keys, and a line arrives when the user presses Enter. Key bindings, history and
+//! completion of Node's terminal mode (`terminal: true`) do not exist here. Ctrl+C is the signal
+//! SIGINT; [`process::on_signal`](super::process::on_signal) catches it. Ctrl+D is EOF.
+//!
+//! # Memory
+//!
+//! As in Node, a line has no maximum length: a peer that never sends a line end fills the memory.
+//! Where that matters, count the bytes on [`Readable::on_data`] and [destroy](Readable::destroy)
+//! the input. [`lines`](Interface::lines) pauses the input while more than 1024 lines wait for
+//! their reader.
+//!
+//! The counterpart in plain Rust is `AsyncBufReadExt::lines` of the crate `futures`.
+
+mod lines;
+pub mod promises;
+mod split;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+pub use self::lines::Lines;
+use self::split::LineSplitter;
+use super::abort::{AbortListener, AbortSignal};
+use super::context::Node;
+use super::error::Error;
+use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId};
+pub use super::stream::{CLOSE, PAUSE, RESUME};
+use super::stream::{END, IntoChunk as _, Readable, Writable};
+use phaseloop::task::next_tick;
+
+/// A line was read; the text is without its line end. JavaScript: `'line'`.
+pub const LINE: Event<str> = Event::new("line");
+
+/// Reads `input` line by line. JavaScript: `readline.createInterface({ input })`.
+///
+/// The input flows from the next tick on. [`LINE`] is emitted inside its `data` event, for one line
+/// after the other; the lanes are not drained between them. A line ends with `\n`, `\r\n` or `\r`.
+/// The text is UTF-8; a character may be split between chunks. At EOF, text without a line end is
+/// the last line; then [`PAUSE`] and [`CLOSE`] are emitted. An error of the input is emitted as
+/// [`ERROR`].
+///
+/// The input keeps the interface alive; the returned handle may be dropped.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, readline, run, stream::Readable};
+///
+/// run(async {
+///     let input = Readable::from_iter([b"one\ntw".to_vec(), b"o\n".to_vec()]);
+///     let rl = readline::create_interface(&input);
+///     rl.on(readline::LINE, |line| println!("{line}"));
+///     rl.on(readline::CLOSE, |()| println!("done"));
+/// });
+/// ```
+// H110, H111.
+#[track_caller]
+pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
+    let inner = Rc::new(Inner {
+        emitter: EventEmitter::of_class("Interface"),
+        input: input.clone(),
+        output: RefCell::default(),
+        splitter: RefCell::default(),
+        prompt: RefCell::new("> ".to_owned()),
+        question: RefCell::default(),
+        is_paused: Cell::new(false),
+        is_closed: Cell::new(false),
+        on_input: RefCell::default(),
+        abort: RefCell::default(),
+        lines: RefCell::default(),
+    });
+    // Cycles: the input holds the interface, which holds the input, and listeners hold the
+    // interface. A close ends them, or the end of the loop.
+    let node = Node::current();
+    node.emitters.insert(input.emitter());
+    node.emitters.insert(&inner.emitter);
+    let [errors, data, end] = [(); 3].map(|()| inner.clone());
+    let listeners = vec![
+        input.on(ERROR, move |error| {
+            errors.emitter.emit(ERROR, error);
+        }),
+        input.on_data(move |chunk| data.read(chunk)),
+        input.on(END, move |()| end.input_ended()),
+    ];
+    inner.on_input.replace(listeners);
+    input.resume();
+    Interface { inner }
+}
+
+/// Reads a stream line by line; returned by [`create_interface`]. A clone is a handle to the same
+/// interface. JavaScript: `readline.Interface`.
+///
+/// A closed interface drops its listeners on the next tick, since they may hold the interface
+/// itself.
+///
+/// # Examples
+///
+/// A program that asks on standard output and reads standard input:
+///
+/// ```no_run
+/// use phaseloop_node::{process, readline, run};
+///
+/// run(async {
+///     let rl = readline::create_interface(&process::stdin()).output(&process::stdout());
+///     let name = readline::promises::question(&rl, "What is your name? ").await.unwrap();
+///     println!("Hello, {name}!");
+///     rl.close();
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Interface {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    emitter: EventEmitter,
+    input: Readable<Vec<u8>>,
+    output: RefCell<Option<Writable<Vec<u8>>>>,
+    splitter: RefCell<LineSplitter>,
+    prompt: RefCell<String>,
+    question: RefCell<Option<Question>>,
+    is_paused: Cell<bool>,
+    is_closed: Cell<bool>,
+    /// The listeners on the input, until the close.
+    on_input: RefCell<Vec<ListenerId>>,
+    /// The signal that closes the interface.
+    abort: RefCell<Option<(AbortSignal, AbortListener)>>,
+    /// The queue of [`Interface::lines`]: all its handles share one, as Node's iterators do.
+    lines: RefCell<Option<Rc<EventQueue<String>>>>,
+}
+
+/// An open question: the next line is its answer.
+struct Question {
+    callback: Box<dyn FnOnce(String)>,
+    /// The prompt before the question.
+    prompt: String,
+    /// The signal that cancels the question.
+    abort: Option<(AbortSignal, AbortListener)>,
+}
+
+impl Interface {
+    /// Sets the stream that prompts and questions are written to. JavaScript: `{ output }`.
+    #[must_use = "a handle to the same interface is returned"]
+    pub fn output(self, output: &Writable<Vec<u8>>) -> Self {
+        let before = self.inner.output.replace(Some(output.clone()));
+        drop(before);
+        self
+    }
+
+    /// Sets how long after a chunk that ends with `\r` a chunk that starts with `\n` belongs to the
+    /// same line end; later, the `\n` ends a line of its own. At least 100 milliseconds, which is
+    /// the default. [`Duration::MAX`] is JavaScript's `Infinity`. JavaScript: `{ crlfDelay }`.
+    #[must_use = "a handle to the same interface is returned"]
+    pub fn crlf_delay(self, delay: Duration) -> Self {
+        self.inner.splitter.borrow_mut().set_crlf_delay(delay);
+        self
+    }
+
+    /// Closes the interface when `signal` is aborted; on the next tick if it was aborted before.
+    /// JavaScript: `{ signal }`.
+    #[must_use = "a handle to the same interface is returned"]
+    pub fn signal(self, signal: &AbortSignal) -> Self {
+        let weak = Rc::downgrade(&self.inner);
+        let close = move || {
+            if let Some(inner) = weak.upgrade() {
+                inner.close();
+            }
+        };
+        if signal.aborted() {
+            next_tick(close);
+        } else {
+            let listener = signal.on_abort(close);
+            let abort = Some((signal.clone(), listener));
+            self.inner.abort.replace(abort);
+        }
+        self
+    }
+
+    /// Asks a question: writes `query` to the [output](Self::output), and passes the next line to
+    /// `callback` in place of [`LINE`]. JavaScript: `rl.question(query, callback)`.
+    ///
+    /// While another question is open, that one is written again, and `callback` is dropped. Text
+    /// without a line end before EOF is no answer, but a line. A line that was read before the call
+    /// is no answer either: input that is piped into the program may have brought it together with
+    /// earlier lines, and [`lines`](Self::lines) or a listener has it.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_USE_AFTER_CLOSE` if the interface is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{readline, run, stream::Readable};
+    ///
+    /// run(async {
+    ///     let rl = readline::create_interface(&Readable::from_iter([b"Ada\n".to_vec()]));
+    ///     rl.question("name? ", |name| assert_eq!(name, "Ada")).unwrap();
+    /// });
+    /// ```
+    // H114.
+    pub fn question(
+        &self,
+        query: &str,
+        callback: impl FnOnce(String) + 'static,
+    ) -> Result<(), Error> {
+        self.inner.ask(query, Box::new(callback), None).map(drop)
+    }
+
+    /// Asks a question that `signal` cancels: the next line is then emitted as usual, and a line
+    /// end is written. Nothing is asked if the signal was aborted before. JavaScript:
+    /// `rl.question(query, { signal }, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// See [`question`](Self::question).
+    pub fn question_with_signal(
+        &self,
+        query: &str,
+        signal: &AbortSignal,
+        callback: impl FnOnce(String) + 'static,
+    ) -> Result<(), Error> {
+        if signal.aborted() {
+            return Ok(());
+        }
+        let weak = Rc::downgrade(&self.inner);
+        let listener = signal.on_abort(move || cancel(&weak));
+        let abort = Some((signal.clone(), listener));
+        let asked = self.inner.ask(query, Box::new(callback), abort);
+        asked.map(drop)
+    }
+
+    /// Writes the [prompt](Self::set_prompt) to the [output](Self::output), and resumes the input
+    /// if it is paused. JavaScript: `rl.prompt()`.
+    pub fn prompt(&self) {
+        self.inner.write_prompt();
+    }
+
+    /// Sets the text that [`prompt`](Self::prompt) writes; `"> "` by default. JavaScript:
+    /// `rl.setPrompt(prompt)`, `{ prompt }`.
+    pub fn set_prompt(&self, prompt: impl Into<String>) {
+        let before = self.inner.prompt.replace(prompt.into());
+        drop(before);
+    }
+
+    /// Returns the text that [`prompt`](Self::prompt) writes: the query while a question is open.
+    /// JavaScript: `rl.getPrompt()`.
+    #[must_use]
+    pub fn get_prompt(&self) -> String {
+        self.inner.prompt.borrow().clone()
+    }
+
+    /// Handles `text` as if the input had brought it, and resumes the input if it is paused.
+    /// JavaScript: `rl.write(text)`.
+    pub fn write(&self, text: &str) {
+        self.inner.resume();
+        let lines = self.inner.splitter.borrow_mut().add_text(text);
+        self.inner.emit_lines(lines);
+    }
+
+    /// Pauses the input and emits [`PAUSE`]; no effect if it is paused. Lines of the chunk that is
+    /// being read are still emitted. JavaScript: `rl.pause()`.
+    pub fn pause(&self) {
+        self.inner.pause();
+    }
+
+    /// Resumes a paused input and emits [`RESUME`]. JavaScript: `rl.resume()`.
+    pub fn resume(&self) {
+        self.inner.resume();
+    }
+
+    /// Pauses the input, gives it up, and emits [`CLOSE`] inside this call. Lines of the chunk that
+    /// is being read are still emitted. The input is not destroyed. An open question stays
+    /// unanswered. JavaScript: `rl.close()`.
+    // H112.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+
+    /// Returns whether the interface is closed. JavaScript: `rl.closed`.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.inner.is_closed.get()
+    }
+
+    /// Returns whether the input was paused by [`pause`](Self::pause) or [`close`](Self::close).
+    /// JavaScript: `rl.paused`.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.inner.is_paused.get()
+    }
+}
+
+/// Cancels the open question of an interface, whichever it is.
+fn cancel(interface: &Weak<Inner>) {
+    let Some(inner) = interface.upgrade() else {
+        return;
+    };
+    if let Some(question) = inner.question.take() {
+        inner.prompt.replace(question.prompt);
+        inner.write_out("\r\n");
+    }
+}
+
+impl Inner {
+    fn read(&self, chunk: &[u8]) {
+        let lines = self.splitter.borrow_mut().add(chunk);
+        self.emit_lines(lines);
+    }
+
+    fn emit_lines(&self, lines: Vec<String>) {
+        for line in lines {
+            let question = self.question.take();
+            let Some(question) = question else {
+                self.emitter.emit(LINE, line);
+                continue;
+            };
+            self.prompt.replace(question.prompt);
+            if let Some((signal, listener)) = question.abort {
+                signal.off(listener);
+            }
+            (question.callback)(line);
+        }
+    }
+
+    fn input_ended(&self) {
+        let rest = self.splitter.borrow_mut().take_rest();
+        if !rest.is_empty() {
+            // Also while a question is open, as in Node.
+            self.emitter.emit(LINE, rest);
+        }
+        self.close();
+    }
+
+    /// Opens a question. Returns `false` if another one is open.
+    fn ask(
+        &self,
+        query: &str,
+        callback: Box<dyn FnOnce(String)>,
+        abort: Option<(AbortSignal, AbortListener)>,
+    ) -> Result<bool, Error> {
+        if self.is_closed.get() {
+            if let Some((signal, listener)) = abort {
+                signal.off(listener);
+            }
+            return Err(Error::with_code(
+                "ERR_USE_AFTER_CLOSE",
+                "readline was closed",
+            ));
+        }
+        let is_free = self.question.borrow().is_none();
+        if is_free {
+            let prompt = self.prompt.replace(query.to_owned());
+            self.question.replace(Some(Question {
+                callback,
+                prompt,
+                abort,
+            }));
+        }
+        self.write_prompt();
+        Ok(is_free)
+    }
+
+    fn write_prompt(&self) {
+        self.resume();
+        let prompt = self.prompt.borrow().clone();
+        self.write_out(&prompt);
+    }
+
+    fn write_out(&self, text: &str) {
+        let output = self.output.borrow().clone();
+        if let Some(output) = output {
+            let chunk: Vec<u8> = text.into_chunk();
+            output.write(chunk);
+        }
+    }
+
+    fn pause(&self) {
+        if !self.is_paused.get() {
+            self.input.pause();
+            self.is_paused.set(true);
+            self.emitter.emit(PAUSE, ());
+        }
+    }
+
+    fn resume(&self) {
+        if self.is_paused.get() {
+            self.input.resume();
+            self.is_paused.set(false);
+            self.emitter.emit(RESUME, ());
+        }
+    }
+
+    fn close(&self) {
+        if self.is_closed.get() {
+            return;
+        }
+        self.pause();
+        self.is_closed.set(true);
+        for listener in self.on_input.take() {
+            self.input.off(listener);
+        }
+        let abort = self.abort.take();
+        if let Some((signal, listener)) = abort {
+            signal.off(listener);
+        }
+        // The listeners are needed until the lines of this chunk are emitted.
+        let emitter = self.emitter.clone();
+        next_tick(move || emitter.clear());
+        self.emitter.emit(CLOSE, ());
+    }
+}
+
+impl Emitter for Interface {
+    fn emitter(&self) -> &EventEmitter {
+        &self.inner.emitter
+    }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let weak = Rc::downgrade(&self.inner);
+        Box::new(move || weak.upgrade().map(|inner| Self { inner }))
+    }
+}
+
+impl fmt::Debug for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interface")
+            .field("paused", &self.is_paused())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}

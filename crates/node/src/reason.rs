@@ -1,0 +1,205 @@
+//! The reason of a failure: an error that was thrown or that rejects a promise.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::rc::Rc;
+
+use super::combinators::AggregateError;
+use super::error::{Error as NodeError, code_of};
+use super::report;
+use phaseloop::extension::panic_message;
+use phaseloop::extension::Payload;
+use phaseloop::extension::ThreadBound;
+
+/// The reason of a rejected promise or of an uncaught exception: an error, or the payload of a
+/// panic. It is cheap to clone.
+///
+/// Any error converts into a reason by `?` or [`From`]; [`Reason::new`] also takes a text.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::Reason;
+///
+/// let reason = Reason::from("nope".parse::<i32>().unwrap_err());
+/// assert_eq!(reason.to_string(), "invalid digit found in string");
+/// assert!(reason.downcast_ref::<std::num::ParseIntError>().is_some());
+/// assert_eq!((reason.name(), reason.code()), ("Error", None));
+/// ```
+#[derive(Clone)]
+pub struct Reason(Rc<Inner>);
+
+enum Inner {
+    Error(Box<dyn Error>),
+    Panic(Payload),
+}
+
+impl Reason {
+    /// Creates a reason from a text, as `new Error(text)` does, or from a boxed error.
+    pub fn new(error: impl Into<Box<dyn Error>>) -> Self {
+        Self(Rc::new(Inner::Error(error.into())))
+    }
+
+    /// Creates the reason for the payload of a panic.
+    pub(super) fn from_panic(payload: Payload) -> Self {
+        match payload.downcast::<Thrown>() {
+            Ok(thrown) => thrown.into_reason(),
+            Err(payload) => Self(Rc::new(Inner::Panic(payload))),
+        }
+    }
+
+    /// The error. `None`: the reason is a panic.
+    #[must_use]
+    pub fn error(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            Inner::Error(error) => Some(&**error),
+            Inner::Panic(_) => None,
+        }
+    }
+
+    /// The payload of the panic. `None`: the reason is an error.
+    #[must_use]
+    pub fn panic(&self) -> Option<&(dyn Any + Send)> {
+        match &*self.0 {
+            Inner::Error(_) => None,
+            Inner::Panic(payload) => Some(&**payload),
+        }
+    }
+
+    /// The error if it is of type `T`, including one that a panic carries. For other payloads use
+    /// [`panic`](Self::panic).
+    #[must_use]
+    pub fn downcast_ref<T: Error + 'static>(&self) -> Option<&T> {
+        match &*self.0 {
+            Inner::Error(error) => error.downcast_ref(),
+            Inner::Panic(payload) => payload.downcast_ref(),
+        }
+    }
+
+    /// The name of the error, such as `TypeError`: the name of an [`Error`](super::Error),
+    /// `AggregateError`, or `Error` for errors of other types, texts and panics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let error = self.error();
+        match error.and_then(|error| error.downcast_ref::<NodeError>()) {
+            Some(error) => error.name(),
+            None if error.is_some_and(|error| error.is::<AggregateError>()) => "AggregateError",
+            None => "Error",
+        }
+    }
+
+    /// Node's code: the code of an [`Error`](super::Error), or of an OS error, such as `ENOENT`.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        let error = self.error()?;
+        match error.downcast_ref::<NodeError>() {
+            Some(error) => error.code(),
+            None => error.downcast_ref().and_then(code_of),
+        }
+    }
+
+    /// Resumes the panic, or throws the error as [`throw`] does.
+    #[track_caller]
+    pub(super) fn raise(self) -> ! {
+        match Rc::try_unwrap(self.0) {
+            Ok(Inner::Panic(payload)) => resume_unwind(payload),
+            Ok(error) => Thrown::unwind(Self(Rc::new(error))),
+            Err(shared) => Thrown::unwind(Self(shared)),
+        }
+    }
+}
+
+impl<E: Error + 'static> From<E> for Reason {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Inner::Error(error) => error.fmt(f),
+            Inner::Panic(payload) => f.write_str(panic_message(&**payload).unwrap_or("a panic")),
+        }
+    }
+}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Inner::Error(error) => f.debug_tuple("Reason").field(error).finish(),
+            Inner::Panic(_) => write!(f, "Reason(panic: {self})"),
+        }
+    }
+}
+
+/// The panic payload of [`throw`]: the reason for its own thread, the text for other threads.
+pub(super) struct Thrown {
+    reason: ThreadBound<Reason>,
+    text: String,
+}
+
+impl Thrown {
+    /// Unwinds with the reason where code of this module will catch it. Elsewhere it unwinds with
+    /// the text, as any panic does.
+    #[track_caller]
+    fn unwind(reason: Reason) -> ! {
+        let text = reason.to_string();
+        assert!(report::is_looked_at(), "{text}");
+        resume_unwind(Box::new(Self {
+            reason: ThreadBound::new(reason),
+            text,
+        }))
+    }
+
+    fn into_reason(mut self) -> Reason {
+        match self.reason.get_mut() {
+            Some(reason) => reason.clone(),
+            None => Reason::new(std::mem::take(&mut self.text)),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Throws an error, as JavaScript's `throw` does: unwinds with it. [`catch`](super::catch) returns
+/// the error itself.
+///
+/// In a function called by [`call`](super::call), the error rejects the promise. Elsewhere the
+/// listeners of [`process::on_uncaught_exception`](super::process::on_uncaught_exception) receive
+/// it.
+///
+/// The panic hook does not report this panic: [`run`](super::run) or the catching code does.
+/// Outside of a program and of catching code it is a plain panic with the error's text.
+///
+/// In plain Rust: `return Err(..)`.
+///
+/// # Panics
+///
+/// Always: this is how it unwinds.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Error, catch, throw};
+///
+/// let caught = catch(|| throw(Error::new("no"))).unwrap_err();
+/// assert_eq!(caught.to_string(), "no");
+/// ```
+#[track_caller]
+pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
+    Thrown::unwind(Reason::new(error))
+}
+
+/// Returns the error inside the reason, or an error with its text.
+impl From<Reason> for NodeError {
+    fn from(reason: Reason) -> Self {
+        let error = reason.error().and_then(|error| error.downcast_ref());
+        let error: Option<Self> = error.cloned();
+        error.unwrap_or_else(|| Self::new(reason.to_string()))
+    }
+}

@@ -1,0 +1,354 @@
+//! Streams whose readable side is computed from their writable side.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+use super::base::Done;
+use super::chunk::{ByteChunk, Mode};
+use super::duplex::Duplex;
+use super::readable::{self, Readable, ReadableBuilder};
+use super::writable::{Writable, WritableBuilder};
+use crate::error::Error;
+use crate::events::{Emitter, EventEmitter};
+use phaseloop::task::next_tick;
+
+/// Passes the output of a transform to its readable side, and reports that a chunk or the flush is
+/// done. Node's `callback` argument of `transform` and `flush`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{run, stream::Transform};
+///
+/// run(async {
+///     let words = Transform::objects(|line: String, out| {
+///         for word in line.split(' ') {
+///             out.push(word.to_owned());
+///         }
+///         out.ok();
+///     })
+///     .build();
+///     words.writable().end_chunk("two words");
+///     assert_eq!(words.readable().to_array().await.unwrap(), ["two", "words"]);
+/// });
+/// ```
+#[must_use = "the stream waits until `ok`, `ok_with` or `fail` is called"]
+pub struct Transformed<R: 'static> {
+    readable: Readable<R>,
+    done: Box<dyn FnOnce(Result<(), Error>)>,
+}
+
+impl<R: 'static> Transformed<R> {
+    /// Pushes a chunk to the readable side. Returns `false` if its buffer is full.
+    pub fn push(&self, chunk: R) -> bool {
+        self.readable.push(chunk)
+    }
+
+    /// Reports that the chunk is transformed.
+    pub fn ok(self) {
+        (self.done)(Ok(()));
+    }
+
+    /// Pushes a last chunk and reports that the chunk is transformed. JavaScript: `callback(null,
+    /// chunk)`.
+    pub fn ok_with(self, chunk: R) {
+        self.push(chunk);
+        self.ok();
+    }
+
+    /// Reports a failure, which destroys the stream.
+    pub fn fail(self, error: impl Into<Error>) {
+        (self.done)(Err(error.into()));
+    }
+}
+
+impl<R: 'static> fmt::Debug for Transformed<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Transformed").field(&self.readable).finish()
+    }
+}
+
+type TransformHook<W, R> = Box<dyn FnMut(W, Transformed<R>)>;
+type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
+
+/// A duplex stream whose readable side is computed from its writable side. JavaScript:
+/// `stream.Transform`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{run, stream::Transform};
+///
+/// run(async {
+///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
+///     let upper = upper.build();
+///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
+///     upper.writable().end_chunk("hello");
+/// });
+/// ```
+pub struct Transform<W: 'static, R: 'static> {
+    duplex: Duplex<W, R>,
+}
+
+/// Builds a [`Transform`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{run, stream::Transform};
+///
+/// run(async {
+///     let framed = Transform::objects(|text: String, out| out.ok_with(text))
+///         .high_water_mark(4)
+///         .flush(|out| out.ok_with("end".to_owned()))
+///         .build();
+///     framed.writable().end_chunk("begin");
+///     assert_eq!(framed.readable().to_array().await.unwrap(), ["begin", "end"]);
+/// });
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct TransformBuilder<W: 'static, R: 'static> {
+    read_mode: Mode<R>,
+    write_mode: Mode<W>,
+    transform: TransformHook<W, R>,
+    flush: Option<FlushHook<R>>,
+    readable_mark: Option<usize>,
+    writable_mark: Option<usize>,
+}
+
+impl<W: 'static, R: 'static> Transform<W, R> {
+    /// Creates a transform of bytes. `transform` is called with one chunk at a time, and is not
+    /// called while the readable side is full.
+    pub fn bytes(transform: impl FnMut(W, Transformed<R>) + 'static) -> TransformBuilder<W, R>
+    where
+        W: ByteChunk,
+        R: ByteChunk,
+    {
+        TransformBuilder::new(Mode::bytes(), Mode::bytes(), Box::new(transform))
+    }
+
+    /// Creates a transform in object mode.
+    pub fn objects(transform: impl FnMut(W, Transformed<R>) + 'static) -> TransformBuilder<W, R> {
+        TransformBuilder::new(Mode::OBJECTS, Mode::OBJECTS, Box::new(transform))
+    }
+
+    /// Creates a transform with bytes on the writable side and objects on the readable side.
+    /// JavaScript: `new Transform({ readableObjectMode: true })`.
+    pub fn bytes_to_objects(
+        transform: impl FnMut(W, Transformed<R>) + 'static,
+    ) -> TransformBuilder<W, R>
+    where
+        W: ByteChunk,
+    {
+        TransformBuilder::new(Mode::OBJECTS, Mode::bytes(), Box::new(transform))
+    }
+
+    /// Creates a transform with objects on the writable side and bytes on the readable side.
+    /// JavaScript: `new Transform({ writableObjectMode: true })`.
+    pub fn objects_to_bytes(
+        transform: impl FnMut(W, Transformed<R>) + 'static,
+    ) -> TransformBuilder<W, R>
+    where
+        R: ByteChunk,
+    {
+        TransformBuilder::new(Mode::bytes(), Mode::OBJECTS, Box::new(transform))
+    }
+
+    /// Returns the duplex stream.
+    #[must_use]
+    pub fn duplex(&self) -> &Duplex<W, R> {
+        &self.duplex
+    }
+
+    /// Returns the readable side.
+    #[must_use]
+    pub fn readable(&self) -> &Readable<R> {
+        self.duplex.readable()
+    }
+
+    /// Returns the writable side.
+    #[must_use]
+    pub fn writable(&self) -> &Writable<W> {
+        self.duplex.writable()
+    }
+}
+
+impl<T: 'static> Transform<T, T> {
+    /// Creates a transform that passes its chunks on unchanged. JavaScript: `new PassThrough()`.
+    #[must_use]
+    pub fn pass_through() -> Self {
+        Self::objects(|chunk, out| out.ok_with(chunk)).build()
+    }
+}
+
+impl<W: 'static, R: 'static> TransformBuilder<W, R> {
+    fn new(read_mode: Mode<R>, write_mode: Mode<W>, transform: TransformHook<W, R>) -> Self {
+        Self {
+            read_mode,
+            write_mode,
+            transform,
+            flush: None,
+            readable_mark: None,
+            writable_mark: None,
+        }
+    }
+
+    /// Sets the function that is called after the last chunk, to push the remaining output.
+    /// JavaScript: `{ flush }`.
+    pub fn flush(mut self, flush: impl FnOnce(Transformed<R>) + 'static) -> Self {
+        self.flush = Some(Box::new(flush));
+        self
+    }
+
+    /// Sets the high water mark of both sides. JavaScript: `{ highWaterMark }`.
+    pub fn high_water_mark(mut self, mark: usize) -> Self {
+        self.readable_mark = Some(mark);
+        self.writable_mark = Some(mark);
+        self
+    }
+
+    /// Sets the high water mark of the readable side. JavaScript: `{ readableHighWaterMark }`.
+    pub fn readable_high_water_mark(mut self, mark: usize) -> Self {
+        self.readable_mark = Some(mark);
+        self
+    }
+
+    /// Sets the high water mark of the writable side. JavaScript: `{ writableHighWaterMark }`.
+    pub fn writable_high_water_mark(mut self, mark: usize) -> Self {
+        self.writable_mark = Some(mark);
+        self
+    }
+
+    /// Creates the stream.
+    #[must_use]
+    pub fn build(self) -> Transform<W, R> {
+        let link = Rc::new(Link {
+            readable: RefCell::new(None),
+            waiting: RefCell::new(None),
+        });
+        let reads = link.clone();
+        let mut readable = ReadableBuilder::new(self.read_mode).read(move |_, _| {
+            let waiting = reads.waiting.take();
+            if let Some(done) = waiting {
+                done.ok();
+            }
+        });
+        let (writes, mut transform) = (link.clone(), self.transform);
+        let write = Box::new(move |chunk, done| writes.transform(&mut transform, chunk, done));
+        let (ends, flush) = (link.clone(), self.flush);
+        let mut writable =
+            WritableBuilder::new(self.write_mode, write).end(move |done| ends.flush(flush, done));
+        readable.high_water_mark = self.readable_mark;
+        writable.high_water_mark = self.writable_mark;
+        let duplex = Duplex::new(readable, writable);
+        // A transform pushes from its `write` function, so a push is not inside a call of `read`.
+        duplex.readable().state().sync.set(false);
+        let weak = Rc::downgrade(duplex.readable().state());
+        link.readable.replace(Some(weak));
+        Transform { duplex }
+    }
+}
+
+/// Connects the two sides of a transform.
+struct Link<R: 'static> {
+    readable: RefCell<Option<Weak<readable::State<R>>>>,
+    /// A write that waits until the readable side has room.
+    waiting: RefCell<Option<Done>>,
+}
+
+impl<R: 'static> Link<R> {
+    fn readable(&self) -> Option<Readable<R>> {
+        let weak = self.readable.borrow();
+        let state = weak.as_ref()?.upgrade()?;
+        Some(Readable::of(state))
+    }
+
+    fn transform<W>(self: &Rc<Self>, transform: &mut TransformHook<W, R>, chunk: W, done: Done) {
+        let Some(readable) = self.readable() else {
+            return;
+        };
+        let before = readable.length();
+        let (link, side) = (self.clone(), readable.clone());
+        let done = Box::new(move |result: Result<(), Error>| {
+            if result.is_err() {
+                return done.call(result);
+            }
+            let ended = side.state().ended.get();
+            if ended {
+                // The user's function has ended the readable side itself. The write completes on a
+                // tick, after that end was processed.
+                next_tick(move || done.ok());
+            } else if is_ended(&side)
+                || side.length() == before
+                || side.length() < side.high_water_mark()
+            {
+                done.ok();
+            } else {
+                link.waiting.replace(Some(done));
+            }
+        });
+        transform(chunk, Transformed { readable, done });
+    }
+
+    fn flush(self: &Rc<Self>, flush: Option<FlushHook<R>>, done: Done) {
+        let Some(readable) = self.readable() else {
+            return done.ok();
+        };
+        let Some(flush) = flush.filter(|_| !readable.destroyed()) else {
+            readable.push_end();
+            return done.ok();
+        };
+        let side = readable.clone();
+        let done = Box::new(move |result: Result<(), Error>| {
+            if result.is_ok() {
+                side.push_end();
+            }
+            done.call(result);
+        });
+        flush(Transformed { readable, done });
+    }
+}
+
+/// Returns whether the writable side of the stream was ended.
+fn is_ended<R: 'static>(readable: &Readable<R>) -> bool {
+    let writable = readable.state().base.writable();
+    writable.is_some_and(|side| side.ended())
+}
+
+impl<W: 'static, R: 'static> Emitter for Transform<W, R> {
+    fn emitter(&self) -> &EventEmitter {
+        self.duplex.emitter()
+    }
+
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let duplex = self.duplex.downgrade();
+        Box::new(move || {
+            let duplex = duplex.upgrade()?;
+            Some(Self { duplex })
+        })
+    }
+}
+
+impl<W: 'static, R: 'static> Clone for Transform<W, R> {
+    fn clone(&self) -> Self {
+        Self {
+            duplex: self.duplex.clone(),
+        }
+    }
+}
+
+impl<W: 'static, R: 'static> fmt::Debug for Transform<W, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.duplex.fmt(f)
+    }
+}
+
+impl<W: 'static, R: 'static> fmt::Debug for TransformBuilder<W, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransformBuilder")
+            .field("readable_high_water_mark", &self.readable_mark)
+            .field("writable_high_water_mark", &self.writable_mark)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,42 @@
+//! What the layer above, `phaseloop-node`, may do to a loop beyond the public API.
+//!
+//! It is hidden and promises nothing to others: the two crates are released together.
+
+#[cfg(any(feature = "fs", feature = "net"))]
+pub use crate::error::os::About;
+pub use crate::event_loop::current::{note_wait, note_waker};
+pub use crate::event_loop::extension::{
+    Due, Extension, Loop, LoopRef, SharedTimer, Waiting, WeakLoop,
+};
+pub use crate::executor::join::panic_message;
+pub use crate::executor::notes::{
+    Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
+};
+pub use crate::numbered::NumberedMap;
+pub use crate::probe::Origin;
+pub use crate::raw::call::Call;
+pub use crate::raw::future_set::FutureSet;
+pub use crate::raw::nesting::{call_nested, drop_flat};
+pub use crate::raw::task::Payload;
+pub use crate::raw::thread_bound::ThreadBound;
+pub use crate::raw::unwind::{discard, quietly};
+pub use crate::sys::errno::name as errno_name;
+#[cfg(all(unix, feature = "process"))]
+pub use crate::sys::process::node_channel;
+
+/// Operations on files for jobs of the pool.
+#[cfg(feature = "fs")]
+pub mod files {
+    pub use crate::fs::job::{on_path, run_on};
+    pub use crate::fs::ops::retry;
+    pub use crate::sys::fs::{at_position, close, create_dir, open, read_at, set_mode, write_at};
+}
+
+/// The values of context variables, and how they follow what is queued.
+pub mod frame {
+    pub use crate::event_loop::current::{log_value, use_contexts};
+    pub use crate::frame::{
+        Frame, Key, Switch, Tracker, Work, carry, is_plain, is_tracked, is_used, set_tracker,
+        without_context,
+    };
+}
