@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 
 /// A stream whose two directions can be used at once through `&T`.
 pub trait Duplex {
@@ -260,7 +260,7 @@ impl<S: Duplex> std::error::Error for ReuniteError<S> {}
 #[cfg(test)]
 mod tests {
     use super::{Duplex, split};
-    use futures_lite::io::AsyncWrite;
+    use futures::io::AsyncWrite;
     use std::cell::Cell;
     use std::io;
     use std::pin::Pin;

@@ -1,5 +1,4 @@
-//! Buffered readers at EOF. The future of `fill_buf` of futures-lite polls its reader twice, and
-//! panics unless the second poll is ready.
+//! Buffered readers at EOF.
 #![cfg(all(unix, feature = "fs"))]
 
 use std::cell::Cell;
@@ -20,15 +19,15 @@ use crate::util::files::Directory;
 
 type Reader = Box<dyn AsyncBufRead + Unpin>;
 
-/// The ways to read a file through a buffer: its own, this crate's and that of futures-lite.
+/// The ways to read a file through a buffer: its own, and a `BufReader` of several sizes.
 async fn readers(path: &Path) -> [Reader; 4] {
     let file = async || File::open(path).await.unwrap();
     let adopted = File::from_std(fs::File::open(path).unwrap());
     [
         Box::new(file().await),
         Box::new(BufReader::new(file().await)),
-        Box::new(futures_lite::io::BufReader::with_capacity(5, file().await)),
-        Box::new(futures_lite::io::BufReader::new(adopted)),
+        Box::new(BufReader::with_capacity(5, file().await)),
+        Box::new(BufReader::new(adopted)),
     ]
 }
 

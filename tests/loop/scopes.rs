@@ -136,6 +136,31 @@ async fn a_dropped_scope_drops_its_tasks() {
 }
 
 #[phaseloop::test]
+async fn the_tasks_of_a_scope_are_dropped_in_the_order_they_were_spawned() {
+    struct Noted<'a>(u32, &'a RefCell<Vec<u32>>);
+    impl Drop for Noted<'_> {
+        fn drop(&mut self) {
+            self.1.borrow_mut().push(self.0);
+            assert!(self.0 != 2, "the second task panics");
+        }
+    }
+    let log = RefCell::new(Vec::new());
+    let mut running = Box::pin(scope(async |s| {
+        for number in 1..=4 {
+            let noted = Noted(number, &log);
+            s.spawn(async move {
+                let _noted = noted;
+                pending::<()>().await;
+            });
+        }
+    }));
+    assert!(running.as_mut().now_or_never().is_none());
+    let message = panic_of(|| drop(running));
+    assert!(message.contains("the second task panics"), "{message}");
+    assert_eq!(*log.borrow(), [1, 2, 3, 4]);
+}
+
+#[phaseloop::test]
 async fn a_cancelled_scope_drops_its_tasks_and_refuses_others() {
     let alive = Cell::new(0);
     scope(async |s| {

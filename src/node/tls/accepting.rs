@@ -7,10 +7,12 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::future::LocalBoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
 use super::ServerContext;
 use super::stream::TlsStream;
 use crate::node::net::{Accept, Connection, Listener};
-use crate::raw::future_set::FutureSet;
 use crate::site::Site;
 use crate::time::timeout;
 
@@ -25,7 +27,7 @@ const MOST_HANDSHAKES: usize = 1024;
 pub(super) struct TlsListener {
     below: Box<dyn Listener>,
     context: ServerContext,
-    handshakes: RefCell<FutureSet<Option<Box<dyn Connection>>>>,
+    handshakes: RefCell<FuturesUnordered<LocalBoxFuture<'static, Option<Box<dyn Connection>>>>>,
 }
 
 impl TlsListener {
@@ -53,7 +55,7 @@ impl TlsListener {
     /// Returns the connection of a handshake that is complete.
     fn poll_handshakes(&self, cx: &mut Context<'_>) -> Option<Box<dyn Connection>> {
         let mut handshakes = self.handshakes.borrow_mut();
-        while let Poll::Ready(Some(done)) = handshakes.poll_next(cx) {
+        while let Poll::Ready(Some(done)) = handshakes.poll_next_unpin(cx) {
             if done.is_some() {
                 return done;
             }
