@@ -22,12 +22,15 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest number of handshakes at a time. Further connections wait in the kernel.
 const MOST_HANDSHAKES: usize = 1024;
 
+/// A handshake; `None` if it fails or takes too long.
+type Handshake = LocalBoxFuture<'static, Option<Box<dyn Connection>>>;
+
 /// Accepts connections and completes their handshakes, any number at a time: a slow peer delays no
 /// other.
 pub(super) struct TlsListener {
     below: Box<dyn Listener>,
     context: ServerContext,
-    handshakes: RefCell<FuturesUnordered<LocalBoxFuture<'static, Option<Box<dyn Connection>>>>>,
+    handshakes: RefCell<FuturesUnordered<Handshake>>,
 }
 
 impl TlsListener {
