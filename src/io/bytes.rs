@@ -21,7 +21,7 @@ macro_rules! impl_async_read {
         $crate::io::bytes::impl_async_read!(@one &$stream, |this| &**this);
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
-        impl futures_lite::io::AsyncRead for $type {
+        impl futures::io::AsyncRead for $type {
             #[inline(always)]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
@@ -58,7 +58,7 @@ macro_rules! impl_async_write {
         );
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
-        impl futures_lite::io::AsyncWrite for $type {
+        impl futures::io::AsyncWrite for $type {
             #[inline(always)]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,

@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Waker};
 
 use slab::Slab;
+use waker_fn::waker_fn;
 
 use super::context::Node;
 use crate::event_loop::extension::Message;
@@ -126,11 +127,6 @@ struct Key {
     id: u64,
 }
 
-struct CallbackWaker {
-    shared: Arc<Shared>,
-    key: Key,
-}
-
 impl CallbackFutures {
     /// Returns the data pointers of the wakers of these futures, in their order. No task waits for
     /// what has one, whichever was polled when the wait began.
@@ -150,13 +146,11 @@ impl CallbackFutures {
             slot: entry.key(),
             id,
         };
+        let shared = shared.clone();
         entry.insert(Rc::new(CallbackFuture {
             id,
             future: RefCell::new(Some(future)),
-            waker: Waker::from(Arc::new(CallbackWaker {
-                shared: shared.clone(),
-                key,
-            })),
+            waker: waker_fn(move || wake(&shared, key)),
             context: context.map_or_else(OnceCell::new, OnceCell::from),
         }));
         key
@@ -253,28 +247,21 @@ impl Drop for Over<'_> {
     }
 }
 
-impl Wake for CallbackWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let core = current::get().filter(|core| Arc::ptr_eq(core.shared(), &self.shared));
-        let key = self.key;
-        let Some(core) = core else {
-            let call = Message::Call(Box::new(move || {
-                Node::current().callbacks.poll(key);
-            }));
-            // If the inbox refuses the message, the loop was dropped, and the future with it.
-            return drop(self.shared.push(call));
+/// Polls a future that was woken: at once on the thread of its loop, in the poll phase otherwise.
+fn wake(shared: &Arc<Shared>, key: Key) {
+    let Some(core) = current::get().filter(|core| Arc::ptr_eq(core.shared(), shared)) else {
+        let call = Message::Call(Box::new(move || {
+            Node::current().callbacks.poll(key);
+        }));
+        // If the inbox refuses the message, the loop was dropped, and the future with it.
+        return drop(shared.push(call));
+    };
+    let node = Node::of(&core);
+    if !node.callbacks.poll(key) {
+        // The future wakes itself during its poll: a microtask polls it again.
+        let again = move || {
+            node.callbacks.poll(key);
         };
-        let node = Node::of(&core);
-        if !node.callbacks.poll(key) {
-            // The future wakes itself during its poll: a microtask polls it again.
-            let again = move || {
-                node.callbacks.poll(key);
-            };
-            core.push_microtask(Call::new(again), None);
-        }
+        core.push_microtask(Call::new(again), None);
     }
 }

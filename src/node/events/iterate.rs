@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakEmitter};
 use crate::event_loop::extension::{WaitNote, current};

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::options::{MkdirOptions, ReaddirOptions, RmOptions};
 use super::promise_of;

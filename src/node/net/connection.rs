@@ -92,7 +92,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &mut [u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_lite::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write(
@@ -100,7 +100,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_lite::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write_vectored(
@@ -110,7 +110,7 @@ macro_rules! connection_of_stream {
         ) -> std::task::Poll<std::io::Result<usize>> {
             let mut stream = &*self;
             let stream = std::pin::Pin::new(&mut stream);
-            futures_lite::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
+            futures::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
         }
 
         fn is_readable(&self) -> bool {

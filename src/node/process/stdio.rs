@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::io::AsyncRead;
+use futures::io::AsyncRead;
 
 use crate::event_loop::api::handle::Handle as _;
 use crate::io::Stdin;

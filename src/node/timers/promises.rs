@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::timeout::{Callback, Kind, Timeout};
 use crate::event_loop::extension::{WaitNote, current};
