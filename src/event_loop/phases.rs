@@ -101,6 +101,18 @@ impl Phases {
         hooks | entries != 0
     }
 
+    /// Returns whether a phase behind the poll phase, or the pending queue, has something to run.
+    #[inline(always)]
+    pub(super) fn has_after_poll(&self) -> bool {
+        let entries = self.pending.len()
+            | self.check.queue.len()
+            | self.closing_queue.len()
+            | self.timers_queue.len();
+        entries | self.check.hooks.len() != 0
+            || !self.closing.is_empty()
+            || !self.timers.borrow().is_empty()
+    }
+
     #[inline(always)]
     pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()

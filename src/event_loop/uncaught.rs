@@ -107,9 +107,8 @@ impl Core {
     /// drain and propagates.
     // Rules N73, N72.
     #[cold]
-    pub(super) fn drain_contained(&self) {
+    pub(super) fn drain_contained(&self, mut drain: Drain) {
         self.panic_policy.resume();
-        let mut drain = Drain::default();
         loop {
             let drained = catch_unwind(AssertUnwindSafe(|| {
                 self.executor.drain_lanes(&mut drain);

@@ -123,7 +123,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "only `dispatch` asks the executor to drain the lanes",
     ),
     (
-        "drain_only_microtask(",
+        "poll_front(",
         &["executor.rs", "event_loop/dispatch.rs"],
         "only `dispatch` asks the executor to drain the lanes",
     ),

@@ -175,7 +175,7 @@ impl Core {
                 callback();
             };
             let origin = Origin::default();
-            self.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
+            self.call_and_drain(Phase::Poll, origin, &mut once(callback));
         }
     }
 
