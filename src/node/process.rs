@@ -31,6 +31,7 @@ use crate::frame::{Frame, carry};
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
+use crate::stderr;
 
 /// The listeners of the program, and the state of its exit.
 #[derive(Default)]
@@ -233,7 +234,9 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
 pub fn exit(code: i32) -> ! {
     let node = Node::current();
     if !node.process.is_program.get() {
-        eprintln!("phaseloop: process::exit({code}) was called outside of node::run");
+        stderr::print(format_args!(
+            "phaseloop: process::exit({code}) was called outside of node::run"
+        ));
     }
     node.process.exit_code.set(Some(code));
     node.emit_exit(code);

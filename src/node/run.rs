@@ -22,6 +22,7 @@ use crate::event_loop::{EventLoop, RunMode};
 use crate::raw::task::Payload;
 use crate::raw::unwind::discard;
 use crate::site::Site;
+use crate::stderr;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
@@ -201,12 +202,16 @@ fn tell(node: &Node, payload: &Payload) {
     let text = payload.downcast_ref::<Thrown>().map(Thrown::text);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
-            eprintln!("phaseloop: unhandled rejection: {text}");
+            stderr::print(format_args!("phaseloop: unhandled rejection: {text}"));
         }
         (Origin::UnhandledRejection, None) => {
-            eprintln!("phaseloop: unhandled rejection: the panic above has rejected a promise");
+            stderr::print(format_args!(
+                "phaseloop: unhandled rejection: the panic above has rejected a promise"
+            ));
         }
-        (Origin::UncaughtException, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
+        (Origin::UncaughtException, Some(text)) => {
+            stderr::print(format_args!("phaseloop: uncaught: {text}"));
+        }
         (Origin::UncaughtException, None) => {}
     }
 }
@@ -272,9 +277,9 @@ impl<T> Drop for Exit<T> {
 impl<T> Termination for Exit<T> {
     fn report(self) -> ExitCode {
         if let (UNSETTLED_MAIN, Some(pending)) = (self.code, &self.pending) {
-            eprintln!(
+            stderr::print(format_args!(
                 "phaseloop: nothing is left that could wake what is still pending: {pending}"
-            );
+            ));
         }
         // The kernel, too, keeps only the low eight bits.
         ExitCode::from(self.code() as u8)
